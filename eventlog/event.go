@@ -1,0 +1,68 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind is the domain an aggregate belongs to: the first subject token after the log's prefix.
+type Kind string
+
+// The domains that write to the log (EVENTLOG.md, "Subjects").
+const (
+	KindRun         Kind = "run"
+	KindMove        Kind = "move"
+	KindPause       Kind = "pause"
+	KindRemediation Kind = "remediation"
+	KindDaemon      Kind = "daemon"
+)
+
+// Aggregate names one consistency boundary: every decision about it is a commit on its one subject.
+type Aggregate struct {
+	Kind Kind
+	// ID is any non-empty UTF-8 string, for example "fleet/prod". Subject escapes it.
+	ID string
+}
+
+// Event is one fact in the past tense, small, versioned by its type.
+//
+// On the wire it is a CloudEvent 1.0; see docs/design/eventlog.md for the mapping.
+// No secret may ever be in an event: kubeconfigs, keys and tokens are references.
+type Event struct {
+	// ID is deterministic from the command that caused the event.
+	// Left empty, Append fills it with "<commit id>/<index>".
+	ID string
+	// Type is "dev.scute.<kind>.<fact>.v<N>".
+	Type string
+	// Time is when the fact was decided, by the decider's clock.
+	Time time.Time
+	// Actor is who decided: "daemon/<instance>" or "user/<name>".
+	Actor string
+	// Causation is the id of the event or request that led to this one; may be empty.
+	Causation string
+	// Correlation ties the events of one undertaking across aggregates; may be empty.
+	Correlation string
+	// Epoch is the claim under which a daemon wrote; zero for an operator.
+	Epoch uint64
+	// Data is the fact itself, JSON.
+	Data json.RawMessage
+}
+
+// Commit is one decision: one or more events on one aggregate, stored as one message, all or nothing.
+type Commit struct {
+	Aggregate Aggregate
+	// ID is deterministic from the command, so that the same decision tried twice is stored once.
+	ID string
+	// Expected is the log sequence of the aggregate's last commit that the decision was made on;
+	// 0 says that the aggregate must not exist yet.
+	Expected uint64
+	Events   []Event
+}
+
+// Receipt says where a commit stands in the log.
+type Receipt struct {
+	// Seq is the commit's sequence in the log.
+	Seq uint64
+	// AlreadyStored says that this very commit (same ID) had been stored by an earlier try.
+	AlreadyStored bool
+}
