@@ -1,0 +1,12 @@
+package v1alpha1
+
+// Condition types. Reconciling and Stalled follow the kstatus convention: a resource is current when neither is True
+// and Ready says how it ended.
+const (
+	// ConditionReady is True when the undertaking ended as asked.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while there is work under way.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when nothing more happens without a human.
+	ConditionStalled = "Stalled"
+)

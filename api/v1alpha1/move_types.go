@@ -1,0 +1,221 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MoveSpec asks for Cluster API clusters of the Move's own namespace to be moved from the management cluster that the
+// Move lives in to another one. Everything but abort is fixed once the Move exists.
+//
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.selection == oldSelf.selection",message="target and selection cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="has(self.dryRun) == has(oldSelf.dryRun) && (!has(self.dryRun) || self.dryRun == oldSelf.dryRun)",message="dryRun cannot be changed: make another Move"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.abort) && oldSelf.abort) || (has(self.abort) && self.abort)",message="an abort cannot be taken back"
+type MoveSpec struct {
+	// Target is the management cluster to move to.
+	// +required
+	Target MoveTarget `json:"target"`
+
+	// Selection says which clusters of this namespace are moved.
+	// +required
+	Selection MoveSelection `json:"selection"`
+
+	// Timeouts bound the waiting; each has a default.
+	// +optional
+	Timeouts MoveTimeouts `json:"timeouts,omitempty"`
+
+	// DryRun runs the preflight and computes the plan, and changes nothing on either side.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+
+	// RollbackOnFailure removes what was created on the target and restores the source's pause state when the move
+	// fails before its point of no return (Verified). False leaves everything as it stands, paused, for a human.
+	// +optional
+	// +kubebuilder:default=true
+	RollbackOnFailure *bool `json:"rollbackOnFailure,omitempty"`
+
+	// CarryStatus lists kinds, as Kind.group, whose status is written on the target too. Most controllers rebuild
+	// status from the world and need none of it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	CarryStatus []string `json:"carryStatus,omitempty"`
+
+	// Abort asks for the move to be rolled back. It is refused once the move is Verified: from there only forward.
+	// +optional
+	Abort bool `json:"abort,omitempty"`
+}
+
+// MoveTarget names the management cluster to move to.
+type MoveTarget struct {
+	// KubeconfigSecretRef is a Secret in the Move's namespace that holds a kubeconfig for the target.
+	// +required
+	KubeconfigSecretRef SecretKeyRef `json:"kubeconfigSecretRef"`
+}
+
+// SecretKeyRef names one key of a Secret in the same namespace.
+type SecretKeyRef struct {
+	// Name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key in the Secret's data.
+	// +optional
+	// +kubebuilder:default=value
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// MoveSelection names clusters, or all of the namespace.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.clusters) && size(self.clusters) > 0) != (has(self.all) && self.all)",message="set either clusters (a list of Cluster names) or all: true"
+type MoveSelection struct {
+	// Clusters are names of Clusters in the Move's namespace.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
+	Clusters []string `json:"clusters,omitempty"`
+	// All moves every Cluster of the namespace and what is movable beside them.
+	// +optional
+	All bool `json:"all,omitempty"`
+}
+
+// MoveTimeouts bound how long a move waits. A timeout before Verified fails the move (and rolls it back); after
+// Verified a move never gives up, it reports itself Stalled.
+type MoveTimeouts struct {
+	// Acknowledge bounds the wait until every object's controller has said that it is paused.
+	// +optional
+	// +kubebuilder:default="5m"
+	Acknowledge metav1.Duration `json:"acknowledge,omitempty"`
+	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
+	// +optional
+	AcknowledgeKinds map[string]metav1.Duration `json:"acknowledgeKinds,omitempty"`
+	// Create bounds the creation of all objects on the target.
+	// +optional
+	// +kubebuilder:default="30m"
+	Create metav1.Duration `json:"create,omitempty"`
+	// Awake is when a target whose objects have not all resumed is reported as Stalled.
+	// +optional
+	// +kubebuilder:default="10m"
+	Awake metav1.Duration `json:"awake,omitempty"`
+}
+
+// MovePhase is where a move stands.
+// +kubebuilder:validation:Enum=Pending;Preflight;Pausing;AwaitingAcks;Planned;Creating;Verified;Deleting;Resuming;Succeeded;RollingBack;RolledBack;Failed
+type MovePhase string
+
+// MoveStatus is the log's view of the move.
+type MoveStatus struct {
+	// ObservedGeneration is the generation of the spec that the log has taken note of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// MoveID names the move in the log and on the objects that it creates.
+	// +optional
+	MoveID string `json:"moveID,omitempty"`
+	// +optional
+	Phase MovePhase `json:"phase,omitempty"`
+	// Message says in one sentence what happens now or how it ended.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Next is what a human can do now; empty when nothing is needed.
+	// +optional
+	Next string `json:"next,omitempty"`
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// PhaseSince is when the current phase began.
+	// +optional
+	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// +optional
+	Counts MoveCounts `json:"counts,omitempty"`
+	// WaitingFor names what the move waits for, the first twenty.
+	// +optional
+	// +listType=atomic
+	WaitingFor []MoveWaiting `json:"waitingFor,omitempty"`
+	// Findings are the preflight's answers, the first fifty.
+	// +optional
+	// +listType=atomic
+	Findings []MoveFinding `json:"findings,omitempty"`
+	// NotMoved names objects of the namespace that stay, and why, the first fifty.
+	// +optional
+	// +listType=atomic
+	NotMoved []MoveWaiting `json:"notMoved,omitempty"`
+	// LogSequence is the log's sequence of the move's last commit that this status reflects.
+	// +optional
+	LogSequence int64 `json:"logSequence,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MoveCounts counts objects.
+type MoveCounts struct {
+	// Clusters selected.
+	Clusters int `json:"clusters"`
+	// Objects in the plan; before there is a plan, those that must acknowledge the pause.
+	Objects int `json:"objects"`
+	// Acknowledged the pause.
+	Acknowledged int `json:"acknowledged"`
+	// Created on the target, or found there and taken as they are.
+	Created int `json:"created"`
+	// ToDelete at the source.
+	ToDelete int `json:"toDelete"`
+	// Deleted at the source.
+	Deleted int `json:"deleted"`
+	// ToAwake is how many objects are to say on the target that they are no longer paused.
+	ToAwake int `json:"toAwake"`
+	// Awake have said so.
+	Awake int `json:"awake"`
+}
+
+// MoveWaiting is an object and a reason.
+type MoveWaiting struct {
+	// Object as Kind.group namespace/name.
+	Object string `json:"object"`
+	Why    string `json:"why"`
+}
+
+// MoveFinding is one answer of the preflight.
+type MoveFinding struct {
+	// Severity Error stops the move before anything was changed; Warning does not.
+	// +kubebuilder:validation:Enum=Error;Warning
+	Severity string `json:"severity"`
+	// Field of the spec, or the object, that the finding is about.
+	Field   string `json:"field"`
+	Message string `json:"message"`
+	// Remedy is what to do about it.
+	Remedy string `json:"remedy"`
+}
+
+// Move moves Cluster API clusters to another management cluster, with acknowledged pauses and a journal in the event
+// log, so that it survives being killed at any instant.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=scute;cluster-api,shortName=mv
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.counts.clusters`
+// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.counts.objects`
+// +kubebuilder:printcolumn:name="Created",type=integer,JSONPath=`.status.counts.created`
+// +kubebuilder:printcolumn:name="Deleted",type=integer,JSONPath=`.status.counts.deleted`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+type Move struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   MoveSpec   `json:"spec,omitempty"`
+	Status MoveStatus `json:"status,omitempty"`
+}
+
+// MoveList is a list of Moves.
+//
+// +kubebuilder:object:root=true
+type MoveList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Move `json:"items"`
+}
