@@ -1,0 +1,5 @@
+// Package apiserver runs one real Kubernetes API on this machine: etcd, kube-apiserver and the garbage-collector and
+// namespace controllers of kube-controller-manager, as child processes, with RBAC and ServiceAccount tokens.
+//
+// There are no nodes, no scheduler and no workloads. It knows nothing about Cluster API.
+package apiserver

@@ -1,0 +1,174 @@
+package apiserver
+
+import (
+	"context"
+	"crypto/x509/pkix"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/test/assets"
+	"scute.dev/test/ports"
+	"scute.dev/test/process"
+)
+
+// Options say what to run and where.
+type Options struct {
+	Name     string // of the cluster, as it appears in kubeconfigs
+	Dir      string // an existing folder for data, certificates and logs
+	Binaries assets.Binaries
+	Ports    *ports.Block
+	Audit    bool // write one line per request to audit.log
+}
+
+// Server is one running Kubernetes API. Its methods are not for concurrent use, those that only read excepted.
+type Server struct {
+	opts   Options
+	config *rest.Config
+	ca     *authority
+	ports  struct{ client, peer, api, manager int }
+
+	etcd, api, manager *process.Process
+}
+
+const (
+	startTimeout = time.Minute
+	pollInterval = 50 * time.Millisecond
+)
+
+// Start runs the API and returns when it is ready. The caller must Stop what it gets.
+func Start(ctx context.Context, opts Options) (_ *Server, err error) {
+	s := &Server{opts: opts}
+	defer func() {
+		if err != nil {
+			_ = s.Stop(context.WithoutCancel(ctx))
+		}
+	}()
+	for _, p := range []*int{&s.ports.client, &s.ports.peer, &s.ports.api, &s.ports.manager} {
+		if *p, err = opts.Ports.One(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.prepare(); err != nil {
+		return nil, fmt.Errorf("preparing the API %q: %w", opts.Name, err)
+	}
+	if err := s.StartEtcd(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.StartAPIServer(ctx); err != nil {
+		return nil, err
+	}
+	s.manager, err = process.Start(process.Spec{
+		Path: opts.Binaries.ControllerManager, Args: s.managerArgs(), Log: s.path("kube-controller-manager.log"),
+	})
+	return s, err
+}
+
+// prepare makes the certificates and files that the programs read.
+func (s *Server) prepare() error {
+	var err error
+	if s.ca, err = newAuthority(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.path("ca.crt"), s.ca.pem, 0o600); err != nil {
+		return err
+	}
+	for _, name := range []string{"apiserver", "service-account"} {
+		pair, err := s.ca.issue(pkix.Name{CommonName: name})
+		if err != nil {
+			return err
+		}
+		if err := pair.write(s.opts.Dir, name); err != nil {
+			return err
+		}
+	}
+	admin, err := s.ca.issue(pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}})
+	if err != nil {
+		return err
+	}
+	s.config = &rest.Config{
+		Host:            fmt.Sprintf("https://127.0.0.1:%d", s.ports.api),
+		TLSClientConfig: rest.TLSClientConfig{CAData: s.ca.pem, CertData: admin.cert, KeyData: admin.key},
+		QPS:             -1, // the server's own priority and fairness is the limit
+	}
+	kubeconfig, err := Kubeconfig(s.opts.Name, s.config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.KubeconfigPath(), kubeconfig, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(s.path("audit-policy.yaml"), []byte(auditPolicy), 0o600)
+}
+
+// StartEtcd starts etcd where it does not run; it keeps its data between two starts.
+func (s *Server) StartEtcd(ctx context.Context) error {
+	return s.run(ctx, &s.etcd, process.Spec{Path: s.opts.Binaries.Etcd, Args: s.etcdArgs(), Log: s.path("etcd.log")},
+		&rest.Config{Host: fmt.Sprintf("http://127.0.0.1:%d", s.ports.client)}, "/health")
+}
+
+// StartAPIServer starts kube-apiserver where it does not run, on the same port as before.
+func (s *Server) StartAPIServer(ctx context.Context) error {
+	return s.run(ctx, &s.api, process.Spec{Path: s.opts.Binaries.APIServer, Args: s.apiArgs(), Log: s.path("kube-apiserver.log")},
+		s.config, "/readyz")
+}
+
+// KillEtcd ends etcd with SIGKILL.
+func (s *Server) KillEtcd(ctx context.Context) error { return s.etcd.Kill(ctx) }
+
+// KillAPIServer ends kube-apiserver with SIGKILL.
+func (s *Server) KillAPIServer(ctx context.Context) error { return s.api.Kill(ctx) }
+
+// Stop ends all processes. The files stay.
+func (s *Server) Stop(ctx context.Context) error {
+	for _, p := range []*process.Process{s.manager, s.api, s.etcd} {
+		if p == nil {
+			continue
+		}
+		// There is no data worth a graceful end: the folder goes too.
+		if err := p.Kill(ctx); err != nil {
+			return fmt.Errorf("stopping the API %q: %w", s.opts.Name, err)
+		}
+	}
+	return nil
+}
+
+// Config returns a copy of the administrator's configuration.
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// KubeconfigPath is the file with the administrator's kubeconfig.
+func (s *Server) KubeconfigPath() string { return s.path("kubeconfig") }
+
+// AuditLog is the file with one JSON line (audit.k8s.io/v1 Event) per request; it exists where Options.Audit is set.
+func (s *Server) AuditLog() string { return s.path("audit.log") }
+
+// WebhookServing returns the authority's certificate and a folder with tls.crt and tls.key for a server on 127.0.0.1.
+func (s *Server) WebhookServing() (caBundle []byte, certDir string, err error) {
+	certDir = s.path("webhooks")
+	if err := os.MkdirAll(certDir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("making the certificate of the webhooks: %w", err)
+	}
+	pair, err := s.ca.issue(pkix.Name{CommonName: "webhooks"})
+	if err != nil {
+		return nil, "", err
+	}
+	return s.ca.pem, certDir, pair.write(certDir, "tls")
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.opts.Dir, name) }
+
+// run starts a program unless it runs, and waits until it answers at path.
+func (s *Server) run(ctx context.Context, slot **process.Process, spec process.Spec, config *rest.Config, path string) error {
+	if *slot != nil && (*slot).Exited() == nil {
+		return nil
+	}
+	p, err := process.Start(spec)
+	if err != nil {
+		return err
+	}
+	*slot = p
+	return waitReady(ctx, p, config, path)
+}

@@ -1,0 +1,136 @@
+package cloud
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
+	inmemorygroup "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/resourcegroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// stamped is the backend as one author sees it. The backend's own informers do not report deletions and do not know
+// who writes, therefore the journal is kept here, at the only door that all writers use.
+type stamped struct {
+	inmemoryruntime.Manager
+	cloud  *Cloud
+	author string
+}
+
+// AddResourceGroup makes the place for one workload cluster, named "namespace/name"; it does nothing if that exists.
+func (s *stamped) AddResourceGroup(name string) {
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	_, exists := s.cloud.clusters[name]
+	s.Manager.AddResourceGroup(name)
+	s.cloud.clusters[name] = struct{}{}
+	if !exists {
+		s.record(Write{Verb: Create, Cluster: name, Kind: clusterKind, Name: name, Changed: true})
+	}
+}
+
+// DeleteResourceGroup removes everything that belongs to one workload cluster.
+func (s *stamped) DeleteResourceGroup(name string) {
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	_, exists := s.cloud.clusters[name]
+	s.Manager.DeleteResourceGroup(name)
+	delete(s.cloud.clusters, name)
+	s.record(Write{Verb: Delete, Cluster: name, Kind: clusterKind, Name: name, Changed: exists})
+}
+
+func (s *stamped) GetResourceGroup(name string) inmemorygroup.ResourceGroup {
+	return &stampedGroup{stamped: s, cluster: name, inner: s.Manager.GetResourceGroup(name)}
+}
+
+func (s *stamped) record(w Write) {
+	w.By = s.author
+	s.cloud.journal.add(w)
+}
+
+type stampedGroup struct {
+	*stamped
+	cluster string
+	inner   inmemorygroup.ResourceGroup
+}
+
+func (g *stampedGroup) GetClient() inmemoryclient.Client {
+	return &stampedClient{Client: g.inner.GetClient(), group: g}
+}
+
+type stampedClient struct {
+	inmemoryclient.Client
+	group *stampedGroup
+}
+
+func (c *stampedClient) Create(ctx context.Context, obj client.Object) error {
+	err := c.Client.Create(ctx, obj)
+	c.record(Create, obj, err == nil, err)
+	return err
+}
+
+func (c *stampedClient) Update(ctx context.Context, obj client.Object) error {
+	before := c.version(ctx, obj)
+	err := c.Client.Update(ctx, obj)
+	c.record(Update, obj, err == nil && obj.GetResourceVersion() != before, err)
+	return err
+}
+
+func (c *stampedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch) error {
+	before := c.version(ctx, obj)
+	err := c.Client.Patch(ctx, obj, patch)
+	c.record(Patch, obj, err == nil && obj.GetResourceVersion() != before, err)
+	return err
+}
+
+func (c *stampedClient) Delete(ctx context.Context, obj client.Object) error {
+	err := c.Client.Delete(ctx, obj)
+	c.record(Delete, obj, err == nil, err)
+	return err
+}
+
+// version returns the resource version of what is stored now, "" if there is nothing.
+func (c *stampedClient) version(ctx context.Context, obj client.Object) string {
+	gvk, err := apiutil.GVKForObject(obj, c.group.GetScheme())
+	if err != nil {
+		return ""
+	}
+	stored, err := c.group.GetScheme().New(gvk)
+	if err != nil {
+		return ""
+	}
+	current, ok := stored.(client.Object)
+	if !ok || c.Client.Get(ctx, client.ObjectKeyFromObject(obj), current) != nil {
+		return ""
+	}
+	return current.GetResourceVersion()
+}
+
+func (c *stampedClient) record(verb Verb, obj client.Object, changed bool, err error) {
+	w := Write{Verb: verb, Cluster: c.group.cluster, Kind: kindOf(obj, c.group.GetScheme()), Name: nameOf(obj), Changed: changed}
+	if err != nil {
+		w.Error = string(apierrors.ReasonForError(err))
+		if w.Error == "" {
+			w.Error = err.Error()
+		}
+	}
+	c.group.record(w)
+}
+
+func kindOf(obj client.Object, scheme *runtime.Scheme) string {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return obj.GetObjectKind().GroupVersionKind().Kind
+	}
+	return gvk.Kind
+}
+
+func nameOf(obj client.Object) string {
+	if obj.GetNamespace() == "" {
+		return obj.GetName()
+	}
+	return obj.GetNamespace() + "/" + obj.GetName()
+}

@@ -1,0 +1,72 @@
+// Package ports hands out TCP ports of 127.0.0.1 that nobody else will take.
+//
+// It opens no connection and serves nothing.
+package ports
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Blocks lie below the range from which Linux takes the ports of outgoing connections (32768 and up), so that none of
+// them is taken between the moment it is handed out and the moment a server listens on it.
+const (
+	first     = 20000
+	end       = 32500
+	blockSize = 500
+)
+
+// Block is a range of ports reserved for one owner. Two owners on one machine never get the same block: whoever listens
+// on its first port owns it, and the kernel frees that port however its owner ends.
+type Block struct {
+	claim net.Listener
+	base  int
+
+	mu   sync.Mutex
+	next int
+}
+
+// Reserve takes the first free block.
+func Reserve() (*Block, error) {
+	var errs []error
+	for base := first; base+blockSize <= end; base += blockSize {
+		l, err := net.Listen("tcp", address(base))
+		if err == nil {
+			return &Block{claim: l, base: base, next: base + 1}, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("reserving %d ports between %d and %d: every block is taken: %w", blockSize, first, end, errors.Join(errs...))
+}
+
+// One returns a port that nobody listens on; it is never returned again.
+func (b *Block) One() (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ; b.next < b.base+blockSize; b.next++ {
+		l, err := net.Listen("tcp", address(b.next))
+		if err != nil {
+			continue // a foreign program sits here
+		}
+		l.Close()
+		b.next++
+		return b.next - 1, nil
+	}
+	return 0, fmt.Errorf("all %d ports from %d on are used up", blockSize, b.base)
+}
+
+// Rest returns what is left of the block, both ends included; One returns nothing more after it.
+func (b *Block) Rest() (low, high int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	low, high = b.next, b.base+blockSize-1
+	b.next = b.base + blockSize
+	return low, high
+}
+
+// Release gives the block back.
+func (b *Block) Release() error { return b.claim.Close() }
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -1,0 +1,99 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Spec says what to run.
+type Spec struct {
+	Path string
+	Args []string
+	// Log is the file that takes standard output and standard error; it is appended to.
+	Log string
+}
+
+// Process is a running child, leader of a process group of its own: a Ctrl-C in the terminal does not reach it before
+// its parent has decided what to do.
+type Process struct {
+	spec Spec
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// Start runs the program. On Linux the kernel kills it when this process ends.
+func Start(spec Spec) (*Process, error) {
+	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", filepath.Base(spec.Path), err)
+	}
+	p := &Process{spec: spec, cmd: exec.Command(spec.Path, spec.Args...), done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = attributes()
+
+	started := make(chan error, 1)
+	go func() {
+		defer log.Close()
+		// The kernel sends the parent-death signal when the thread that forked ends, not the process. So the thread
+		// stays with this goroutine for as long as the child lives.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := p.cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		started <- nil
+		_ = p.cmd.Wait() // how it ended stays readable in ProcessState
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", spec.Path, err)
+	}
+	return p, nil
+}
+
+// PID is the process id, which is also the id of its group.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Log is the file with what the process wrote.
+func (p *Process) Log() string { return p.spec.Log }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Exited returns an error naming the program and its log if the process has ended, else nil.
+func (p *Process) Exited() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended (%v): see %s", filepath.Base(p.spec.Path), p.cmd.ProcessState, p.spec.Log)
+	default:
+		return nil
+	}
+}
+
+// Kill ends the process group with SIGKILL and waits until the process is gone. Killing what has ended does nothing.
+func (p *Process) Kill(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return nil // the id may belong to somebody else by now
+	default:
+	}
+	if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("killing %s (process %d): %w", filepath.Base(p.spec.Path), p.PID(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for %s (process %d) to end: %w", filepath.Base(p.spec.Path), p.PID(), ctx.Err())
+	}
+}
