@@ -8,7 +8,7 @@ export CGO_ENABLED
 SHELL   := /bin/bash
 BIN     := $(CURDIR)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-IMAGE   ?= scute:$(VERSION)
+IMAGE   ?= localhost/scute:$(VERSION)
 GROUP   ?=
 
 # How long all tests of one package may take: the root's packages, and the end-to-end suites on the real stack.

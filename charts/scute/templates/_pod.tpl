@@ -1,0 +1,142 @@
+{{/* The pod of both modes: with the embedded log on a volume (a StatefulSet), or with an external NATS (a Deployment). */}}
+{{- define "scute.pod" -}}
+metadata:
+  labels:
+    {{- include "scute.labels" . | nindent 4 }}
+  annotations:
+    kubectl.kubernetes.io/default-container: scuted
+spec:
+  serviceAccountName: {{ include "scute.serviceAccountName" . }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    fsGroup: 65532
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  # Time to finish the write under way and to hand the lease back. Being killed later loses nothing either.
+  terminationGracePeriodSeconds: 30
+  containers:
+    - name: scuted
+      image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - --leader-election-namespace={{ .Release.Namespace }}
+        - --health-address=:8081
+        - --metrics-address={{ if not .Values.metrics.enabled }}127.0.0.1{{ end }}:8080
+        - --log-level={{ .Values.logging.level }}
+        - --log-format={{ .Values.logging.format }}
+        {{- if .Values.nats.url }}
+        - --nats-url={{ .Values.nats.url }}
+        {{- with .Values.nats.credentials }}
+        {{- if .secretName }}
+        - --nats-creds=/etc/scute/nats-credentials/{{ .key }}
+        {{- end }}
+        {{- end }}
+        {{- with .Values.nats.tls }}
+        {{- if .secretName }}
+        {{- with .caKey }}
+        - --nats-ca=/etc/scute/nats-tls/{{ . }}
+        {{- end }}
+        {{- with .certKey }}
+        - --nats-cert=/etc/scute/nats-tls/{{ . }}
+        {{- end }}
+        {{- with .keyKey }}
+        - --nats-key=/etc/scute/nats-tls/{{ . }}
+        {{- end }}
+        {{- end }}
+        {{- end }}
+        {{- else }}
+        - --log-dir=/var/lib/scute
+        {{- with .Values.log.listen }}
+        - --log-listen={{ . }}
+        {{- end }}
+        {{- end }}
+      ports:
+        - name: health
+          containerPort: 8081
+        {{- if .Values.metrics.enabled }}
+        - name: metrics
+          containerPort: 8080
+        {{- end }}
+      livenessProbe:
+        httpGet:
+          path: /healthz
+          port: health
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 6
+      readinessProbe:
+        httpGet:
+          path: /readyz
+          port: health
+        periodSeconds: 5
+        timeoutSeconds: 5
+      # A log whose index is gone is read through once at the start.
+      startupProbe:
+        httpGet:
+          path: /healthz
+          port: health
+        periodSeconds: 2
+        timeoutSeconds: 5
+        failureThreshold: 60
+      resources:
+        {{- toYaml .Values.resources | nindent 8 }}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities:
+          drop: [ALL]
+      {{- if not .Values.nats.url }}
+      volumeMounts:
+        - name: log
+          mountPath: /var/lib/scute
+      {{- else if or .Values.nats.credentials.secretName .Values.nats.tls.secretName }}
+      volumeMounts:
+        {{- if .Values.nats.credentials.secretName }}
+        - name: nats-credentials
+          mountPath: /etc/scute/nats-credentials
+          readOnly: true
+        {{- end }}
+        {{- if .Values.nats.tls.secretName }}
+        - name: nats-tls
+          mountPath: /etc/scute/nats-tls
+          readOnly: true
+        {{- end }}
+      {{- end }}
+  {{- if and .Values.nats.url (or .Values.nats.credentials.secretName .Values.nats.tls.secretName) }}
+  volumes:
+    {{- with .Values.nats.credentials.secretName }}
+    - name: nats-credentials
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
+    {{- with .Values.nats.tls.secretName }}
+    - name: nats-tls
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
+  {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}

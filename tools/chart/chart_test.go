@@ -1,0 +1,235 @@
+package chart_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
+	r := render(t)
+	if len(r.statefulSets) != 1 || len(r.deployments) != 0 || len(r.budgets) != 0 || len(r.services) != 0 {
+		t.Fatalf("want one StatefulSet and nothing beside it, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
+	}
+	set := r.statefulSets[0].Spec
+	if *set.Replicas != 1 {
+		t.Errorf("replicas: %d", *set.Replicas)
+	}
+	want := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	if diff := cmp.Diff(want, set.VolumeClaimTemplates[0].Spec.AccessModes); diff != "" {
+		t.Errorf("access modes of the log's volume (-want +got):\n%s", diff)
+	}
+	wantArgs(t, set.Template.Spec,
+		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=127.0.0.1:8080",
+		"--log-level=info", "--log-format=json", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
+}
+
+func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
+	r := render(t, append(external, "metrics.enabled=true")...)
+	if len(r.statefulSets) != 0 || len(r.deployments) != 1 || len(r.budgets) != 1 || len(r.services) != 1 {
+		t.Fatalf("want a Deployment, a budget and a Service, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
+			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
+	}
+	wantArgs(t, r.deployments[0].Spec.Template.Spec,
+		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=:8080",
+		"--log-level=info", "--log-format=json", "--nats-url=tls://nats.example:4222",
+		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
+		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
+}
+
+func wantArgs(t *testing.T, pod corev1.PodSpec, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
+		t.Errorf("arguments of scuted (-want +got):\n%s", diff)
+	}
+}
+
+func TestPodsMeetTheRestrictedStandard(t *testing.T) {
+	for name, values := range map[string][]string{"embedded": nil, "external": external} {
+		t.Run(name, func(t *testing.T) {
+			r := render(t, values...)
+			var pods []corev1.PodSpec
+			for _, set := range r.statefulSets {
+				pods = append(pods, set.Spec.Template.Spec)
+			}
+			for _, deployment := range r.deployments {
+				pods = append(pods, deployment.Spec.Template.Spec)
+			}
+			for _, pod := range pods {
+				wantRestricted(t, pod)
+			}
+		})
+	}
+}
+
+// wantRestricted checks the Pod Security Standard "restricted" (https://k8s.io/docs/concepts/security/pod-security-standards),
+// and beyond it a read-only root and bounded resources.
+func wantRestricted(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	yes, no := true, false
+	security := pod.SecurityContext
+	if diff := cmp.Diff(&yes, security.RunAsNonRoot); diff != "" {
+		t.Errorf("runAsNonRoot of the pod (-want +got):\n%s", diff)
+	}
+	if security.SeccompProfile == nil || security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("seccompProfile of the pod: %v", security.SeccompProfile)
+	}
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		t.Error("the pod shares a namespace of its host")
+	}
+	for _, volume := range pod.Volumes {
+		if volume.Secret == nil {
+			t.Errorf("volume %s is not a Secret", volume.Name)
+		}
+	}
+	for _, c := range pod.Containers {
+		want := &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &no,
+			ReadOnlyRootFilesystem:   &yes,
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}
+		if diff := cmp.Diff(want, c.SecurityContext); diff != "" {
+			t.Errorf("securityContext of container %s (-want +got):\n%s", c.Name, diff)
+		}
+		if c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil {
+			t.Errorf("container %s lacks a probe", c.Name)
+		}
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("container %s has no bound on what it uses: %v", c.Name, c.Resources)
+		}
+	}
+}
+
+func TestRolesGrantNothingByWildcard(t *testing.T) {
+	r := render(t)
+	rules := map[string][]rbacv1.PolicyRule{}
+	for _, role := range r.clusterRoles {
+		rules[role.Name] = role.Rules
+	}
+	for _, role := range r.roles {
+		rules[role.Name] = role.Rules
+	}
+	for name, rules := range rules {
+		if len(rules) == 0 {
+			t.Errorf("role %s grants nothing", name)
+		}
+		for _, rule := range rules {
+			words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
+			for _, word := range words {
+				if strings.Contains(word, "*") || slices.Contains([]string{"bind", "escalate", "impersonate"}, word) {
+					t.Errorf("role %s grants %q in %v", name, word, rule)
+				}
+			}
+			if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 || len(rule.Verbs) == 0 {
+				t.Errorf("role %s has a rule that says nothing: %v", name, rule)
+			}
+		}
+	}
+}
+
+// TestBindingsNameWhatIsRendered holds the names of roles, bindings and accounts together.
+func TestBindingsNameWhatIsRendered(t *testing.T) {
+	r := render(t, "fullnameOverride=turtle")
+	account := r.accounts[0].Name
+	subjects := slices.Concat(r.bindings[0].Subjects, r.nsBindings[0].Subjects)
+	for _, subject := range subjects {
+		if subject.Name != account || subject.Namespace != "scute-system" {
+			t.Errorf("a binding names %s/%s, the account is scute-system/%s", subject.Namespace, subject.Name, account)
+		}
+	}
+	if got := r.statefulSets[0].Spec.Template.Spec.ServiceAccountName; got != account {
+		t.Errorf("the pod runs as %q, the account is %q", got, account)
+	}
+	if got := r.nsBindings[0].RoleRef.Name; got != r.roles[0].Name {
+		t.Errorf("the binding names Role %q, the Role is %q", got, r.roles[0].Name)
+	}
+	if !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool {
+		return role.Name == r.bindings[0].RoleRef.Name
+	}) {
+		t.Errorf("the binding names ClusterRole %q, which is not rendered", r.bindings[0].RoleRef.Name)
+	}
+}
+
+func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
+	files, err := filepath.Glob("../../config/crd/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("looking for config/crd: %d files, %v", len(files), err)
+	}
+	want := map[string]apiextensionsv1.CustomResourceDefinitionSpec{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+			t.Fatalf("decoding %s: %v", file, err)
+		}
+		want[crd.Name] = crd.Spec
+	}
+	got := map[string]apiextensionsv1.CustomResourceDefinitionSpec{}
+	for _, crd := range render(t).crds {
+		got[crd.Name] = crd.Spec
+		if crd.Annotations["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("CRD %s, and every resource of it, would be deleted with the release", crd.Name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CRDs of the chart (-config/crd +rendered):\n%s", diff)
+	}
+	if crds := render(t, "crds.install=false").crds; len(crds) != 0 {
+		t.Errorf("crds.install=false renders %d CRDs", len(crds))
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	for value, names := range map[string]string{
+		"replicas=2":                               "replicas", // With an embedded log.
+		"replicas=-1":                              "replicas",
+		"replica=1":                                "replica",
+		"log.listen=0.0.0.0:4222":                  "listen",
+		"log.storage.accessMode=ReadWriteMany":     "accessMode",
+		"nats.url=nats.example:4222":               "url",
+		"logging.level=loud":                       "level",
+		"image.repository=":                        "repository",
+		"resources.request.cpu=1":                  "request",
+		"providers.mine[0].group=*":                "group",
+		"providers.mine[0].resources[0]=*":         "resources",
+		"providers.core[0].resources[0]=clusters/": "resources",
+		"providers.core=null":                      "core",
+	} {
+		t.Run(value, func(t *testing.T) {
+			_, complaint := template(t, value)
+			if !strings.Contains(complaint, names) {
+				t.Errorf("want a complaint that names %q, have %q", names, complaint)
+			}
+		})
+	}
+}
+
+func TestProvidersAreAddedAndRemovedByName(t *testing.T) {
+	r := render(t, "providers.aws=null", "providers.mine[0].group=mine.example", "providers.mine[0].resources[0]=boxes")
+	groups := map[string]bool{}
+	for _, role := range r.clusterRoles {
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				groups[rule.APIGroups[0]+"/"+resource] = true
+			}
+		}
+	}
+	if !groups["mine.example/boxes"] || !groups["cluster.x-k8s.io/clusters"] {
+		t.Error("a provider that was added is missing, or took the place of the others")
+	}
+	if groups["infrastructure.cluster.x-k8s.io/awsclusters"] {
+		t.Error("a provider that was removed is still there")
+	}
+}

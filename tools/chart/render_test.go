@@ -1,0 +1,123 @@
+package chart_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const path = "../../charts/scute"
+
+// external are the values of the mode without a volume.
+var external = []string{
+	"replicas=2", "nats.url=tls://nats.example:4222", "nats.credentials.secretName=creds", "nats.tls.secretName=tls",
+}
+
+// rendered is everything that the chart may render, decoded by the types that the API server reads.
+type rendered struct {
+	accounts     []corev1.ServiceAccount
+	services     []corev1.Service
+	statefulSets []appsv1.StatefulSet
+	deployments  []appsv1.Deployment
+	budgets      []policyv1.PodDisruptionBudget
+	clusterRoles []rbacv1.ClusterRole
+	roles        []rbacv1.Role
+	bindings     []rbacv1.ClusterRoleBinding
+	nsBindings   []rbacv1.RoleBinding
+	crds         []apiextensionsv1.CustomResourceDefinition
+}
+
+// helm runs the pinned helm and returns what it says: its output, and on failure its complaint.
+func helm(t *testing.T, args ...string) (stdout, complaint string) {
+	t.Helper()
+	binary, err := filepath.Abs("../../bin/helm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("looking for helm: %v; `make test-chart` builds it", err)
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return out.String(), errs.String()
+	case err != nil:
+		t.Fatalf("running helm: %v", err)
+	}
+	return out.String(), ""
+}
+
+func template(t *testing.T, values ...string) (stdout, complaint string) {
+	t.Helper()
+	args := []string{"template", "scute", path, "--namespace", "scute-system"}
+	for _, value := range values {
+		args = append(args, "--set", value)
+	}
+	return helm(t, args...)
+}
+
+// render renders the chart and decodes every object strictly: a field that Kubernetes does not know fails the test.
+func render(t *testing.T, values ...string) rendered {
+	t.Helper()
+	stdout, complaint := template(t, values...)
+	if complaint != "" {
+		t.Fatal(complaint)
+	}
+	var r rendered
+	for document := range strings.SplitSeq(stdout, "\n---\n") {
+		var kind struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(document), &kind); err != nil {
+			t.Fatalf("reading %s: %v", document, err)
+		}
+		switch kind.Kind {
+		case "":
+		case "ServiceAccount":
+			add(t, document, &r.accounts)
+		case "Service":
+			add(t, document, &r.services)
+		case "StatefulSet":
+			add(t, document, &r.statefulSets)
+		case "Deployment":
+			add(t, document, &r.deployments)
+		case "PodDisruptionBudget":
+			add(t, document, &r.budgets)
+		case "ClusterRole":
+			add(t, document, &r.clusterRoles)
+		case "Role":
+			add(t, document, &r.roles)
+		case "ClusterRoleBinding":
+			add(t, document, &r.bindings)
+		case "RoleBinding":
+			add(t, document, &r.nsBindings)
+		case "CustomResourceDefinition":
+			add(t, document, &r.crds)
+		default:
+			t.Fatalf("the chart renders a %s, which this test does not know", kind.Kind)
+		}
+	}
+	return r
+}
+
+func add[T any](t *testing.T, document string, to *[]T) {
+	t.Helper()
+	var object T
+	if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+		t.Fatalf("decoding %s: %v", document, err)
+	}
+	*to = append(*to, object)
+}
