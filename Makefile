@@ -52,7 +52,7 @@ image: ## Build the container image (IMAGE=name:tag). Needs Docker.
 ##@ Check
 
 .PHONY: test
-test: test-generated lint test-unit test-chart test-e2e ## Every check that CI makes, in the order of their cost.
+test: test-generated lint test-docs test-chart test-unit test-e2e ## Every check that CI makes, in the order of their cost.
 
 .PHONY: test-unit
 test-unit: ## Unit tests of the root module.
@@ -62,6 +62,10 @@ test-unit: ## Unit tests of the root module.
 test-chart: $(HELM) ## Lint and render the Helm chart, and check what it renders.
 	"$(HELM)" lint --strict --quiet charts/scute
 	cd tools && go test -count=1 ./chart/...
+
+.PHONY: test-docs
+test-docs: ## Check the documentation against the tree: dependencies, links.
+	cd tools && go test -count=1 ./docs/...
 
 .PHONY: test-e2e
 test-e2e: testbed ## End-to-end and fault tests on the real stack (module test/).
