@@ -11,6 +11,8 @@ var (
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrFull: the log refuses new events because it has reached its size limit. Nothing was forgotten.
 	ErrFull = errors.New("event log full")
+	// ErrTooLarge: the commit does not fit into one message of the server. Split it into several commits.
+	ErrTooLarge = errors.New("commit too large")
 	// ErrLocked: another process has the log's folder open.
 	ErrLocked = errors.New("event log folder is in use by another process")
 	// ErrConfig: the stream exists with a configuration that could lose or alter events.

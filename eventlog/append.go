@@ -1,0 +1,160 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// appendTimeout bounds an append whose context has no nearer deadline.
+	appendTimeout = 15 * time.Second
+	// publishTimeout bounds one try of it. A try that is only slow does no harm: the next one finds out.
+	publishTimeout = 2 * time.Second
+)
+
+// Codes of JetStream's answers to a publish (errors.json of nats-server).
+const (
+	codeResources         jetstream.ErrorCode = 10023 // insufficient resources
+	codeAccountLimit      jetstream.ErrorCode = 10002 // resource limits exceeded for account
+	codeTooLarge          jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
+	codeStoreFailed       jetstream.ErrorCode = 10077 // the store refused: the stream is full
+	codeWrongLast         jetstream.ErrorCode = 10071 // the subject's last sequence is another
+	codeWrongLastInFlight jetstream.ErrorCode = 10164 // the same, perhaps because of a write in flight (replicated)
+	codeDuplicateInFlight jetstream.ErrorCode = 10158 // the same message id is in flight (replicated)
+	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, told by an atomic batch
+)
+
+// errInFlight says that a write on the subject is under way and its end not known yet.
+var errInFlight = errors.New("another write on the aggregate is in flight")
+
+// Append stores a commit, if the aggregate is still as it was when the decision was made. It returns
+//
+//	a receipt                     stored, or stored by an earlier try of the same commit
+//	ErrConflict                   someone else was first: read the aggregate and decide again
+//	ErrUnavailable                not known to be stored before the deadline: append the same commit again, or read
+//	ErrFull                       refused, the log is at its limit
+//	ErrTooLarge                   refused, the commit does not fit into one message: split it
+//	ErrMissing, ErrConfig         the log is not what it was
+//
+// An answer that does not tell is never handed on: Append publishes the same commit again (the expected sequence
+// admits it only once) and reads the aggregate to see whose commit stands there. Without a deadline in ctx it takes
+// up to 15 seconds.
+func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
+	m, err := c.encode()
+	if err != nil {
+		return Receipt{}, fmt.Errorf("appending: %w", err)
+	}
+	if size, limit := int64(m.Size()-len(m.Subject)), l.nc.MaxPayload(); size > limit {
+		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
+			c.ID, c.Aggregate, ErrTooLarge, size, limit)
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	r, err := l.try(ctx, c, m)
+	if retryable(err) {
+		err = backoff.Retry(func() error {
+			if r, err = l.try(ctx, c, m); err != nil && !retryable(err) {
+				return backoff.Permanent(err)
+			}
+			return err
+		}, backoff.WithContext(newBackOff(0), ctx))
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errInFlight) {
+		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
+	}
+	if err != nil {
+		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w", c.ID, c.Aggregate, err)
+	}
+	return r, l.mark.raise(r.Seq)
+}
+
+// try publishes once and settles what the answer means.
+func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
+	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	ack, err := l.js.PublishMsg(pctx, m)
+	var refused *jetstream.APIError
+	switch {
+	case err == nil && ack.Stream != l.name:
+		return Receipt{}, fmt.Errorf("%w: stream %s took the commit instead of %s", ErrConfig, ack.Stream, l.name)
+	case err == nil && !ack.Duplicate:
+		return Receipt{Seq: ack.Sequence}, nil
+	case err == nil:
+		return l.settle(ctx, c, errInFlight)
+	case errors.As(err, &refused):
+		return l.refused(ctx, c, refused)
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case errors.Is(err, jetstream.ErrNoStreamResponse):
+		// Nobody listens on the subject: the stream is gone, or has no leader for the moment.
+		if _, err := l.state(ctx); err != nil {
+			return Receipt{}, err
+		}
+		return Receipt{}, errInFlight
+	default:
+		return Receipt{}, &unsettledError{err}
+	}
+}
+
+// refused settles an answer of JetStream that is not an acknowledgement.
+func (l *Log) refused(ctx context.Context, c Commit, refused *jetstream.APIError) (Receipt, error) {
+	switch refused.ErrorCode {
+	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
+		return l.settle(ctx, c, errInFlight)
+	case codeStoreFailed, codeResources, codeAccountLimit:
+		// An earlier try may be what filled the log.
+		return l.settle(ctx, c, fmt.Errorf("%w: %w; raise its limit, nothing was forgotten", ErrFull, refused))
+	case codeTooLarge:
+		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
+	default:
+		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, refused)
+	}
+}
+
+// settle reads whose commit follows the expected one: only that place could be ours. If the place is free, it returns
+// the error free.
+func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error) {
+	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
+	switch {
+	case err != nil:
+		return Receipt{}, &unsettledError{err}
+	case ok && next.CommitID == c.ID:
+		return Receipt{Seq: next.Seq, AlreadyStored: true}, nil
+	case ok:
+		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but commit %s stands at %d", ErrConflict, c.Expected, next.CommitID, next.Seq)
+	}
+	last, ok, err := l.get(ctx, getRequest{LastFor: c.Aggregate.Subject()})
+	switch {
+	case err != nil:
+		return Receipt{}, &unsettledError{err}
+	case ok && last.Seq != c.Expected || !ok && c.Expected != 0:
+		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but that is %d", ErrConflict, c.Expected, last.Seq)
+	}
+	return Receipt{}, free
+}
+
+// unsettledError is an answer that did not come, or does not tell whether the commit is stored.
+type unsettledError struct{ err error }
+
+func (e *unsettledError) Error() string   { return fmt.Sprintf("%v: %v", ErrUnavailable, e.err) }
+func (e *unsettledError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
+
+func retryable(err error) bool {
+	var unsettled *unsettledError
+	return errors.As(err, &unsettled) || errors.Is(err, errInFlight)
+}
+
+// newBackOff waits 50 ms, then longer up to 1 s, with jitter; maxElapsed 0 goes on until the context ends.
+func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMaxInterval(time.Second),
+		backoff.WithMaxElapsedTime(maxElapsed),
+	)
+}

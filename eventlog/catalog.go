@@ -1,0 +1,156 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's event interface.
+// It is made once by NewCatalog and is safe for concurrent use.
+type Catalog[E any] struct {
+	kind   Kind
+	byName map[string]*fact[E]
+	byType map[reflect.Type]*fact[E]
+}
+
+// fact is what a catalog knows of one name: its current version and the way there from older ones.
+type fact[E any] struct {
+	name    string
+	version int
+	decode  func(json.RawMessage) (E, error)
+	upcasts map[int]func(json.RawMessage) (json.RawMessage, error)
+}
+
+// Fact is one entry of a catalog, made by Define or Upcast.
+type Fact[E any] struct {
+	name    string
+	version int
+	goType  reflect.Type
+	decode  func(json.RawMessage) (E, error)
+	upcast  func(json.RawMessage) (json.RawMessage, error)
+}
+
+// Define says that the struct T, which implements E, is the fact called name in its current version (1, 2, ...):
+//
+//	eventlog.Define[Event, Started]("started", 1)
+func Define[E, T any](name string, version int) Fact[E] {
+	return Fact[E]{name: name, version: version, goType: reflect.TypeFor[T](), decode: func(data json.RawMessage) (E, error) {
+		var v T
+		if err := json.Unmarshal(data, &v); err != nil {
+			var none E
+			return none, err
+		}
+		return any(v).(E), nil
+	}}
+}
+
+// Upcast says how the JSON of version from of a fact becomes that of version from+1. It is used on read; stored bytes
+// are never rewritten.
+func Upcast[E any](name string, from int, f func(json.RawMessage) (json.RawMessage, error)) Fact[E] {
+	return Fact[E]{name: name, version: from, upcast: f}
+}
+
+// NewCatalog makes the catalog of a domain. A catalog that contradicts itself is a mistake in the program, and it
+// panics: a fact that does not implement E, a name or a struct defined twice, an upcast missing on the way from
+// version 1 to the current one.
+func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
+	c := &Catalog[E]{kind: kind, byName: map[string]*fact[E]{}, byType: map[reflect.Type]*fact[E]{}}
+	for _, f := range facts {
+		if f.goType == nil {
+			continue
+		}
+		if !f.goType.Implements(reflect.TypeFor[E]()) {
+			panic(fmt.Sprintf("catalog of %s: %s does not implement %s", kind, f.goType, reflect.TypeFor[E]()))
+		}
+		if f.name == "" || strings.Contains(f.name, ".") || f.version < 1 {
+			panic(fmt.Sprintf("catalog of %s: %q version %d: a name without dots and a version of 1 or more is needed", kind, f.name, f.version))
+		}
+		if c.byName[f.name] != nil || c.byType[f.goType] != nil {
+			panic(fmt.Sprintf("catalog of %s: %s (%s) is defined twice", kind, f.name, f.goType))
+		}
+		e := &fact[E]{name: f.name, version: f.version, decode: f.decode, upcasts: map[int]func(json.RawMessage) (json.RawMessage, error){}}
+		c.byName[f.name], c.byType[f.goType] = e, e
+	}
+	for _, f := range facts {
+		if f.goType != nil {
+			continue
+		}
+		e := c.byName[f.name]
+		if e == nil || f.upcast == nil || f.version < 1 || f.version >= e.version || e.upcasts[f.version] != nil {
+			panic(fmt.Sprintf("catalog of %s: the upcast of %q from version %d does not fit a defined fact", kind, f.name, f.version))
+		}
+		e.upcasts[f.version] = f.upcast
+	}
+	for name, e := range c.byName {
+		if len(e.upcasts) != e.version-1 {
+			panic(fmt.Sprintf("catalog of %s: %q is at version %d but has %d upcasts", kind, name, e.version, len(e.upcasts)))
+		}
+	}
+	return c
+}
+
+// Encode turns a fact into an event with Type and Data set; the caller adds who, when and why.
+func (c *Catalog[E]) Encode(e E) (Event, error) {
+	f := c.byType[reflect.TypeOf(e)]
+	if f == nil {
+		return Event{}, fmt.Errorf("encoding %T: %w: define it in the catalog of %s", e, ErrUnknownType, c.kind)
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return Event{}, fmt.Errorf("encoding %T: %w", e, err)
+	}
+	return Event{Type: formatType(c.kind, f.name, f.version), Data: data}, nil
+}
+
+// Decode turns an event into its fact, upcast to the current version. ErrUnknownType says that this program does not
+// know the type or that it was written in a newer version: the event is kept, and only the aggregate that needs it stops.
+func (c *Catalog[E]) Decode(ev Event) (E, error) {
+	var none E
+	name, version, ok := c.parse(ev.Type)
+	f := c.byName[name]
+	if !ok || f == nil {
+		return none, fmt.Errorf("decoding event %s of type %q: %w", ev.ID, ev.Type, ErrUnknownType)
+	}
+	if version > f.version {
+		return none, fmt.Errorf("decoding event %s of type %q: %w: this program knows it up to version %d, upgrade it", ev.ID, ev.Type, ErrUnknownType, f.version)
+	}
+	data := ev.Data
+	for v := version; v < f.version; v++ {
+		var err error
+		if data, err = f.upcasts[v](data); err != nil {
+			return none, fmt.Errorf("decoding event %s of type %q: from version %d to %d: %w", ev.ID, ev.Type, v, v+1, err)
+		}
+	}
+	e, err := f.decode(data)
+	if err != nil {
+		return none, fmt.Errorf("decoding event %s of type %q: %w", ev.ID, ev.Type, err)
+	}
+	return e, nil
+}
+
+// typePrefix begins every event type: dev.scute.<kind>.<name>.v<N>.
+const typePrefix = "dev.scute."
+
+func formatType(kind Kind, name string, version int) string {
+	return typePrefix + string(kind) + "." + name + ".v" + strconv.Itoa(version)
+}
+
+// parse splits a type of the catalog's own kind.
+func (c *Catalog[E]) parse(t string) (name string, version int, ok bool) {
+	t, ok = strings.CutPrefix(t, typePrefix)
+	if !ok {
+		return "", 0, false
+	}
+	if t, ok = strings.CutPrefix(t, string(c.kind)+"."); !ok {
+		return "", 0, false
+	}
+	name, v, ok := strings.Cut(t, ".v")
+	if !ok {
+		return "", 0, false
+	}
+	version, err := strconv.Atoi(v)
+	return name, version, err == nil && version >= 1
+}

@@ -1,0 +1,140 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// startTimeout bounds the server's start, which reads the indexes of the whole log.
+const startTimeout = 60 * time.Second
+
+// EmbeddedOptions say where an embedded log lives.
+type EmbeddedOptions struct {
+	// Dir is the log's folder; it is made if need be, and one process at a time may have it open.
+	Dir string
+	// Listen is the address where other processes may reach the log, for example "127.0.0.1:4222"; "" is none.
+	// There is no authentication: give no address that strangers can reach.
+	Listen string
+	// Stream defaults to DefaultStream.
+	Stream string
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or DefaultMaxBytes.
+	MaxBytes int64
+	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
+	Logger *slog.Logger
+}
+
+// OpenEmbedded opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been
+// synced to disk. It fails with ErrLocked, ErrConfig, ErrGap, ErrMissing or ErrUnavailable.
+func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
+	if o.Dir == "" {
+		return nil, errors.New("opening the embedded event log: no folder given")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the embedded event log: %w", err)
+	}
+	var undo []func() error
+	defer func() {
+		for i := len(undo) - 1; err != nil && i >= 0; i-- {
+			err = errors.Join(err, undo[i]())
+		}
+	}()
+	lock, err := lockFolder(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log: %w", err)
+	}
+	undo = append(undo, func() error { return unlock(lock) })
+	mark, err := openWatermark(filepath.Join(o.Dir, watermarkFile))
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
+	undo = append(undo, mark.close)
+
+	logger := discardIfNil(o.Logger)
+	srv, err := startServer(ctx, o, logger)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
+	undo = append(undo, func() error { srv.Shutdown(); srv.WaitForShutdown(); return nil })
+	nc, err := nats.Connect("", append(connectionOptions(logger), nats.InProcessServer(srv))...)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
+	undo = append(undo, func() error { nc.Close(); return nil })
+
+	// A log that acknowledged something is never created anew: if its stream is not there, it was lost.
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: 1, maxBytes: o.MaxBytes, create: mark.seq.Load() == 0}
+	l, err := open(ctx, nc, spec, logger)
+	if err != nil {
+		return nil, fmt.Errorf("%w (folder %s)", err, o.Dir)
+	}
+	if err := mark.covered(l.stream.CachedInfo().State.LastSeq); err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
+	l.server, l.lock, l.mark = srv, lock, mark
+	return l, nil
+}
+
+// startServer starts the NATS server of the log and waits until it answers.
+func startServer(ctx context.Context, o EmbeddedOptions, logger *slog.Logger) (*server.Server, error) {
+	opts := &server.Options{
+		ServerName: "scute",
+		JetStream:  true,
+		StoreDir:   o.Dir,
+		SyncAlways: true,
+		DontListen: o.Listen == "",
+		NoSigs:     true,
+		// The server refuses a stream whose limit is above this; the disk is the operator's to size.
+		JetStreamMaxStore:  1 << 50,
+		JetStreamMaxMemory: 1 << 30,
+	}
+	if o.Listen != "" {
+		host, port, err := net.SplitHostPort(o.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("listen address %q: %w", o.Listen, err)
+		}
+		opts.Host = host
+		if opts.Port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("listen address %q: the port is not a number", o.Listen)
+		}
+		if opts.Port == 0 {
+			opts.Port = server.RANDOM_PORT
+		}
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("starting the server: %w", err)
+	}
+	srv.SetLoggerV2(serverLogger{logger}, false, false, false)
+	srv.Start()
+	timeout := startTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline))
+	}
+	if !srv.ReadyForConnections(timeout) || !srv.JetStreamEnabled() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return nil, fmt.Errorf("%w: the server was not ready after %s; see its log lines above", ErrUnavailable, timeout)
+	}
+	return srv, nil
+}
+
+// serverLogger hands the server's lines to slog. Its traces, which would hold event data, are off.
+type serverLogger struct{ to *slog.Logger }
+
+func (l serverLogger) Noticef(f string, v ...any) { l.to.Debug("nats: " + fmt.Sprintf(f, v...)) }
+func (l serverLogger) Warnf(f string, v ...any)   { l.to.Warn("nats: " + fmt.Sprintf(f, v...)) }
+func (l serverLogger) Errorf(f string, v ...any)  { l.to.Error("nats: " + fmt.Sprintf(f, v...)) }
+func (l serverLogger) Fatalf(f string, v ...any)  { l.to.Error("nats: " + fmt.Sprintf(f, v...)) }
+func (l serverLogger) Debugf(string, ...any)      {}
+func (l serverLogger) Tracef(string, ...any)      {}

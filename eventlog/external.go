@@ -1,0 +1,93 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ExternalOptions say where an external log is and how to reach it.
+type ExternalOptions struct {
+	// URL is one address or several with commas, "tls://..." for TLS from the first byte.
+	URL string
+	// CredsFile is a NATS credentials file; "" is none.
+	CredsFile string
+	// TLS says whom to trust and who we are.
+	TLS TLSFiles
+	// Stream defaults to DefaultStream.
+	Stream string
+	// Replicas is how many servers must hold the log; 0 is 1.
+	Replicas int
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or DefaultMaxBytes.
+	MaxBytes int64
+	// Create lets the log be created and resized: for the writer. A reader only opens.
+	Create bool
+	// Logger receives changes of the connection, never the content of an event; nil is none.
+	Logger *slog.Logger
+}
+
+// TLSFiles are PEM files; each may be empty.
+type TLSFiles struct {
+	// CA is the bundle that the server's certificate must chain to, instead of the system's.
+	CA string
+	// Cert and Key are the client's own, when the server asks for one.
+	Cert, Key string
+}
+
+// Connect opens a log on an external NATS. The connection is restored by itself when it breaks; what is tried
+// meanwhile waits up to its deadline. It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable.
+func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
+	logger := discardIfNil(o.Logger)
+	opts := connectionOptions(logger)
+	if o.CredsFile != "" {
+		opts = append(opts, nats.UserCredentials(o.CredsFile))
+	}
+	if o.TLS.CA != "" {
+		opts = append(opts, nats.RootCAs(o.TLS.CA))
+	}
+	if o.TLS.Cert != "" || o.TLS.Key != "" {
+		opts = append(opts, nats.ClientCert(o.TLS.Cert, o.TLS.Key))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		opts = append(opts, nats.Timeout(min(requestTimeout, time.Until(deadline))))
+	}
+	nc, err := nats.Connect(o.URL, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
+	}
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, create: o.Create}
+	l, err := open(ctx, nc, spec, logger)
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("%w (at %s)", err, o.URL)
+	}
+	return l, nil
+}
+
+// connectionOptions are common to both kinds of log.
+func connectionOptions(logger *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.Name("scute"),
+		nats.Timeout(requestTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, time.Second),
+		nats.PingInterval(10 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				logger.Warn("event log: connection lost, reconnecting", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			logger.Info("event log: reconnected", "server", nc.ConnectedUrlRedacted())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			logger.Warn("event log: connection", "error", err)
+		}),
+	}
+}

@@ -1,0 +1,144 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// replayPatience bounds how long a replay waits without getting any further.
+	replayPatience = 30 * time.Second
+	// heartbeat is how often an idle server says that it is there; two missed ones end a delivery.
+	heartbeat = 5 * time.Second
+	// inactive is when the server forgets a consumer whose reader has vanished.
+	inactive = time.Minute
+	// pullSize is how many messages a reader has asked for at once; it bounds a reader's memory.
+	pullSize = 1024
+)
+
+// Replay hands every commit after a sequence to fn, up to the head of the log at the time of the call, which it
+// returns. An error of fn ends it and is returned. ErrGap is an alarm: a stored commit is missing.
+// A broken connection is retried for up to 30 seconds without progress.
+func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
+	head, err := l.Head(ctx)
+	if err != nil {
+		return after, fmt.Errorf("replaying the log after %d: %w", after, err)
+	}
+	cursor := after
+	if err := l.read(ctx, &cursor, head, replayPatience, fn); err != nil {
+		return cursor, fmt.Errorf("replaying the log after %d: at %d: %w", after, cursor, err)
+	}
+	return cursor, nil
+}
+
+// Follow hands every commit after a sequence to fn, and goes on with new ones until ctx ends, fn fails, the log is
+// closed, or the log is no longer what it was (ErrGap, ErrMissing). It outlasts a broken connection, without a loss or a
+// repetition. Its error is never nil.
+func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
+	cursor := after
+	err := l.read(ctx, &cursor, math.MaxUint64, 0, fn)
+	return fmt.Errorf("following the log: at %d: %w", cursor, err)
+}
+
+// read delivers the commits after *cursor up to until, and starts again where it was when a delivery breaks.
+func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience time.Duration, fn func(Record) error) error {
+	b := newBackOff(patience)
+	return backoff.RetryNotify(func() error {
+		before := *cursor
+		err := l.deliver(ctx, cursor, until, fn)
+		if *cursor > before {
+			b.Reset()
+		}
+		if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx), func(err error, wait time.Duration) {
+		l.logger.Warn("event log: delivery broke off, starting it again", "after", *cursor, "in", wait, "error", err)
+	})
+}
+
+// deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
+// makes the server's and the client's bookkeeping irrelevant to the guarantee.
+func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
+	state, err := l.state(ctx)
+	if err != nil {
+		return err
+	}
+	if state.LastSeq < *cursor {
+		return fmt.Errorf("%w: the log ends at %d, but %d has been read before; restore it from a backup or a mirror", ErrGap, state.LastSeq, *cursor)
+	}
+	if *cursor >= until {
+		return nil
+	}
+	messages, stop, err := l.consume(ctx, *cursor+1)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for fresh := true; *cursor < until; fresh = false {
+		m, err := messages.Next()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return l.explain(err)
+		}
+		r, err := fromDelivery(m)
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		if r.Seq != *cursor+1 {
+			if fresh {
+				return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, *cursor, r.Seq)
+			}
+			return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
+		}
+		if err := fn(r); err != nil {
+			return backoff.Permanent(err)
+		}
+		*cursor = r.Seq
+	}
+	return nil
+}
+
+// consume makes a consumer that starts at a sequence and keeps no state that matters.
+func (l *Log) consume(ctx context.Context, start uint64) (jetstream.MessagesContext, func(), error) {
+	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
+	consumer, err := l.stream.CreateConsumer(cctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       start,
+		AckPolicy:         jetstream.AckNonePolicy,
+		MemoryStorage:     true,
+		Replicas:          1,
+		InactiveThreshold: inactive,
+	})
+	if err != nil {
+		return nil, nil, l.explain(err)
+	}
+	forget := func() {
+		// A courtesy: the server forgets it by itself, and a reader may lack the permission.
+		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
+	}
+	messages, err := consumer.Messages(
+		jetstream.PullMaxMessages(pullSize),
+		jetstream.PullHeartbeat(heartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true),
+	)
+	if err != nil {
+		forget()
+		return nil, nil, l.explain(err)
+	}
+	unhook := context.AfterFunc(ctx, messages.Stop)
+	return messages, func() { unhook(); messages.Stop(); forget() }, nil
+}

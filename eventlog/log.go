@@ -1,0 +1,140 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// DefaultStream is the stream's name when none is given.
+const DefaultStream = "SCUTE"
+
+// requestTimeout bounds one request to the server when the caller's context has no nearer deadline.
+const requestTimeout = 5 * time.Second
+
+// Log is an open event log, made by OpenEmbedded or Connect. It is safe for concurrent use.
+type Log struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	name    string
+	stream  jetstream.Stream
+	created time.Time
+	logger  *slog.Logger
+
+	// Only an embedded log has these.
+	server *server.Server
+	lock   *os.File
+	mark   *watermark
+}
+
+// Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log.
+// It fails with ErrMissing when the stream is gone or was made anew, with ErrGap when a stored commit is missing.
+func (l *Log) Head(ctx context.Context) (uint64, error) {
+	state, err := l.state(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("reading the head of the log: %w", err)
+	}
+	return state.LastSeq, nil
+}
+
+// Stats is what the log holds and may hold.
+type Stats struct {
+	Commits    uint64
+	Aggregates uint64
+	Bytes      uint64
+	// MaxBytes is the size at which the log refuses new commits.
+	MaxBytes uint64
+}
+
+// Stats asks the log's leader how full the log is.
+func (l *Log) Stats(ctx context.Context) (Stats, error) {
+	state, err := l.state(ctx)
+	if err != nil {
+		return Stats{}, fmt.Errorf("reading the size of the log: %w", err)
+	}
+	limit := l.stream.CachedInfo().Config.MaxBytes
+	return Stats{Commits: state.Msgs, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}, nil
+}
+
+// URL is where clients reach an embedded log that listens, "" for one that does not.
+func (l *Log) URL() string {
+	if l.server == nil || l.server.Addr() == nil {
+		return ""
+	}
+	return l.server.ClientURL()
+}
+
+// Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads under way end
+// with an error. What was acknowledged is on disk already.
+func (l *Log) Close() error {
+	l.nc.Close()
+	if l.server == nil {
+		return nil
+	}
+	l.server.Shutdown()
+	l.server.WaitForShutdown()
+	return errors.Join(l.mark.close(), unlock(l.lock))
+}
+
+// open binds to the stream, the same way for an embedded and an external log.
+func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logger) (*Log, error) {
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("opening the event log: %w", err)
+	}
+	stream, err := want.ensure(ctx, js)
+	if err != nil {
+		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
+	}
+	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: stream.CachedInfo().Created, logger: logger}, nil
+}
+
+// state asks the stream's leader for its state, and checks that the stream is still the one that was opened and whole.
+func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		return jetstream.StreamState{}, l.explain(err)
+	}
+	if !info.Created.Equal(l.created) {
+		return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
+			ErrMissing, l.name, info.Created.Format(time.RFC3339))
+	}
+	return info.State, whole(l.name, info.State)
+}
+
+// whole checks that every sequence from 1 to the last is there: the log deletes nothing, so what is missing was lost.
+func whole(name string, s jetstream.StreamState) error {
+	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
+		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
+			ErrGap, name, len(s.Lost.Msgs), s.Lost.Msgs[0])
+	}
+	if s.LastSeq != s.Msgs || (s.LastSeq > 0 && s.FirstSeq != 1) {
+		return fmt.Errorf("%w: stream %s holds %d commits between sequences %d and %d, but should hold 1 to %d; restore it from a backup or a mirror",
+			ErrGap, name, s.Msgs, s.FirstSeq, s.LastSeq, s.LastSeq)
+	}
+	return nil
+}
+
+// explain turns an error of the client into one of this package's.
+func (l *Log) explain(err error) error {
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, l.name)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+func discardIfNil(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}

@@ -1,0 +1,134 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var decided = time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
+
+func openTest(t *testing.T, o EmbeddedOptions) *Log {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	l, err := OpenEmbedded(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func moveOf(id string) Aggregate { return Aggregate{Kind: KindMove, ID: id} }
+
+// commit is a commit of n events on an aggregate.
+func commit(a Aggregate, id string, expected uint64, n int) Commit {
+	c := Commit{Aggregate: a, ID: id, Expected: expected}
+	for i := range n {
+		c.Events = append(c.Events, Event{
+			Type: fmt.Sprintf("dev.scute.%s.tested.v1", a.Kind), Time: decided, Actor: "user/test",
+			Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
+		})
+	}
+	return c
+}
+
+func mustAppend(t *testing.T, l *Log, c Commit) uint64 {
+	t.Helper()
+	r, err := l.Append(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Seq
+}
+
+func TestAppendReadFollow(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	a, b := moveOf("fleet/prod"), moveOf("fleet/dev")
+
+	one := commit(a, "start", 0, 1)
+	one.Events[0].Causation, one.Events[0].Correlation, one.Events[0].Epoch = "request 7 \"é\" 100%", "c", 1<<40
+	if r, err := l.Append(t.Context(), one); err != nil || r != (Receipt{Seq: 1}) {
+		t.Fatalf("first append: %+v, %v", r, err)
+	}
+	if r, err := l.Append(t.Context(), one); err != nil || r != (Receipt{Seq: 1, AlreadyStored: true}) {
+		t.Fatalf("the same again: %+v, %v", r, err)
+	}
+	if _, err := l.Append(t.Context(), commit(a, "other", 0, 1)); !errors.Is(err, ErrConflict) {
+		t.Fatalf("stale append: %v", err)
+	}
+	if _, err := l.Append(t.Context(), commit(a, "other", 7, 1)); !errors.Is(err, ErrConflict) {
+		t.Fatalf("append with a sequence that was never: %v", err)
+	}
+	// The same commit id on another aggregate is another commit.
+	if r, err := l.Append(t.Context(), commit(b, "start", 0, 1)); err != nil || r != (Receipt{Seq: 2}) {
+		t.Fatalf("other aggregate: %+v, %v", r, err)
+	}
+	mustAppend(t, l, commit(a, "several", 1, 3))
+
+	records, err := l.Read(t.Context(), a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range records {
+		got = append(got, fmt.Sprintf("%d %s %s %s", r.Seq, r.Aggregate, r.CommitID, strings.Join(r.Types(), " ")))
+	}
+	want := []string{
+		"1 move/fleet/prod start dev.scute.move.tested.v1",
+		"3 move/fleet/prod several dev.scute.move.tested.v1 dev.scute.move.tested.v1 dev.scute.move.tested.v1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	events, err := records[0].Events()
+	one.Events[0].ID = "start/0"
+	if diff := cmp.Diff(one.Events, events); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if records, err = l.Read(t.Context(), a, 3); len(records) != 0 || err != nil {
+		t.Errorf("after the last: %v, %v", records, err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	seqs, done := make(chan uint64), make(chan error)
+	go func() {
+		done <- l.Follow(ctx, 0, func(r Record) error { seqs <- r.Seq; return nil })
+	}()
+	for want := uint64(1); want <= 3; want++ {
+		if got := <-seqs; got != want {
+			t.Errorf("followed %d, want %d", got, want)
+		}
+	}
+	mustAppend(t, l, commit(b, "more", 2, 1))
+	if got := <-seqs; got != 4 {
+		t.Errorf("followed %d, want 4", got)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("follow ended with %v", err)
+	}
+}
+
+func TestReopenKeepsEverything(t *testing.T) {
+	dir := t.TempDir()
+	l := openTest(t, EmbeddedOptions{Dir: dir})
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = openTest(t, EmbeddedOptions{Dir: dir})
+	var got []string
+	head, err := l.Replay(t.Context(), 0, func(r Record) error { got = append(got, r.CommitID); return nil })
+	if diff := cmp.Diff([]string{"1"}, got); diff != "" || head != 1 || err != nil {
+		t.Error(head, err, diff)
+	}
+}

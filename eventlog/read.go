@@ -1,0 +1,93 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// getRequest and getResponse are the messages of $JS.API.STREAM.MSG.GET.
+type getRequest struct {
+	Seq     uint64 `json:"seq,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+}
+
+type getResponse struct {
+	Error   *jetstream.APIError `json:"error"`
+	Message *struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+}
+
+// get asks the stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
+// was just acknowledged: the direct API may ask a replica that lags.
+func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := json.Marshal(req)
+	if err != nil {
+		return Record{}, false, err
+	}
+	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.name, body)
+	if err != nil {
+		return Record{}, false, l.explain(err)
+	}
+	var resp getResponse
+	if err := json.Unmarshal(reply.Data, &resp); err != nil {
+		return Record{}, false, fmt.Errorf("decoding the server's answer: %w", err)
+	}
+	switch {
+	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return Record{}, false, nil
+	case resp.Error != nil && resp.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
+		return Record{}, false, l.explain(jetstream.ErrStreamNotFound)
+	case resp.Error != nil:
+		return Record{}, false, l.explain(resp.Error)
+	case resp.Message == nil:
+		return Record{}, false, l.explain(errors.New("the server's answer is empty"))
+	}
+	m := resp.Message
+	var h nats.Header
+	if len(m.Header) > 0 {
+		if h, err = nats.DecodeHeadersMsg(m.Header); err != nil {
+			return Record{}, false, fmt.Errorf("decoding the header of commit %d: %w", m.Seq, err)
+		}
+	}
+	return newRecord(m.Seq, m.Time, m.Subject, h, m.Data), true, nil
+}
+
+// Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's
+// acknowledged writes.
+func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
+	if err := a.validate(); err != nil {
+		return nil, fmt.Errorf("reading: %w", err)
+	}
+	subject := a.Subject()
+	last, ok, err := l.get(ctx, getRequest{LastFor: subject})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", a, err)
+	}
+	var out []Record
+	for ok && after < last.Seq {
+		next, found, err := l.get(ctx, getRequest{Seq: after + 1, NextFor: subject})
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", a, err)
+		}
+		if !found {
+			return nil, fmt.Errorf("reading %s: %w: nothing between %d and its last commit %d", a, ErrGap, after, last.Seq)
+		}
+		out = append(out, next)
+		after = next.Seq
+	}
+	return out, nil
+}

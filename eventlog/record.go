@@ -1,0 +1,71 @@
+package eventlog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Record is one stored commit. What a view seldom needs is decoded only when asked for.
+type Record struct {
+	// Seq is the commit's sequence in the log: 1, 2, 3, ... without gaps.
+	Seq uint64
+	// Stored is when the server stored the commit, by its clock.
+	Stored time.Time
+	// Aggregate is what the commit is about; zero for a message whose subject no Append would have used.
+	Aggregate Aggregate
+	// CommitID is Commit.ID; empty for a message that no Append wrote.
+	CommitID string
+
+	subject string
+	header  nats.Header
+	data    []byte
+}
+
+// Types lists the types of the commit's events in order, from the headers alone. It is empty for a message that no
+// Append wrote.
+func (r Record) Types() []string {
+	if t := first(r.header, "ce-type"); t != "" {
+		return []string{percentDecode(t)}
+	}
+	if t := first(r.header, headerTypes); t != "" {
+		return unpackTypes(t)
+	}
+	return nil
+}
+
+// Events decodes the commit's events; their Data is not decoded. The bytes are shared with the record: do not alter them.
+func (r Record) Events() ([]Event, error) {
+	events, err := decode(r.header, r.data)
+	if err != nil {
+		return nil, fmt.Errorf("decoding commit %d on %s: %w", r.Seq, r.subject, err)
+	}
+	return events, nil
+}
+
+// Subject is the subject the commit was stored on.
+func (r Record) Subject() string { return r.subject }
+
+// Header is the message's header as it was stored, and Data its payload. They are what seals and exports are made of;
+// do not alter them.
+func (r Record) Header() map[string][]string { return r.header }
+
+// Data is the message's payload as it was stored.
+func (r Record) Data() []byte { return r.data }
+
+func newRecord(seq uint64, stored time.Time, subject string, h nats.Header, data []byte) Record {
+	r := Record{Seq: seq, Stored: stored, CommitID: commitID(h), subject: subject, header: h, data: data}
+	// A subject that cannot be parsed leaves Aggregate zero: it belongs to nobody, and must stop nobody.
+	r.Aggregate, _ = ParseSubject(subject)
+	return r
+}
+
+func fromDelivery(m jetstream.Msg) (Record, error) {
+	md, err := m.Metadata()
+	if err != nil {
+		return Record{}, fmt.Errorf("reading a delivered message's metadata: %w", err)
+	}
+	return newRecord(md.Sequence.Stream, md.Timestamp, m.Subject(), m.Headers(), m.Data()), nil
+}

@@ -1,0 +1,135 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// DefaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
+const DefaultMaxBytes = 1 << 30
+
+// duplicates is the server's window for comparing message ids. We do not rely on it, and a large one makes a restart
+// slow, because the server loads every message inside it.
+const duplicates = time.Second
+
+// streamSpec is what the log wants of its stream.
+type streamSpec struct {
+	name     string
+	replicas int
+	maxBytes int64 // 0: leave an existing stream's limit as it is
+	create   bool  // a reader never creates and never alters
+}
+
+// config is the stream as a writer creates it: it forgets nothing, lets nothing be deleted, and refuses when full.
+func (s streamSpec) config() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        s.name,
+		Description: "event log of scute: one commit per message, one subject per aggregate",
+		Subjects:    []string{subjectPrefix + "*.*"},
+		Retention:   jetstream.LimitsPolicy,
+		Storage:     jetstream.FileStorage,
+		Replicas:    max(s.replicas, 1),
+		MaxBytes:    cmp.Or(s.maxBytes, DefaultMaxBytes),
+		MaxMsgs:     -1,
+		Discard:     jetstream.DiscardNew,
+		Duplicates:  duplicates,
+		DenyDelete:  true,
+		DenyPurge:   true,
+		AllowDirect: true,
+	}
+}
+
+// ensure opens the stream, creates it when it may and must, and refuses one that is configured otherwise.
+func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, s.name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if !s.create {
+			return nil, fmt.Errorf("%w: only the daemon creates it", ErrMissing)
+		}
+		stream, err = js.CreateStream(ctx, s.config())
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			// Another writer was first; what it made is judged like any other.
+			stream, err = js.Stream(ctx, s.name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	info := stream.CachedInfo()
+	if diff := s.differences(info.Config); len(diff) > 0 {
+		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
+	}
+	if err := whole(s.name, info.State); err != nil {
+		return nil, err
+	}
+	return s.resize(ctx, js, stream)
+}
+
+// resize applies a new size limit, which is the operator's to choose at every start.
+func (s streamSpec) resize(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
+	have := stream.CachedInfo()
+	if !s.create || s.maxBytes == 0 || s.maxBytes == have.Config.MaxBytes {
+		return stream, nil
+	}
+	if used := have.State.Bytes; uint64(s.maxBytes) < used {
+		return nil, fmt.Errorf("%w: the log holds %d bytes already, a limit of %d is below that; choose a larger one", ErrConfig, used, s.maxBytes)
+	}
+	config := have.Config
+	config.MaxBytes = s.maxBytes
+	stream, err := js.UpdateStream(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("changing MaxBytes from %d to %d: %w: %w", have.Config.MaxBytes, s.maxBytes, ErrUnavailable, err)
+	}
+	return stream, nil
+}
+
+// differences names every field of a stream's configuration that could lose, alter or reorder events, or let them out.
+func (s streamSpec) differences(have jetstream.StreamConfig) []string {
+	var out []string
+	check := func(ok bool, field string, have any, want string) {
+		if !ok {
+			out = append(out, fmt.Sprintf("%s is %v, must be %s", field, have, want))
+		}
+	}
+	want := s.config()
+	check(slices.Equal(have.Subjects, want.Subjects), "Subjects", have.Subjects, fmt.Sprint(want.Subjects))
+	check(have.Storage == want.Storage, "Storage", have.Storage, want.Storage.String())
+	check(have.Retention == want.Retention, "Retention", have.Retention, want.Retention.String())
+	check(have.Discard == want.Discard, "Discard", have.Discard, want.Discard.String())
+	check(!have.DiscardNewPerSubject, "DiscardNewPerSubject", have.DiscardNewPerSubject, "false")
+	check(have.Replicas >= want.Replicas, "Replicas", have.Replicas, fmt.Sprintf("%d or more", want.Replicas))
+	check(have.MaxBytes > 0, "MaxBytes", have.MaxBytes, "set, so that a full log refuses before its disk is full")
+	check(have.MaxMsgs <= 0, "MaxMsgs", have.MaxMsgs, "unlimited")
+	check(have.MaxMsgsPerSubject <= 0, "MaxMsgsPerSubject", have.MaxMsgsPerSubject, "unlimited")
+	check(have.MaxMsgSize <= 0, "MaxMsgSize", have.MaxMsgSize, "unlimited")
+	check(have.MaxAge == 0, "MaxAge", have.MaxAge, "unlimited")
+	check(have.Duplicates <= duplicates, "Duplicates", have.Duplicates, duplicates.String()+" or less")
+	check(have.FirstSeq <= 1, "FirstSeq", have.FirstSeq, "1")
+	check(have.DenyDelete, "DenyDelete", have.DenyDelete, "true")
+	check(have.DenyPurge, "DenyPurge", have.DenyPurge, "true")
+	check(have.AllowDirect, "AllowDirect", have.AllowDirect, "true")
+	check(!have.NoAck, "NoAck", have.NoAck, "false")
+	check(!have.Sealed, "Sealed", have.Sealed, "false")
+	check(!have.AllowRollup, "AllowRollup", have.AllowRollup, "false")
+	check(!have.AllowMsgTTL, "AllowMsgTTL", have.AllowMsgTTL, "false")
+	check(have.SubjectDeleteMarkerTTL == 0, "SubjectDeleteMarkerTTL", have.SubjectDeleteMarkerTTL, "unset")
+	check(!have.AllowMsgCounter, "AllowMsgCounter", have.AllowMsgCounter, "false")
+	check(!have.AllowMsgSchedules, "AllowMsgSchedules", have.AllowMsgSchedules, "false")
+	check(!have.AllowAtomicPublish, "AllowAtomicPublish", have.AllowAtomicPublish, "false")
+	check(!have.AllowBatchPublish, "AllowBatchPublish", have.AllowBatchPublish, "false")
+	check(have.PersistMode == want.PersistMode, "PersistMode", have.PersistMode, want.PersistMode.String())
+	check(have.Mirror == nil, "Mirror", "set", "unset")
+	check(len(have.Sources) == 0, "Sources", "set", "unset")
+	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
+	check(have.RePublish == nil, "RePublish", "set", "unset")
+	return out
+}

@@ -1,0 +1,288 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Headers of a stored commit. NATS header names are case-sensitive: these are written and read as they stand here.
+const (
+	headerTypes   = "Scute-Types"
+	headerContent = "Content-Type"
+
+	contentBatch = "application/cloudevents-batch+json"
+	contentJSON  = "application/json"
+
+	ceSpecVersion = "1.0"
+)
+
+// cloudEvent is one event in the JSON format of CloudEvents 1.0.
+type cloudEvent struct {
+	SpecVersion string          `json:"specversion"`
+	ID          string          `json:"id"`
+	Source      string          `json:"source"`
+	Type        string          `json:"type"`
+	Subject     string          `json:"subject"`
+	Time        time.Time       `json:"time"`
+	ContentType string          `json:"datacontenttype"`
+	Actor       string          `json:"actor,omitempty"`
+	Causation   string          `json:"causation,omitempty"`
+	Correlation string          `json:"correlation,omitempty"`
+	Epoch       string          `json:"epoch,omitempty"`
+	Data        json.RawMessage `json:"data"`
+}
+
+// encode turns a commit into its one message: a binary CloudEvent for one event, a batch for several.
+func (c Commit) encode() (*nats.Msg, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	m := &nats.Msg{Subject: c.Aggregate.Subject()}
+	m.Header = make(nats.Header, 16)
+	m.Header[jetstream.MsgIDHeader] = []string{messageID(m.Subject, c.ID)}
+	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.Expected, 10)}
+	if len(c.Events) == 1 {
+		c.encodeBinary(m)
+		return m, nil
+	}
+	return m, c.encodeBatch(m)
+}
+
+func (c Commit) encodeBinary(m *nats.Msg) {
+	e := c.Events[0]
+	set := func(name, value string) {
+		if value != "" {
+			m.Header[name] = []string{percentEncode(value)}
+		}
+	}
+	set("ce-specversion", ceSpecVersion)
+	set("ce-id", c.eventID(0))
+	set("ce-source", source(m.Subject))
+	set("ce-type", e.Type)
+	set("ce-subject", c.Aggregate.ID)
+	set("ce-time", e.Time.UTC().Format(time.RFC3339Nano))
+	set("ce-datacontenttype", contentJSON)
+	set("ce-actor", e.Actor)
+	set("ce-causation", e.Causation)
+	set("ce-correlation", e.Correlation)
+	set("ce-epoch", formatEpoch(e.Epoch))
+	m.Data = e.Data
+}
+
+func (c Commit) encodeBatch(m *nats.Msg) error {
+	batch := make([]cloudEvent, len(c.Events))
+	types := make([]string, len(c.Events))
+	for i, e := range c.Events {
+		types[i] = e.Type
+		batch[i] = cloudEvent{
+			SpecVersion: ceSpecVersion, ID: c.eventID(i), Source: source(m.Subject), Type: e.Type, Subject: c.Aggregate.ID,
+			Time: e.Time.UTC(), ContentType: contentJSON, Actor: e.Actor, Causation: e.Causation, Correlation: e.Correlation,
+			Epoch: formatEpoch(e.Epoch), Data: e.Data,
+		}
+	}
+	m.Header[headerContent] = []string{contentBatch}
+	m.Header[headerTypes] = []string{packTypes(types)}
+	var err error
+	if m.Data, err = json.Marshal(batch); err != nil {
+		return fmt.Errorf("encoding commit %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// validate refuses what could not be read back.
+func (c Commit) validate() error {
+	if err := c.Aggregate.validate(); err != nil {
+		return err
+	}
+	if c.ID == "" || len(c.Events) == 0 {
+		return fmt.Errorf("commit %q on %s: an id and at least one event are needed", c.ID, c.Aggregate)
+	}
+	prefix := typePrefix + string(c.Aggregate.Kind) + "."
+	for i, e := range c.Events {
+		switch {
+		case !strings.HasPrefix(e.Type, prefix) || strings.ContainsAny(e.Type, ",* "):
+			return fmt.Errorf("commit %s on %s: event %d: type %q is not %s<fact>.v<N>", c.ID, c.Aggregate, i, e.Type, prefix)
+		case !json.Valid(e.Data):
+			return fmt.Errorf("commit %s on %s: event %d (%s): the data is not JSON", c.ID, c.Aggregate, i, e.Type)
+		}
+	}
+	return nil
+}
+
+func (c Commit) eventID(i int) string {
+	if id := c.Events[i].ID; id != "" {
+		return id
+	}
+	return c.ID + "/" + strconv.Itoa(i)
+}
+
+// messageID is the commit's Nats-Msg-Id. It holds the aggregate, because the server compares it over the whole stream
+// while a commit's id need only be unique within its aggregate.
+func messageID(subject, commit string) string {
+	return strings.TrimPrefix(subject, subjectPrefix) + "/" + percentEncode(commit)
+}
+
+// commitID is the inverse of messageID; a message that no Append wrote has none.
+func commitID(h nats.Header) string {
+	_, id, _ := strings.Cut(first(h, jetstream.MsgIDHeader), "/")
+	return percentDecode(id)
+}
+
+// source is the ce-source of an aggregate's events; with it ce-id is unique in the world of one log.
+func source(subject string) string {
+	kind, id, _ := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ".")
+	return "scute.dev/" + kind + "/" + id
+}
+
+// decode is the inverse of encode.
+func decode(h nats.Header, data []byte) ([]Event, error) {
+	if first(h, headerContent) == contentBatch {
+		return decodeBatch(data)
+	}
+	if first(h, "ce-specversion") != ceSpecVersion {
+		return nil, errors.New("the message is neither a CloudEvent 1.0 nor a batch of them")
+	}
+	get := func(name string) string { return percentDecode(first(h, name)) }
+	e := Event{
+		ID: get("ce-id"), Type: get("ce-type"), Actor: get("ce-actor"), Causation: get("ce-causation"),
+		Correlation: get("ce-correlation"), Data: data,
+	}
+	var err error
+	if e.Time, err = time.Parse(time.RFC3339Nano, get("ce-time")); err != nil {
+		return nil, fmt.Errorf("ce-time: %w", err)
+	}
+	if e.Epoch, err = parseEpoch(get("ce-epoch")); err != nil {
+		return nil, err
+	}
+	return []Event{e}, nil
+}
+
+func decodeBatch(data []byte) ([]Event, error) {
+	var batch []cloudEvent
+	if err := json.Unmarshal(data, &batch); err != nil {
+		return nil, fmt.Errorf("batch: %w", err)
+	}
+	events := make([]Event, len(batch))
+	for i, b := range batch {
+		if b.SpecVersion != ceSpecVersion {
+			return nil, fmt.Errorf("batch: event %d: specversion is %q, not %s", i, b.SpecVersion, ceSpecVersion)
+		}
+		epoch, err := parseEpoch(b.Epoch)
+		if err != nil {
+			return nil, fmt.Errorf("batch: event %d: %w", i, err)
+		}
+		events[i] = Event{
+			ID: b.ID, Type: b.Type, Time: b.Time, Actor: b.Actor, Causation: b.Causation, Correlation: b.Correlation,
+			Epoch: epoch, Data: b.Data,
+		}
+	}
+	return events, nil
+}
+
+// The epoch is a string on the wire: a CloudEvents Integer has 32 bits, the epoch has 64.
+func formatEpoch(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func parseEpoch(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("epoch: %w", err)
+	}
+	return n, nil
+}
+
+// packTypes lists types for a header, runs of one type counted: "a*200,b". Headers may hold 64 KiB in all.
+func packTypes(types []string) string {
+	var b strings.Builder
+	for i := 0; i < len(types); {
+		n := 1
+		for i+n < len(types) && types[i+n] == types[i] {
+			n++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(types[i])
+		if n > 1 {
+			b.WriteString("*" + strconv.Itoa(n))
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// unpackTypes is the inverse of packTypes. It is lenient: a listing that no Append wrote must not stop a replay.
+func unpackTypes(s string) []string {
+	var types []string
+	for run := range strings.SplitSeq(s, ",") {
+		name, count, _ := strings.Cut(run, "*")
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 || n > maxBatch {
+			n = 1
+		}
+		for range n {
+			types = append(types, name)
+		}
+	}
+	return types
+}
+
+// maxBatch bounds what a header may claim: more events than this do not fit into the largest payload (64 MiB).
+const maxBatch = 1 << 20
+
+// percentEncode writes a header value as the NATS binding of CloudEvents wants it: space, '"', '%' and everything
+// outside of printable ASCII become %XX.
+func percentEncode(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
+			return percentEncodeSlow(s)
+		}
+	}
+	return s
+}
+
+func percentEncodeSlow(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// percentDecode is lenient: a value that is not encoded stands for itself.
+func percentDecode(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	if d, err := url.PathUnescape(s); err == nil {
+		return d
+	}
+	return s
+}
+
+// first reads a header by its exact name, without the canonicalisation that Get would do.
+func first(h nats.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
