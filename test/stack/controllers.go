@@ -1,0 +1,192 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/feature"
+	"sigs.k8s.io/cluster-api/util/index"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"scute.dev/test/cloud"
+)
+
+// Options say for which management cluster the controllers work.
+type Options struct {
+	Name     string // author of what they write to the cloud
+	Config   *rest.Config
+	Cloud    *cloud.Cloud
+	Webhooks Webhooks
+	Log      logr.Logger
+}
+
+// Controllers are all controllers and webhooks of one management cluster, running.
+//
+// The four providers share one controller-runtime manager, hence one cache: as separate programs they would need four
+// times the memory and watches, and behave the same.
+type Controllers struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // of the run; valid once done is closed
+}
+
+// stopTimeout bounds how long reconciles in flight may go on.
+const stopTimeout = 20 * time.Second
+
+// Start runs the controllers and returns when their caches are filled and their webhooks answer.
+func Start(ctx context.Context, opts Options) (*Controllers, error) {
+	if err := feature.MutableGates.Set("ClusterTopology=true"); err != nil {
+		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
+	}
+	manager, err := newManager(opts)
+	if err != nil {
+		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
+	}
+	running, cancel := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), opts.Log))
+	if err := setup(running, manager, opts); err != nil {
+		cancel()
+		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
+	}
+	c := &Controllers{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.err = manager.Start(running)
+	}()
+	if err := c.ready(ctx, manager); err != nil {
+		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, errors.Join(err, c.Stop()))
+	}
+	return c, nil
+}
+
+// Stop ends the controllers as a terminated process would: at once, but for the reconciles in flight. Webhooks end too,
+// so the API then refuses writes to Cluster API objects.
+func (c *Controllers) Stop() error {
+	c.cancel()
+	select {
+	case <-c.done:
+		return c.err
+	case <-time.After(2 * stopTimeout):
+		return fmt.Errorf("stopping controllers: still running after %s", 2*stopTimeout)
+	}
+}
+
+func (c *Controllers) ready(ctx context.Context, manager ctrl.Manager) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if !manager.GetCache().WaitForCacheSync(ctx) {
+		return errors.New("waiting for the caches: not filled in time")
+	}
+	serving := manager.GetWebhookServer().StartedChecker()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := serving(nil)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-c.done:
+			return fmt.Errorf("waiting for the webhooks: the controllers ended: %w", c.err)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the webhooks: %w", err)
+		}
+	}
+}
+
+func newManager(opts Options) (ctrl.Manager, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	ofClusters, err := labels.NewRequirement(clusterv1.ClusterNameLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	shared, graceful := true, stopTimeout
+	return ctrl.NewManager(opts.Config, ctrl.Options{
+		Scheme: scheme,
+		Logger: opts.Log,
+		Controller: config.Controller{
+			SkipNameValidation: &shared, // the other sides run controllers of the same names in this process
+			UsePriorityQueue:   new(feature.Gates.Enabled(feature.PriorityQueue)),
+		},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Label: labels.NewSelector().Add(*ofClusters)},
+		}},
+		Client:                  client.Options{Cache: uncached(true)},
+		Metrics:                 server.Options{BindAddress: "0"},
+		GracefulShutdownTimeout: &graceful,
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: "127.0.0.1", Port: opts.Webhooks.Port, CertDir: opts.Webhooks.CertDir,
+		}),
+	})
+}
+
+// uncached are the cache options that all providers set: Secrets and ConfigMaps are read from the API.
+func uncached(unstructured bool) *client.CacheOptions {
+	return &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Unstructured: unstructured}
+}
+
+func setup(ctx context.Context, manager ctrl.Manager, opts Options) error {
+	if err := index.AddDefaultIndexes(ctx, manager); err != nil {
+		return err
+	}
+	secrets, err := client.New(manager.GetConfig(), client.Options{
+		HTTPClient: manager.GetHTTPClient(), Cache: &client.CacheOptions{Reader: manager.GetCache()},
+	})
+	if err != nil {
+		return err
+	}
+	clusters, err := clustercache.SetupWithManager(ctx, manager, clustercache.Options{
+		SecretClient: secrets,
+		Cache:        clustercache.CacheOptions{Indexes: []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}},
+		Client: clustercache.ClientOptions{
+			QPS: 100, Burst: 200, UserAgent: opts.Name,
+			// What at least one provider does not want cached.
+			Cache: clustercache.ClientCacheOptions{DisableFor: []client.Object{
+				&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}, &appsv1.Deployment{}, &appsv1.DaemonSet{},
+				&storagev1.VolumeAttachment{}, &corev1.PersistentVolume{},
+			}},
+		},
+	}, workers)
+	if err != nil {
+		return err
+	}
+	for _, set := range []func(context.Context, ctrl.Manager, dependencies) error{
+		setupCore, setupBootstrap, setupControlPlane, setupInfrastructure, setupWebhooks,
+	} {
+		if err := set(ctx, manager, dependencies{clusters: clusters, secrets: secrets, cloud: opts.Cloud, name: opts.Name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workers is the concurrency of every controller: enough for the clusters of a test bed.
+var workers = controller.Options{MaxConcurrentReconciles: 10}
+
+// dependencies are what the reconcilers share.
+type dependencies struct {
+	clusters clustercache.ClusterCache
+	secrets  client.Client
+	cloud    *cloud.Cloud
+	name     string
+}

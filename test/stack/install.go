@@ -1,0 +1,198 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/assets"
+)
+
+// Webhooks says where the admission webhooks are served.
+type Webhooks struct {
+	Port     int    // on 127.0.0.1
+	CABundle []byte // PEM of the authority that signed the serving certificate
+	CertDir  string // with tls.crt and tls.key
+}
+
+// clusterctlCRDs lies in the core module beside the providers.
+var clusterctlCRDs = filepath.Join("cmd", "clusterctl", "config", "crd", "bases", "clusterctl.cluster.x-k8s.io_providers.yaml")
+
+// Install applies the CRDs, namespaces and inventory of all providers, and their webhook configurations if webhooks is
+// not nil; it returns when the API serves the new kinds. The webhooks themselves are served by Controllers.
+func Install(ctx context.Context, c client.Client, modules assets.Modules, webhooks *Webhooks) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	definitions, err := load(filepath.Join(modules.ClusterAPI, clusterctlCRDs))
+	if err != nil {
+		return err
+	}
+	var others []client.Object
+	for _, p := range providers(modules) {
+		crds, err := p.definitions()
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, crds...)
+		others = append(others, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}})
+		if webhooks != nil {
+			configurations, err := p.webhooks(*webhooks)
+			if err != nil {
+				return err
+			}
+			others = append(others, configurations...)
+		}
+	}
+	if err := create(ctx, c, definitions); err != nil {
+		return err
+	}
+	if err := create(ctx, c, others); err != nil {
+		return err
+	}
+	if err := established(ctx, c, definitions); err != nil {
+		return err
+	}
+	var inventory []client.Object
+	for _, p := range providers(modules) {
+		inventory = append(inventory, p.inventory())
+	}
+	return create(ctx, c, inventory)
+}
+
+// definitions returns the provider's CRDs with the labels that kustomize and clusterctl add. Only one version of each
+// is used here, so none needs a conversion webhook.
+func (p provider) definitions() ([]client.Object, error) {
+	files, err := filepath.Glob(filepath.Join(p.config, "crd", "bases", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("reading the CRDs of %s: nothing in %s (%v)", p.label, p.config, err)
+	}
+	var objects []client.Object
+	for _, file := range files {
+		crds, err := load(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, crd := range crds {
+			crd.(*apiextensionsv1.CustomResourceDefinition).Spec.Conversion = nil
+			p.mark(crd)
+			labels := crd.GetLabels()
+			labels["cluster.x-k8s.io/v1beta1"] = "v1beta1"
+			labels["cluster.x-k8s.io/v1beta2"] = "v1beta2"
+		}
+		objects = append(objects, crds...)
+	}
+	return objects, nil
+}
+
+// webhooks returns the provider's webhook configurations. All providers use the same object names, which kustomize
+// would make different, and Services, of which there are none here.
+func (p provider) webhooks(at Webhooks) ([]client.Object, error) {
+	objects, err := load(filepath.Join(p.config, "webhook", "manifests.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		object.SetName(p.label + "-" + object.GetName())
+		p.mark(object)
+		switch o := object.(type) {
+		case *admissionv1.MutatingWebhookConfiguration:
+			for i := range o.Webhooks {
+				at.direct(&o.Webhooks[i].ClientConfig)
+			}
+		case *admissionv1.ValidatingWebhookConfiguration:
+			for i := range o.Webhooks {
+				at.direct(&o.Webhooks[i].ClientConfig)
+			}
+		}
+	}
+	return objects, nil
+}
+
+func (w Webhooks) direct(c *admissionv1.WebhookClientConfig) {
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", w.Port, *c.Service.Path)
+	c.Service, c.URL, c.CABundle = nil, &url, w.CABundle
+}
+
+func (p provider) inventory() client.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "clusterctl.cluster.x-k8s.io/v1alpha3", "kind": "Provider",
+		"providerName": p.name, "type": p.kind, "version": p.version,
+	}}
+	u.SetName(p.label)
+	u.SetNamespace(p.namespace)
+	p.mark(u)
+	u.SetLabels(merge(u.GetLabels(), map[string]string{"clusterctl.cluster.x-k8s.io/core": "inventory"}))
+	return u
+}
+
+func (p provider) mark(object client.Object) {
+	object.SetLabels(merge(object.GetLabels(), map[string]string{
+		"cluster.x-k8s.io/provider": p.label, "clusterctl.cluster.x-k8s.io": "",
+	}))
+}
+
+func merge(into, from map[string]string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
+	}
+	for k, v := range from {
+		into[k] = v
+	}
+	return into
+}
+
+func create(ctx context.Context, c client.Client, objects []client.Object) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, object := range objects {
+		group.Go(func() error {
+			if err := c.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("installing %T %s: %w", object, object.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// established waits until the API serves every definition.
+func established(ctx context.Context, c client.Client, definitions []client.Object) error {
+	var waiting []string
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		list := &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := c.List(ctx, list); err != nil {
+			return false, nil //nolint:nilerr // a cold API server answers 429 for a while
+		}
+		ready := map[string]bool{}
+		for _, crd := range list.Items {
+			for _, condition := range crd.Status.Conditions {
+				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+					ready[crd.Name] = true
+				}
+			}
+		}
+		waiting = waiting[:0]
+		for _, d := range definitions {
+			if !ready[d.GetName()] {
+				waiting = append(waiting, d.GetName())
+			}
+		}
+		return len(waiting) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API to serve %s: %w", strings.Join(waiting, ", "), err)
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package testbed runs real Cluster API management clusters on one machine, without containers: per side a real etcd
+// and kube-apiserver with the real Cluster API controllers and webhooks, all sides on one shared in-memory cloud.
+//
+//	bed, err := testbed.Start(ctx, testbed.Options{})
+//	if err != nil { ... }
+//	defer bed.Stop()
+//	prod, err := bed.Side("blue").CreateCluster(ctx, testbed.Cluster{Namespace: "fleet", Name: "prod", Topology: true})
+//	err = bed.Side("blue").WaitAvailable(ctx, "fleet", "prod")
+//
+// The cloud is the witness: what happens to the machines is in its snapshots and in its journal.
+// It is for tests, benchmarks and demonstrations; nothing outside of the test module may import it.
+package testbed

@@ -1,0 +1,142 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/apiserver"
+	"scute.dev/test/assets"
+	"scute.dev/test/stack"
+)
+
+// Side is one management cluster of a bed.
+type Side struct {
+	bed  *Bed
+	name string
+	dir  string
+
+	api         *apiserver.Server
+	client      client.Client
+	webhooks    stack.Webhooks
+	controllers *stack.Controllers
+	log         *os.File
+}
+
+func newSide(b *Bed, name string) (*Side, error) {
+	s := &Side{bed: b, name: name, dir: filepath.Join(b.folder.Path, name)}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of %q: %w", name, err)
+	}
+	return s, nil
+}
+
+func (s *Side) startAPI(ctx context.Context, binaries assets.Binaries) error {
+	var err error
+	s.api, err = apiserver.Start(ctx, apiserver.Options{
+		Name: s.name, Dir: s.dir, Binaries: binaries, Ports: s.bed.ports, Audit: s.bed.opts.Audit,
+	})
+	if err != nil {
+		return err
+	}
+	if s.webhooks.Port, err = s.bed.ports.One(); err != nil {
+		return err
+	}
+	s.webhooks.CABundle, s.webhooks.CertDir, err = s.api.WebhookServing()
+	return err
+}
+
+func (s *Side) startStack(ctx context.Context) error {
+	scheme, err := stack.NewScheme()
+	if err != nil {
+		return err
+	}
+	if s.client, err = client.New(s.Config(), client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("making the client of %q: %w", s.name, err)
+	}
+	if s.bed.opts.Bare {
+		return stack.Install(ctx, s.client, s.bed.modules, nil)
+	}
+	if err := stack.Install(ctx, s.client, s.bed.modules, &s.webhooks); err != nil {
+		return err
+	}
+	return s.StartControllers(ctx)
+}
+
+func (s *Side) stopAPI(ctx context.Context) error {
+	if s.api == nil {
+		return nil
+	}
+	return s.api.Stop(ctx)
+}
+
+// Name is the name that Options.Sides gave.
+func (s *Side) Name() string { return s.name }
+
+// Config returns a copy of the administrator's client configuration, without a client-side rate limit.
+func (s *Side) Config() *rest.Config { return s.api.Config() }
+
+// Client is an administrator's client for the built-in kinds and those of Cluster API. It does not cache.
+func (s *Side) Client() client.Client { return s.client }
+
+// KubeconfigPath is a file with the administrator's kubeconfig.
+func (s *Side) KubeconfigPath() string { return s.api.KubeconfigPath() }
+
+// Kubeconfig is the administrator's kubeconfig, everything embedded.
+func (s *Side) Kubeconfig() ([]byte, error) { return apiserver.Kubeconfig(s.name, s.api.Config()) }
+
+// AuditLog is the file with one JSON line (audit.k8s.io/v1 Event) per request, written where Options.Audit is set.
+func (s *Side) AuditLog() string { return s.api.AuditLog() }
+
+// Logs is the folder with the logs of this side.
+func (s *Side) Logs() string { return s.dir }
+
+// KillAPIServer ends kube-apiserver with SIGKILL; its data stays.
+func (s *Side) KillAPIServer(ctx context.Context) error { return s.api.KillAPIServer(ctx) }
+
+// StartAPIServer starts a killed kube-apiserver again, under its old address, and waits until it is ready.
+func (s *Side) StartAPIServer(ctx context.Context) error { return s.api.StartAPIServer(ctx) }
+
+// KillEtcd ends the etcd of the API server with SIGKILL; its data stays.
+func (s *Side) KillEtcd(ctx context.Context) error { return s.api.KillEtcd(ctx) }
+
+// StartEtcd starts a killed etcd again.
+func (s *Side) StartEtcd(ctx context.Context) error { return s.api.StartEtcd(ctx) }
+
+// StartControllers runs the Cluster API controllers and their webhooks, if they do not run.
+func (s *Side) StartControllers(ctx context.Context) error {
+	if s.controllers != nil {
+		return nil
+	}
+	log, file, err := openLog(filepath.Join(s.dir, "controllers.log"))
+	if err != nil {
+		return err
+	}
+	config := s.Config()
+	config.UserAgent = "cluster-api"
+	s.controllers, err = stack.Start(ctx, stack.Options{
+		Name: s.name, Config: config, Cloud: s.bed.cloud, Webhooks: s.webhooks, Log: log,
+	})
+	if err != nil {
+		file.Close()
+		return fmt.Errorf("%w (log: %s)", err, file.Name())
+	}
+	s.log = file
+	return nil
+}
+
+// StopControllers ends the Cluster API controllers and their webhooks, if they run. Until they are started again the
+// API refuses to create or change Cluster API objects.
+func (s *Side) StopControllers() error {
+	if s.controllers == nil {
+		return nil
+	}
+	err := s.controllers.Stop()
+	s.controllers = nil
+	s.log.Close()
+	return err
+}

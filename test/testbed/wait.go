@@ -1,0 +1,141 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const pollInterval = 200 * time.Millisecond
+
+// WaitAvailable waits until the cluster says Available and all its machines run, awake and as wanted. It gives up when
+// ctx ends; the error then says what is missing and why.
+func (s *Side) WaitAvailable(ctx context.Context, namespace, name string) error {
+	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be available on %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
+		cluster := &clusterv1.Cluster{}
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+			return nil, err
+		}
+		machines := &clusterv1.MachineList{}
+		if err := s.client.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+			return nil, err
+		}
+		return missing(cluster, machines.Items), nil
+	})
+}
+
+// WaitGone waits until the cluster does not exist on this side. It gives up when ctx ends.
+func (s *Side) WaitGone(ctx context.Context, namespace, name string) error {
+	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be gone from %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
+		cluster := &clusterv1.Cluster{}
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if cluster.DeletionTimestamp.IsZero() {
+			return []string{"it is not being deleted"}, nil
+		}
+		reasons := []string{fmt.Sprintf("finalizers %v", cluster.Finalizers)}
+		return append(reasons, untrue("Cluster", cluster, clusterv1.ClusterDeletingCondition)...), nil
+	})
+}
+
+// waitFor polls until check finds nothing missing.
+func (s *Side) waitFor(ctx context.Context, what string, check func(context.Context) ([]string, error)) error {
+	started := time.Now()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	var reasons []string
+	for {
+		found, err := check(ctx)
+		switch {
+		case err == nil && len(found) == 0:
+			return nil
+		case err == nil:
+			reasons = found
+		case ctx.Err() == nil: // else the reasons of the last look tell more
+			reasons = []string{err.Error()}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w after %s: %s (logs: %s)",
+				what, ctx.Err(), time.Since(started).Round(time.Second), strings.Join(reasons, "; "), s.dir)
+		}
+	}
+}
+
+// missing returns why the cluster is not available yet; nothing if it is.
+func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string {
+	var reasons []string
+	if !conditions.IsTrue(cluster, clusterv1.ClusterAvailableCondition) {
+		reasons = append(reasons, untrue("Cluster", cluster, clusterv1.ClusterAvailableCondition)...)
+	}
+	if cluster.Status.ObservedGeneration < cluster.Generation {
+		reasons = append(reasons, "Cluster: its controller has not seen its latest change")
+	}
+	if conditions.IsTrue(cluster, clusterv1.PausedCondition) {
+		reasons = append(reasons, "Cluster: paused")
+	}
+	if r := cluster.Status.ControlPlane; r == nil {
+		reasons = append(reasons, "Cluster: no control plane yet")
+	} else {
+		reasons = append(reasons, count("control plane", r.DesiredReplicas, r.Replicas, r.AvailableReplicas, r.UpToDateReplicas)...)
+	}
+	if r := cluster.Status.Workers; r != nil {
+		reasons = append(reasons, count("workers", r.DesiredReplicas, r.Replicas, r.AvailableReplicas, r.UpToDateReplicas)...)
+	}
+	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	for i := range machines {
+		m := &machines[i]
+		if m.Status.Phase != string(clusterv1.MachinePhaseRunning) || !conditions.IsTrue(m, clusterv1.MachineAvailableCondition) {
+			reasons = append(reasons, fmt.Sprintf("Machine %s: phase %s", m.Name, m.Status.Phase))
+			reasons = append(reasons, untrue("Machine "+m.Name, m, clusterv1.MachineAvailableCondition, clusterv1.MachineReadyCondition)...)
+		}
+		if conditions.IsTrue(m, clusterv1.PausedCondition) {
+			reasons = append(reasons, fmt.Sprintf("Machine %s: paused", m.Name))
+		}
+	}
+	return reasons
+}
+
+func count(what string, desired, have, available, upToDate *int32) []string {
+	value := func(n *int32) int32 {
+		if n == nil {
+			return -1
+		}
+		return *n
+	}
+	if want := value(desired); want >= 0 && value(have) == want && value(available) == want && value(upToDate) == want {
+		return nil
+	}
+	return []string{fmt.Sprintf("Cluster: %s: %d wanted, %d there, %d available, %d up to date (-1: not told yet)",
+		what, value(desired), value(have), value(available), value(upToDate))}
+}
+
+// untrue returns the named conditions that are not True, with their reasons.
+func untrue(name string, object conditions.Getter, types ...string) []string {
+	var reasons []string
+	for _, t := range types {
+		condition := conditions.Get(object, t)
+		switch {
+		case condition == nil:
+			reasons = append(reasons, fmt.Sprintf("%s: no condition %s", name, t))
+		case condition.Status != metav1.ConditionTrue || t == clusterv1.ClusterDeletingCondition:
+			reasons = append(reasons, fmt.Sprintf("%s: %s=%s %s: %s", name, t, condition.Status, condition.Reason,
+				strings.Join(strings.Fields(condition.Message), " ")))
+		}
+	}
+	return reasons
+}
