@@ -115,5 +115,5 @@ $(CONTROLLER_GEN): tools/go.mod tools/go.sum
 	cd tools && go build -o "$@" sigs.k8s.io/controller-tools/cmd/controller-gen
 
 $(HELM): tools/go.mod tools/go.sum
-	@mkdir -p "$(BIN)" && echo "building helm (about a minute, once)" >&2
+	@mkdir -p "$(BIN)" && echo "building helm (two to three minutes, once)" >&2
 	cd tools && go build -o "$@" helm.sh/helm/v4/cmd/helm
