@@ -47,8 +47,12 @@ type Controllers struct {
 	err    error // of the run; valid once done is closed
 }
 
-// stopTimeout bounds how long reconciles in flight may go on.
-const stopTimeout = 20 * time.Second
+const (
+	// stopTimeout bounds how long reconciles in flight may go on.
+	stopTimeout = 20 * time.Second
+	// connectionRetryInterval is the pause between two attempts to reach a workload cluster.
+	connectionRetryInterval = time.Second
+)
 
 // Start runs the controllers and returns when their caches are filled and their webhooks answer.
 func Start(ctx context.Context, opts Options) (*Controllers, error) {
@@ -169,6 +173,10 @@ func setup(ctx context.Context, manager ctrl.Manager, opts Options) error {
 	}, workers)
 	if err != nil {
 		return err
+	}
+	// The first attempt always comes before a new control plane listens; by default the second comes 30 s later.
+	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
+		c.SetConnectionCreationRetryInterval(connectionRetryInterval)
 	}
 	for _, set := range []func(context.Context, ctrl.Manager, dependencies) error{
 		setupCore, setupBootstrap, setupControlPlane, setupInfrastructure, setupWebhooks,

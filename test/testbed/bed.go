@@ -43,9 +43,10 @@ type Bed struct {
 	cloud   *cloud.Cloud
 	sides   []*Side
 
-	stop sync.Once
-	keep bool
-	err  error // of Stop
+	restoreLogs func()
+	stop        sync.Once
+	keep        bool
+	err         error // of Stop
 }
 
 // Start runs a test bed, after building the server binaries if they were never built (then ctx should allow for ten
@@ -82,7 +83,7 @@ func (b *Bed) start(ctx context.Context) error {
 	if b.ports, err = ports.Reserve(); err != nil {
 		return err
 	}
-	if err := redirectLogs(filepath.Join(b.folder.Path, "process.log")); err != nil {
+	if b.restoreLogs, err = redirectLogs(filepath.Join(b.folder.Path, "process.log")); err != nil {
 		return err
 	}
 	for _, name := range b.opts.Sides {
@@ -142,7 +143,9 @@ func (b *Bed) shutdown() error {
 	if b.ports != nil {
 		errs = append(errs, b.ports.Release())
 	}
-	restoreLogs()
+	if b.restoreLogs != nil {
+		b.restoreLogs()
+	}
 	if b.folder != nil {
 		errs = append(errs, b.folder.Close(b.keep))
 		if b.keep {

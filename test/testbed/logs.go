@@ -1,7 +1,10 @@
 package testbed
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"log"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -19,18 +22,35 @@ func openLog(path string) (logr.Logger, *os.File, error) {
 	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(file), textlogger.Verbosity(2))), file, nil
 }
 
-// redirectLogs sends what libraries log process-wide to a file. The file stays open: they may log at any time.
-func redirectLogs(path string) error {
-	log, _, err := openLog(path)
+// redirectLogs sends to a file what libraries log process-wide, and returns how to end that.
+func redirectLogs(path string) (restore func(), err error) {
+	logger, file, err := openLog(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	return nil
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	standard := log.Writer()
+	log.SetOutput(&diverter{noise: file, rest: standard})
+	return func() {
+		ctrl.SetLogger(logr.Discard())
+		klog.ClearLogger()
+		log.SetOutput(standard)
+		file.Close()
+	}, nil
 }
 
-func restoreLogs() {
-	ctrl.SetLogger(logr.Discard())
-	klog.ClearLogger()
+// diverter keeps what the in-memory API servers' HTTP server writes to the standard logger, many times a second, from
+// everybody else's output.
+type diverter struct {
+	noise, rest io.Writer
+}
+
+func (d *diverter) Write(line []byte) (int, error) {
+	for _, mark := range []string{"http: superfluous response.WriteHeader", "http: TLS handshake error"} {
+		if bytes.Contains(line, []byte(mark)) {
+			return d.noise.Write(line)
+		}
+	}
+	return d.rest.Write(line)
 }
