@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/eventlog"
+)
+
+const (
+	// aggregates is over how many aggregates a log's commits are spread.
+	aggregates = 10_000
+	// payload is the size of an event's data; with its headers a commit takes about 900 bytes on disk.
+	payload = 512
+)
+
+// measureLog is the group "log".
+func measureLog(ctx context.Context, b *bench) error {
+	for _, m := range []func(context.Context, *bench) error{measureAppend, measureReplay, measureStart} {
+		if err := m(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit is the n-th commit on aggregate a.
+func commit(a, n int, expected uint64) eventlog.Commit {
+	data, err := json.Marshal(struct {
+		N   int    `json:"n"`
+		Pad string `json:"pad"`
+	}{n, strings.Repeat("x", payload-len(`{"n":,"pad":""}`)-len(strconv.Itoa(n)))})
+	if err != nil {
+		panic(err) // cannot happen: a number and a string
+	}
+	return eventlog.Commit{
+		Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: fmt.Sprintf("fleet/cluster-%05d", a)},
+		ID:        fmt.Sprintf("move-%05d-%d", a, n),
+		Expected:  expected,
+		Events: []eventlog.Event{{
+			Type:        fmt.Sprintf("dev.scute.move.fact%d.v1", n%10),
+			Time:        time.Unix(1_800_000_000, int64(n)),
+			Actor:       "daemon/scuted-0",
+			Causation:   "request-7",
+			Correlation: fmt.Sprintf("move-%05d", a),
+			Epoch:       3,
+			Data:        data,
+		}},
+	}
+}
+
+// rawServer is a NATS server on the folder of a closed log: the same stream and the same files, without eventlog.
+type rawServer struct {
+	srv *server.Server
+	nc  *nats.Conn
+	js  jetstream.JetStream
+}
+
+func openRaw(dir string, sync bool) (*rawServer, error) {
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "scute", JetStream: true, StoreDir: dir, SyncAlways: sync, DontListen: true, NoSigs: true,
+		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 1 << 30,
+	})
+	if err != nil {
+		return nil, err
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(time.Minute) {
+		return nil, errors.New("the server did not start")
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(srv))
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	return &rawServer{srv, nc, js}, err
+}
+
+func (r *rawServer) close() {
+	r.nc.Close()
+	r.srv.Shutdown()
+	r.srv.WaitForShutdown()
+}
+
+// template makes an empty log in dir and returns the header that the log gives a commit, by storing one elsewhere.
+func template(ctx context.Context, b *bench, dir string) (nats.Header, error) {
+	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir, MaxBytes: 8 << 30})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	scratch, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "template")})
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Close()
+	c := commit(0, 0, 0)
+	head, err := scratch.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head == 0 {
+		if _, err := scratch.Append(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	r, err := scratch.At(ctx, 1)
+	return r.Header(), err
+}
+
+// message is the commit as a message made from the template, cheaply: the log's own encoding is not what is compared.
+func message(h nats.Header, c eventlog.Commit) *nats.Msg {
+	m := &nats.Msg{Subject: c.Aggregate.Subject(), Data: c.Events[0].Data, Header: make(nats.Header, len(h))}
+	for k, v := range h {
+		m.Header[k] = v
+	}
+	escaped := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	m.Header[jetstream.MsgIDHeader] = []string{"move." + escaped + "/" + c.ID}
+	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.Expected, 10)}
+	m.Header["ce-id"] = []string{c.ID + "/0"}
+	m.Header["ce-source"] = []string{"scute.dev/move/" + escaped}
+	m.Header["ce-type"] = []string{c.Events[0].Type}
+	m.Header["ce-subject"] = []string{c.Aggregate.ID}
+	m.Header["ce-correlation"] = []string{c.Events[0].Correlation}
+	m.Header["ce-time"] = []string{c.Events[0].Time.UTC().Format(time.RFC3339Nano)}
+	return m
+}
+
+// fill makes a log of n commits spread over some aggregates. It writes without syncs, which leaves the same files.
+func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
+	h, err := template(ctx, b, dir)
+	if err != nil {
+		return err
+	}
+	raw, err := openRaw(dir, false)
+	if err != nil {
+		return err
+	}
+	defer raw.close()
+	js, err := jetstream.New(raw.nc, jetstream.WithPublishAsyncMaxPending(512))
+	if err != nil {
+		return err
+	}
+	last := make([]uint64, spread)
+	var acks []jetstream.PubAckFuture
+	settle := func() error {
+		for _, a := range acks {
+			select {
+			case <-a.Ok():
+			case err := <-a.Err():
+				return fmt.Errorf("filling the log: %w", err)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		acks = acks[:0]
+		return nil
+	}
+	for i := range n {
+		a := i % spread
+		ack, err := js.PublishMsgAsync(message(h, commit(a, i/spread, last[a])))
+		if err != nil {
+			return err
+		}
+		last[a] = uint64(i + 1)
+		if acks = append(acks, ack); len(acks) == 400 {
+			if err := settle(); err != nil {
+				return err
+			}
+		}
+	}
+	return settle()
+}
+
+// median of some measurements.
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/eventlog"
+	"scute.dev/projector"
+)
+
+const (
+	replayEvents = 1_000_000
+	replayRounds = 5
+)
+
+// tally is the view that is measured: how many facts of each type there are, and the last fact of each aggregate.
+type tally struct {
+	Types map[string]int  `json:"types"`
+	Last  map[string]fact `json:"last"`
+}
+
+type fact struct {
+	Seq  uint64          `json:"seq"`
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+func newTally() *tally { return &tally{Types: map[string]int{}, Last: map[string]fact{}} }
+
+func (v *tally) Apply(r eventlog.Record) error {
+	types := r.Types()
+	for _, t := range types {
+		v.Types[t]++
+	}
+	v.Last[r.Aggregate.ID] = fact{r.Seq, types[len(types)-1], r.Data()}
+	return nil
+}
+
+func (v *tally) Snapshot() ([]byte, error) { return json.Marshal(v) }
+func (v *tally) Restore(data []byte) error { return json.Unmarshal(data, v) }
+
+// measureReplay compares a projector's replay of a million events with an ordered consumer that only counts them.
+func measureReplay(ctx context.Context, b *bench) error {
+	large, small := filepath.Join(b.dir, "large"), filepath.Join(b.dir, "small")
+	b.say("filling a log with %d events over %d aggregates", replayEvents, aggregates)
+	if err := fill(ctx, b, large, replayEvents, aggregates); err != nil {
+		return err
+	}
+	if err := fill(ctx, b, small, replayEvents/10, aggregates); err != nil {
+		return err
+	}
+	var ratios, rates []float64
+	for round := range replayRounds {
+		var rate [2]float64
+		for turn := range 2 {
+			var err error
+			who := (round + turn) % 2
+			runtime.GC()
+			if who == 0 {
+				rate[0], _, err = replayProjector(ctx, large, replayEvents)
+			} else {
+				rate[1], err = replayBare(ctx, large, replayEvents)
+			}
+			if err != nil {
+				return fmt.Errorf("replay: %w", err)
+			}
+		}
+		b.say("replay: projector %.0f/s, bare ordered consumer %.0f/s", rate[0], rate[1])
+		ratios, rates = append(ratios, rate[0]/rate[1]), append(rates, rate[0])
+	}
+	b.figure("log.replay.ratio", median(ratios), "ratio")
+	b.figure("log.replay.rate", median(rates), "events/s")
+
+	var peak [2]float64
+	for i, of := range []struct {
+		dir string
+		n   uint64
+	}{{large, replayEvents}, {small, replayEvents / 10}} {
+		var err error
+		runtime.GC()
+		if _, peak[i], err = replayProjector(ctx, of.dir, of.n); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
+	b.figure("log.replay.memory", peak[0]/peak[1], "ratio")
+	b.figure("log.replay.heap", peak[0]/(1<<20), "MiB")
+	return nil
+}
+
+// replayProjector returns events per second, and the most that was live on the heap at any garbage collection.
+func replayProjector(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
+	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer l.Close()
+	stopSampling := sampleHeap(&peak)
+	defer stopSampling()
+	start := time.Now()
+	p := projector.New(l, newTally, projector.Options{Name: "tally", Version: 1})
+	if err := untilCaughtUp(ctx, p); err != nil {
+		return 0, 0, err
+	}
+	took := time.Since(start)
+	stopSampling()
+	p.Read(func(seq uint64, v *tally) {
+		total := 0
+		for _, n := range v.Types {
+			total += n
+		}
+		if seq != n || uint64(total) != n {
+			err = fmt.Errorf("the view is at %d with %d facts, not %d", seq, total, n)
+		}
+	})
+	return float64(n) / took.Seconds(), peak, err
+}
+
+// untilCaughtUp runs a projector until it has caught up, then stops it.
+func untilCaughtUp(ctx context.Context, p *projector.Projector[*tally]) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-p.CaughtUp():
+		cancel()
+	}
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// replayBare is the client's own ordered consumer with a handler that only counts.
+func replayBare(ctx context.Context, dir string, n uint64) (float64, error) {
+	raw, err := openRaw(dir, true)
+	if err != nil {
+		return 0, err
+	}
+	defer raw.close()
+	start := time.Now()
+	consumer, err := raw.js.OrderedConsumer(ctx, eventlog.DefaultStream, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return 0, err
+	}
+	var count atomic.Uint64
+	done := make(chan struct{})
+	consuming, err := consumer.Consume(func(jetstream.Msg) {
+		if count.Add(1) == n {
+			close(done)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer consuming.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	return float64(n) / time.Since(start).Seconds(), nil
+}
+
+// sampleHeap keeps the largest live heap in peak until the function it returns is called.
+func sampleHeap(peak *float64) func() {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for tick := time.NewTicker(5 * time.Millisecond); ; {
+			metrics.Read(sample)
+			*peak = max(*peak, float64(sample[0].Value.Uint64()))
+			select {
+			case <-stop:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	once := false
+	return func() {
+		if !once {
+			once = true
+			close(stop)
+			<-stopped
+		}
+	}
+}

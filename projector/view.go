@@ -1,0 +1,35 @@
+package projector
+
+import (
+	"context"
+
+	"scute.dev/eventlog"
+)
+
+// View is what a projector folds the log into. The projector calls its methods one at a time.
+type View interface {
+	// Apply folds one commit in, whatever its kind; a view ignores what is not its own. It must depend on the commit
+	// and on the view alone. An error (for example eventlog.ErrUnknownType) says that this commit's aggregate cannot
+	// be followed any further: Apply has changed nothing, the projector sets the aggregate aside, counts it, and goes
+	// on with all others.
+	Apply(r eventlog.Record) error
+}
+
+// Snapshotter is a View that can be saved and restored.
+type Snapshotter interface {
+	View
+	// Snapshot is the view in bytes: the same for equal views. It changes nothing, and may run beside readers.
+	Snapshot() ([]byte, error)
+	// Restore fills a new view from the bytes of Snapshot. After an error the view is thrown away.
+	Restore(data []byte) error
+}
+
+// Log is the part of *eventlog.Log that a projector reads.
+type Log interface {
+	// Head is the leader's last sequence.
+	Head(ctx context.Context) (uint64, error)
+	// At is the commit at a sequence.
+	At(ctx context.Context, seq uint64) (eventlog.Record, error)
+	// Follow hands every commit after a sequence to fn, in order and without gaps, until ctx ends or it fails.
+	Follow(ctx context.Context, after uint64, fn func(eventlog.Record) error) error
+}
