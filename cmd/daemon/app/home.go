@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/eventlog"
+)
+
+// home is where the log lives, and who we are there.
+type home struct {
+	log   *eventlog.Log
+	where string
+	// incarnation is new with every start: claims and commits bear it.
+	incarnation string
+	// holder is whose Lease it is. With an embedded log it belongs to the log's folder, which one process at a time
+	// can have open: a process killed and started again takes up its own Lease without waiting for it to expire.
+	holder string
+}
+
+const openTimeout = 2 * time.Minute
+
+func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("asking for the host's name: %w", err)
+	}
+	start := random()
+	if o.URL != "" {
+		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
+			URL: o.URL, CredsFile: o.Creds, TLS: eventlog.TLSFiles{CA: o.CA, Cert: o.Cert, Key: o.Key},
+			Stream: o.Stream, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
+		})
+		return &home{log: log, where: o.URL, incarnation: host + "-" + start, holder: host + "-" + start}, err
+	}
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{
+		Dir: o.Dir, Listen: o.Listen, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	id, err := identity(o.Dir)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id}, nil
+}
+
+// identity is the name of a log's folder, made at its first opening.
+func identity(dir string) (string, error) {
+	path := filepath.Join(dir, "identity")
+	raw, err := os.ReadFile(path) //nolint:gosec // the operator's own folder
+	if id := strings.TrimSpace(string(raw)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the log's identity: %w", err)
+	}
+	id := random()
+	if err := os.WriteFile(path, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("writing the log's identity: %w", err)
+	}
+	return id, nil
+}
+
+func random() string {
+	b := make([]byte, 4)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// leaseName is the Lease that makes one daemon of many act.
+const leaseName = "scuted.scute.dev"
+
+func newLease(config *rest.Config, namespace, holder string) (resourcelock.Interface, error) {
+	const inPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	if namespace == "" {
+		raw, err := os.ReadFile(inPod)
+		if err != nil {
+			return nil, errors.New("--leader-election-namespace is needed outside a pod")
+		}
+		namespace = strings.TrimSpace(string(raw))
+	}
+	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
+	config.Timeout = 5 * time.Second
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing leader election: %w", err)
+	}
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+		Client:     clients.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: holder},
+	}, nil
+}

@@ -1,0 +1,107 @@
+package app
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/mover/runner"
+)
+
+// Options of the daemon. New gives the defaults.
+type Options struct {
+	Log                     LogOptions
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	HealthAddress           string
+	MetricsAddress          string
+	LogLevel                string
+	LogFormat               string
+	MoveConcurrency         int
+
+	// Config reaches the management cluster; nil finds it as kubectl does, or in the pod.
+	Config *rest.Config
+	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves. For tests of faults.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
+	WrapLog       func(runner.Log) runner.Log
+}
+
+// LogOptions say where the event log is: embedded in a folder, or an external NATS.
+type LogOptions struct {
+	Dir, Listen    string
+	MaxBytes       int64
+	URL, Creds, CA string
+	Cert, Key      string
+	Stream         string
+	Replicas       int
+}
+
+// New gives the defaults.
+func New() Options {
+	return Options{
+		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
+		MoveConcurrency: 4, Log: LogOptions{Replicas: 1},
+	}
+}
+
+// AddFlags registers the flags.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	if kubeconfig := flag.CommandLine.Lookup("kubeconfig"); kubeconfig != nil { // registered by controller-runtime
+		f.AddGoFlag(kubeconfig)
+	}
+	f.StringVar(&o.Log.Dir, "log-dir", o.Log.Dir, "folder of the embedded event log; every acknowledged event is synced to disk there")
+	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which the embedded log can be reached by scutectl, for example 127.0.0.1:4222; none if empty")
+	f.Int64Var(&o.Log.MaxBytes, "log-max-bytes", o.Log.MaxBytes, "size at which the log refuses new events, in bytes; 0 for the default")
+	f.StringVar(&o.Log.URL, "nats-url", o.Log.URL, "external NATS that keeps the log, instead of --log-dir")
+	f.StringVar(&o.Log.Creds, "nats-creds", o.Log.Creds, "NATS credentials file")
+	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")
+	f.StringVar(&o.Log.Cert, "nats-cert", o.Log.Cert, "client certificate file for NATS")
+	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
+	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
+	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
+	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease")
+	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "namespace of the Lease; the pod's own if empty")
+	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
+	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
+	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
+	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves driven at once")
+}
+
+// Validate names the flag and the remedy.
+func (o *Options) Validate() error {
+	switch {
+	case o.Log.Dir == "" && o.Log.URL == "":
+		return errors.New("--log-dir or --nats-url is needed: the event log has to live somewhere")
+	case o.Log.Dir != "" && o.Log.URL != "":
+		return errors.New("--log-dir and --nats-url exclude each other: choose one home for the event log")
+	case o.Log.URL == "" && (o.Log.Creds != "" || o.Log.CA != "" || o.Log.Cert != "" || o.Log.Key != ""):
+		return errors.New("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats-url")
+	case (o.Log.Cert == "") != (o.Log.Key == ""):
+		return errors.New("--nats-cert and --nats-key go together")
+	case o.MoveConcurrency < 1:
+		return fmt.Errorf("--move-concurrency is %d: it must be 1 or more", o.MoveConcurrency)
+	case o.LogFormat != "json" && o.LogFormat != "text":
+		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		return fmt.Errorf("--log-level is %q: it must be debug, info, warn or error", o.LogLevel)
+	}
+	return nil
+}
+
+func (o *Options) handler() slog.Handler {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(o.LogLevel)) // validated
+	if o.LogFormat == "text" {
+		return slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})
+	}
+	return slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})
+}

@@ -1,0 +1,35 @@
+// Command scuted is scute's daemon: it runs in the management cluster, keeps or reaches the event log, and drives what
+// the log says is unfinished.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/daemon/app"
+)
+
+// version is set when scuted is built.
+var version = "development"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	options := app.New()
+	cmd := &cobra.Command{
+		Use: "scuted", Short: "scute's daemon for a Cluster API management cluster", Version: version,
+		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(*cobra.Command, []string) error { return app.Run(ctx, options) },
+	}
+	options.AddFlags(cmd.Flags())
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "scuted:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}

@@ -1,0 +1,130 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+)
+
+// Finalizer keeps a Move until what it started has come to an end.
+const Finalizer = "scute.dev/move"
+
+// Moves is what the controller needs of the domain.
+type Moves interface {
+	Request(ctx context.Context, id, actor string, spec mover.Spec) error
+	Abort(ctx context.Context, id, actor, reason string) error
+	Status(id string) (v1alpha1.MoveStatus, bool)
+}
+
+// Queue is the controller's work queue, as far as it is needed to say that a move has changed in the log.
+type Queue interface{ Add(reconcile.Request) }
+
+// Reconciler brings Moves and the log together.
+type Reconciler struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	Moves    Moves
+	// Started receives the controller's queue, before the first reconcile.
+	Started func(Queue)
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Move{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.Started(q)
+			return nil
+		})).
+		Complete(r)
+}
+
+// Reconcile hands the intent to the log and writes the view into the status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var m v1alpha1.Move
+	if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	id := ID(&m)
+	status, known := r.Moves.Status(id)
+	if !m.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.release(ctx, &m, id, status, known)
+	}
+	if controllerutil.AddFinalizer(&m, Finalizer) {
+		// The watch brings the Move back at once; nothing is started before the finalizer stands.
+		return ctrl.Result{}, client.IgnoreNotFound(r.Client.Update(ctx, &m))
+	}
+	if !known && m.Status.FinishedAt == nil {
+		if err := r.Moves.Request(ctx, id, "resource/"+req.String(), Spec(&m)); err != nil {
+			return ctrl.Result{}, fmt.Errorf("recording the request: %w", err)
+		}
+		return ctrl.Result{}, nil // the view says when it is there
+	}
+	if m.Spec.Abort && known && status.FinishedAt == nil {
+		if err := r.Moves.Abort(ctx, id, "resource/"+req.String(), "spec.abort is set"); err != nil {
+			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
+		}
+	}
+	if !known {
+		return ctrl.Result{}, nil // it ended in a log that is not this one: its last status stands
+	}
+	return ctrl.Result{}, r.publish(ctx, &m, status)
+}
+
+// release lets a deleted Move go when its move is over. One that is under way is aborted; if it is too late for that,
+// it goes forward to its end.
+func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
+	if known && status.FinishedAt == nil {
+		if err := r.Moves.Abort(ctx, id, "resource/"+m.Namespace+"/"+m.Name, "the Move was deleted"); err != nil {
+			return fmt.Errorf("recording the abort: %w", err)
+		}
+		return r.publish(ctx, m, status)
+	}
+	if !controllerutil.RemoveFinalizer(m, Finalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Update(ctx, m))
+}
+
+func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
+	before := m.DeepCopy()
+	status.ObservedGeneration = m.Generation
+	status.Conditions = conditions(m.Status.Conditions, status, m.Generation)
+	m.Status = status
+	if equality.Semantic.DeepEqual(before.Status, m.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if before.Status.Phase != m.Status.Phase {
+		kind := corev1.EventTypeNormal
+		switch m.Status.Phase {
+		case mover.PhaseFailed, mover.PhaseRollingBack, mover.PhaseRolledBack:
+			kind = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", short(m.Status.Message))
+	}
+	return nil
+}
+
+// short keeps an event's note below the API's limit of 1 KiB.
+func short(s string) string {
+	const limit = 1000
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit] + "..."
+}

@@ -1,0 +1,59 @@
+package move
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+)
+
+// Defaults of the timeouts, for resources written past the schema's defaulting.
+const (
+	defaultAcknowledge = 5 * time.Minute
+	defaultCreate      = 30 * time.Minute
+	defaultAwake       = 10 * time.Minute
+)
+
+// ID names a Move in the log: namespace/name/start of the UID. A Move made again under the same name is another move.
+func ID(m *v1alpha1.Move) string {
+	uid := string(m.UID)
+	return m.Namespace + "/" + m.Name + "/" + uid[:min(len(uid), 8)]
+}
+
+// Resource is the inverse of ID, as far as it goes.
+func Resource(id string) types.NamespacedName {
+	parts := strings.SplitN(id, "/", 3)
+	if len(parts) < 2 {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
+}
+
+// Spec translates the resource's intent.
+func Spec(m *v1alpha1.Move) mover.Spec {
+	s := mover.Spec{
+		Namespace: m.Namespace, Name: m.Name,
+		Clusters: m.Spec.Selection.Clusters, All: m.Spec.Selection.All,
+		Target: mover.Target{
+			SecretName: m.Spec.Target.KubeconfigSecretRef.Name,
+			SecretKey:  cmp.Or(m.Spec.Target.KubeconfigSecretRef.Key, "value"),
+		},
+		DryRun:      m.Spec.DryRun,
+		KeepFailed:  m.Spec.RollbackOnFailure != nil && !*m.Spec.RollbackOnFailure,
+		CarryStatus: m.Spec.CarryStatus,
+		Acknowledge: mover.Duration(cmp.Or(m.Spec.Timeouts.Acknowledge.Duration, defaultAcknowledge)),
+		Create:      mover.Duration(cmp.Or(m.Spec.Timeouts.Create.Duration, defaultCreate)),
+		Awake:       mover.Duration(cmp.Or(m.Spec.Timeouts.Awake.Duration, defaultAwake)),
+	}
+	for kind, d := range m.Spec.Timeouts.AcknowledgeKinds {
+		if s.AckKinds == nil {
+			s.AckKinds = make(map[string]mover.Duration)
+		}
+		s.AckKinds[kind] = mover.Duration(d.Duration)
+	}
+	return s
+}

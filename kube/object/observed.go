@@ -1,0 +1,174 @@
+package object
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Labels and annotations of Cluster API that decisions look at.
+const (
+	ClusterNameLabel         = "cluster.x-k8s.io/cluster-name"
+	PausedAnnotation         = "cluster.x-k8s.io/paused"
+	BlockMoveAnnotation      = "clusterctl.cluster.x-k8s.io/block-move"
+	DeleteForMoveAnnotation  = "clusterctl.cluster.x-k8s.io/delete-for-move"
+	MoveLabel                = "clusterctl.cluster.x-k8s.io/move"
+	MoveHierarchyLabel       = "clusterctl.cluster.x-k8s.io/move-hierarchy"
+	RemediationAnnotation    = "controlplane.cluster.x-k8s.io/remediation-in-progress"
+	TopologyOwnedLabel       = "topology.cluster.x-k8s.io/owned"
+	CoreGroup                = "cluster.x-k8s.io"
+	AddonsGroup              = "addons.cluster.x-k8s.io"
+	KubeadmControlPlaneGroup = "controlplane.cluster.x-k8s.io"
+	pausedCondition          = "Paused"
+	topologyReconciled       = "TopologyReconciled"
+	topologyReconciledPaused = "Paused"
+	OwnPrefix                = "scute.dev/"
+	MoveAnnotation           = OwnPrefix + "move"
+	TouchAnnotation          = OwnPrefix + "touched"
+)
+
+// Truth is a condition's status, or Absent when the object has no such condition.
+type Truth string
+
+// The values of a Truth.
+const (
+	Absent  Truth = ""
+	True    Truth = "True"
+	False   Truth = "False"
+	Unknown Truth = "Unknown"
+)
+
+// Owner is one owner reference, with what is needed to build it again on another cluster.
+type Owner struct {
+	Ref                Ref       `json:"ref"`
+	Version            string    `json:"version"`
+	UID                types.UID `json:"uid,omitempty"`
+	Controller         *bool     `json:"controller,omitempty"`
+	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty"`
+}
+
+// Observed holds the facts about one object at one moment that decisions need, and nothing of its content.
+type Observed struct {
+	Ref             Ref
+	Version         string
+	UID             types.UID
+	ResourceVersion string
+	Owners          []Owner
+	ClusterName     string // from the label
+	Deleting        bool
+	Finalizers      int
+	Movable         bool // labelled to be moved by itself
+	Hierarchy       bool // labelled to be moved with all below it
+	BlockMove       bool
+	PausedByUser    bool // the paused annotation
+	Remediating     bool
+	Mark            string // scute.dev/move: the move that works on it
+
+	Paused        Truth
+	PausedMessage string
+	// TopologyPaused: the topology controller said that it is paused.
+	TopologyPaused Truth
+
+	Cluster *ClusterFacts // only for a Cluster
+	Machine *MachineFacts // only for a Machine
+}
+
+// ClusterFacts are what only a Cluster has.
+type ClusterFacts struct {
+	Paused                  bool
+	ClassName               string
+	ClassNamespace          string
+	InfrastructureReady     bool
+	ControlPlaneInitialized bool
+}
+
+// MachineFacts are what only a Machine has.
+type MachineFacts struct {
+	HasNode         bool
+	OwnerRemediated Truth
+}
+
+// Observe reads the facts from a decoded object. It never fails: what is absent or misshapen reads as its zero value.
+func Observe(u *unstructured.Unstructured) Observed {
+	gvk := u.GroupVersionKind()
+	o := Observed{
+		Ref:             Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()},
+		Version:         gvk.Version,
+		UID:             u.GetUID(),
+		ResourceVersion: u.GetResourceVersion(),
+		Deleting:        u.GetDeletionTimestamp() != nil,
+		Finalizers:      len(u.GetFinalizers()),
+	}
+	for _, ref := range u.GetOwnerReferences() {
+		o.Owners = append(o.Owners, owner(ref, o.Ref.Namespace))
+	}
+	labels, annotations := u.GetLabels(), u.GetAnnotations()
+	o.ClusterName = labels[ClusterNameLabel]
+	_, o.Movable = labels[MoveLabel]
+	_, o.Hierarchy = labels[MoveHierarchyLabel]
+	_, o.BlockMove = annotations[BlockMoveAnnotation]
+	_, o.PausedByUser = annotations[PausedAnnotation]
+	_, o.Remediating = annotations[RemediationAnnotation]
+	o.Mark = annotations[MoveAnnotation]
+
+	o.Paused, _, o.PausedMessage = Condition(u, pausedCondition)
+	if status, reason, _ := Condition(u, topologyReconciled); reason == topologyReconciledPaused {
+		o.TopologyPaused = True
+	} else if status != Absent {
+		o.TopologyPaused = False
+	}
+	switch o.Ref.Group + "/" + o.Ref.Kind {
+	case CoreGroup + "/Cluster":
+		o.Cluster = clusterFacts(u)
+	case CoreGroup + "/Machine":
+		remediated, _, _ := Condition(u, "OwnerRemediated")
+		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
+		o.Machine = &MachineFacts{HasNode: node != "", OwnerRemediated: remediated}
+	}
+	return o
+}
+
+func owner(ref metav1.OwnerReference, namespace string) Owner {
+	group, version, ok := strings.Cut(ref.APIVersion, "/")
+	if !ok {
+		group, version = "", ref.APIVersion
+	}
+	return Owner{
+		Ref: Ref{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}, Version: version, UID: ref.UID,
+		Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion,
+	}
+}
+
+func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
+	f := &ClusterFacts{}
+	f.Paused, _, _ = unstructured.NestedBool(u.Object, "spec", "paused")
+	f.ClassName, _, _ = unstructured.NestedString(u.Object, "spec", "topology", "classRef", "name")
+	f.ClassNamespace, _, _ = unstructured.NestedString(u.Object, "spec", "topology", "classRef", "namespace")
+	if f.ClassName != "" && f.ClassNamespace == "" {
+		f.ClassNamespace = u.GetNamespace()
+	}
+	f.InfrastructureReady, _, _ = unstructured.NestedBool(u.Object, "status", "initialization", "infrastructureProvisioned")
+	f.ControlPlaneInitialized, _, _ = unstructured.NestedBool(u.Object, "status", "initialization", "controlPlaneInitialized")
+	return f
+}
+
+// Condition reads a condition of an object of either Cluster API contract: status.conditions, and
+// status.v1beta2.conditions where an older contract keeps the new ones.
+func Condition(u *unstructured.Unstructured, conditionType string) (status Truth, reason, message string) {
+	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
+		list, _, _ := unstructured.NestedSlice(u.Object, path...)
+		for _, c := range list {
+			c, ok := c.(map[string]any)
+			if !ok || c["type"] != conditionType {
+				continue
+			}
+			s, _ := c["status"].(string)
+			reason, _ = c["reason"].(string)
+			message, _ = c["message"].(string)
+			return Truth(s), reason, message
+		}
+	}
+	return Absent, "", ""
+}

@@ -1,0 +1,61 @@
+package object
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Ref names an object in one cluster. It carries no version and no UID: the same object keeps its Ref on both sides of
+// a move and over an upgrade of its API version.
+type Ref struct {
+	Group     string
+	Kind      string
+	Namespace string // empty for an object of the whole cluster
+	Name      string
+}
+
+// GroupKind is "Kind.group", or "Kind" in the core group: the way kubectl spells it.
+func (r Ref) GroupKind() string {
+	if r.Group == "" {
+		return r.Kind
+	}
+	return r.Kind + "." + r.Group
+}
+
+// String is for people: "Machine.cluster.x-k8s.io fleet/prod-abc".
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.GroupKind() + " " + r.Name
+	}
+	return r.GroupKind() + " " + r.Namespace + "/" + r.Name
+}
+
+// Short leaves the group out: "Machine prod-abc".
+func (r Ref) Short() string { return r.Kind + " " + r.Name }
+
+// MarshalText is "Kind.group/namespace/name", so that a Ref can be a key in an event.
+func (r Ref) MarshalText() ([]byte, error) {
+	return []byte(r.GroupKind() + "/" + r.Namespace + "/" + r.Name), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (r *Ref) UnmarshalText(text []byte) error {
+	parts := strings.SplitN(string(text), "/", 3)
+	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
+		return fmt.Errorf("object reference %q is not Kind.group/namespace/name", text)
+	}
+	kind, group, _ := strings.Cut(parts[0], ".")
+	*r = Ref{Group: group, Kind: kind, Namespace: parts[1], Name: parts[2]}
+	return nil
+}
+
+// Compare orders Refs by group, kind, namespace and name.
+func Compare(a, b Ref) int {
+	return cmp.Or(
+		cmp.Compare(a.Group, b.Group),
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name),
+	)
+}

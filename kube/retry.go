@@ -1,0 +1,69 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	retryFirst = 100 * time.Millisecond
+	retryMax   = 2 * time.Second
+	retryFor   = 15 * time.Second
+)
+
+// Do makes one call, with a deadline for each try, and tries again with backoff and jitter where that can help: when
+// the server was not reached, is overloaded or failed by itself. It gives up after 15 s; who must not give up comes
+// back later. What the server refuses (403, 404, 409, 422) is returned at once.
+func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
+	err := backoff.Retry(func() error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := call(ctx)
+		if err != nil && !Passing(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
+	var stop *stopped
+	switch {
+	case errors.As(err, &stop):
+		return stop.err
+	case err != nil:
+		return fmt.Errorf("%s: %s: %w", c.Name, what, err)
+	default:
+		return nil
+	}
+}
+
+// stopped carries an error of the caller's own callback through the retries.
+type stopped struct{ err error }
+
+func (s *stopped) Error() string { return s.err.Error() }
+
+// Passing says whether an error may pass by itself, so that trying again can help.
+func Passing(err error) bool {
+	var stop *stopped
+	switch {
+	case err == nil, errors.As(err, &stop), errors.Is(err, context.Canceled):
+		return false
+	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
+		return true
+	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
+		utilnet.IsProbableEOF(err), utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):
+		return true
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented
+	}
+	return true // not an answer of the server's at all: the network
+}

@@ -1,0 +1,141 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"scute.dev/kube/object"
+)
+
+// Type is a kind as one API server serves it.
+type Type struct {
+	Group, Kind, Plural string
+	// Versions served, the server's preferred one first.
+	Versions   []string
+	Namespaced bool
+	// Movable and Hierarchy are the labels of its CustomResourceDefinition.
+	Movable, Hierarchy bool
+	// Contract labels of its CustomResourceDefinition, for example "v1beta2".
+	Contracts []string
+}
+
+// GVK is the kind in its preferred version.
+func (t Type) GVK() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: t.Group, Version: t.Versions[0], Kind: t.Kind}
+}
+
+// Resource is the kind's resource in its preferred version.
+func (t Type) Resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: t.Group, Version: t.Versions[0], Resource: t.Plural}
+}
+
+// At is the kind in another version.
+func (t Type) At(version string) Type {
+	t.Versions = []string{version}
+	return t
+}
+
+// GroupKind is "Kind.group".
+func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
+
+// Plain says that objects of the kind carry no status conditions and may hold secrets: they are listed by metadata.
+func (t Type) Plain() bool { return t.Group == "" }
+
+// clusterctlLabel marks the CustomResourceDefinitions of Cluster API providers (clusterctl provider contract).
+const clusterctlLabel = "clusterctl.cluster.x-k8s.io"
+
+// Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps.
+func (c *Cluster) Movable(ctx context.Context) ([]Type, error) {
+	definitions := Type{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions", Versions: []string{"v1"}}
+	labels := make(map[string]map[string]string) // by "plural.group"
+	err := c.ListMetadata(ctx, definitions, "", func(u *unstructured.Unstructured) error {
+		if _, ok := u.GetLabels()[clusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
+			labels[u.GetName()] = u.GetLabels()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	types := []Type{
+		{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true},
+		{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true},
+	}
+	served, err := c.served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range served {
+		l, ok := labels[t.Plural+"."+t.Group]
+		if !ok {
+			continue
+		}
+		_, t.Movable = l[object.MoveLabel]
+		_, t.Hierarchy = l[object.MoveHierarchyLabel]
+		for _, contract := range []string{"v1beta1", "v1beta2"} {
+			if _, ok := l[object.CoreGroup+"/"+contract]; ok {
+				t.Contracts = append(t.Contracts, contract)
+			}
+		}
+		types = append(types, t)
+	}
+	slices.SortFunc(types, func(a, b Type) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
+	return types, nil
+}
+
+// served asks the API server for everything it serves; one or two requests with aggregated discovery.
+func (c *Cluster) served(ctx context.Context) ([]Type, error) {
+	var lists []*metav1.APIResourceList
+	var groups []*metav1.APIGroup
+	err := c.Do(ctx, "discover kinds", func(context.Context) (err error) {
+		groups, lists, err = c.discovery.ServerGroupsAndResources()
+		if discovery.IsGroupDiscoveryFailedError(err) {
+			return nil // an aggregated API that is down is not ours to wait for
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	preferred := make(map[string]string)
+	for _, g := range groups {
+		preferred[g.Name] = g.PreferredVersion.Version
+	}
+	byKind := make(map[schema.GroupKind]*Type)
+	var order []schema.GroupKind
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("%s: discover kinds: %w", c.Name, err)
+		}
+		for _, r := range list.APIResources {
+			gk := schema.GroupKind{Group: gv.Group, Kind: r.Kind}
+			if strings.Contains(r.Name, "/") {
+				continue // a subresource
+			}
+			if byKind[gk] == nil {
+				byKind[gk] = &Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Namespaced: r.Namespaced}
+				order = append(order, gk)
+			}
+			t := byKind[gk]
+			if gv.Version == preferred[gv.Group] {
+				t.Versions = slices.Insert(t.Versions, 0, gv.Version)
+			} else {
+				t.Versions = append(t.Versions, gv.Version)
+			}
+		}
+	}
+	types := make([]Type, 0, len(order))
+	for _, gk := range order {
+		types = append(types, *byKind[gk])
+	}
+	return types, nil
+}

@@ -1,0 +1,207 @@
+package mover
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Event is one fact about a move.
+type Event interface{ event() }
+
+// Spec is what was asked for, pinned in the log by Requested.
+type Spec struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Clusters  []string `json:"clusters,omitempty"`
+	All       bool     `json:"all,omitempty"`
+	// Target is a reference to where the target's kubeconfig is; never the kubeconfig.
+	Target      Target              `json:"target"`
+	DryRun      bool                `json:"dryRun,omitempty"`
+	KeepFailed  bool                `json:"keepFailed,omitempty"` // no rollback on failure
+	CarryStatus []string            `json:"carryStatus,omitempty"`
+	Acknowledge Duration            `json:"acknowledge"`
+	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
+	Create      Duration            `json:"create"`
+	Awake       Duration            `json:"awake"`
+}
+
+// Target refers to the kubeconfig of the management cluster to move to.
+type Target struct {
+	SecretName string `json:"secretName"`
+	SecretKey  string `json:"secretKey"`
+}
+
+// Duration is a time.Duration that reads and writes as "5m0s".
+type Duration time.Duration
+
+// MarshalText writes the duration in Go's notation.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads Go's notation.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// Finding is one answer of the preflight.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Field    string   `json:"field"`
+	Message  string   `json:"message"`
+	Remedy   string   `json:"remedy"`
+}
+
+// Severity of a finding: an Error refuses the move before anything was changed.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "Error"
+	Warning Severity = "Warning"
+)
+
+// Wait is an object and why it is waited for, or why it stays.
+type Wait struct {
+	Ref object.Ref `json:"ref"`
+	Why string     `json:"why"`
+}
+
+// The facts of a move, in the order in which a good one meets them.
+type (
+	// Requested pins what was asked for.
+	Requested struct {
+		Spec Spec `json:"spec"`
+	}
+	// Claimed fences off every earlier holder: their next append fails.
+	Claimed struct {
+		Holder string `json:"holder"`
+	}
+	// PreflightPassed: both sides were asked, nothing stands against the move.
+	PreflightPassed struct {
+		Clusters []string  `json:"clusters"`
+		Warnings []Finding `json:"warnings,omitempty"`
+	}
+	// Refused: the preflight found errors; nothing was changed. The move is over.
+	Refused struct {
+		Findings []Finding `json:"findings"`
+	}
+	// BaselineTaken: what objects said of being paused just before the pause.
+	BaselineTaken struct {
+		Objects map[object.Ref]pause.Baseline `json:"objects"`
+	}
+	// PauseIntended: these roots are about to be paused; the state found on them is what they get back in the end.
+	PauseIntended struct {
+		Roots []pause.Root `json:"roots"`
+	}
+	// Paused: the pause stands on every root.
+	Paused struct{}
+	// Acknowledged: these objects are at rest, and how they said so.
+	Acknowledged struct {
+		Objects map[object.Ref]pause.Signal `json:"objects"`
+	}
+	// Waiting: what is missing at the moment, the first few of Total.
+	Waiting struct {
+		For   []Wait `json:"for"`
+		Total int    `json:"total"`
+	}
+	// AllAcknowledged: every object of the graph is at rest and the graph did not change any more.
+	AllAcknowledged struct{}
+	// PlanDrafted is a part of the plan; a draft counts once Planned follows it. First starts a new draft.
+	PlanDrafted struct {
+		First bool   `json:"first,omitempty"`
+		Items []Item `json:"items"`
+	}
+	// Planned: the draft is the plan.
+	Planned struct {
+		Hash string `json:"hash"`
+		Left []Wait `json:"left,omitempty"`
+	}
+	// Created: these objects exist on the target now, with their UIDs there.
+	Created struct {
+		Objects map[object.Ref]types.UID `json:"objects"`
+		// Adopted were there before and are the same; they are not ours to remove.
+		Adopted []object.Ref `json:"adopted,omitempty"`
+	}
+	// AllCreated: the whole plan exists on the target.
+	AllCreated struct{}
+	// Verified is the point of no return: the target holds the plan, the source has not changed since.
+	Verified struct{}
+	// Deleted: these objects are gone at the source.
+	Deleted struct {
+		Objects []object.Ref `json:"objects"`
+	}
+	// SourceEmptied: all that was to go is gone at the source.
+	SourceEmptied struct{}
+	// PausesRestored: the recorded pause states stand on the target.
+	PausesRestored struct{}
+	// Awoke: these objects said on the target that they are not paused.
+	Awoke struct {
+		Objects []object.Ref `json:"objects"`
+	}
+	// Succeeded ends the move.
+	Succeeded struct{}
+
+	// AbortRequested is an operator's decision to go back.
+	AbortRequested struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// AbortRefused answers an abort that came too late.
+	AbortRefused struct {
+		Why string `json:"why"`
+	}
+	// Setback: a step failed in a way that may pass; it is tried again.
+	Setback struct {
+		Message string `json:"message"`
+	}
+	// Failed: the move cannot go on.
+	Failed struct {
+		Message string `json:"message"`
+		Next    string `json:"next,omitempty"`
+	}
+	// RollbackStarted: from here on everything is put back.
+	RollbackStarted struct {
+		Reason string `json:"reason"`
+	}
+	// Removed: these copies of ours are gone from the target.
+	Removed struct {
+		Objects []object.Ref `json:"objects"`
+	}
+	// TargetCleared: no copy of ours is left on the target.
+	TargetCleared struct{}
+	// RolledBack ends a move that did not happen: the source is as it was found.
+	RolledBack struct{}
+)
+
+func (Requested) event()       {}
+func (Claimed) event()         {}
+func (PreflightPassed) event() {}
+func (Refused) event()         {}
+func (BaselineTaken) event()   {}
+func (PauseIntended) event()   {}
+func (Paused) event()          {}
+func (Acknowledged) event()    {}
+func (Waiting) event()         {}
+func (AllAcknowledged) event() {}
+func (PlanDrafted) event()     {}
+func (Planned) event()         {}
+func (Created) event()         {}
+func (AllCreated) event()      {}
+func (Verified) event()        {}
+func (Deleted) event()         {}
+func (SourceEmptied) event()   {}
+func (PausesRestored) event()  {}
+func (Awoke) event()           {}
+func (Succeeded) event()       {}
+func (AbortRequested) event()  {}
+func (AbortRefused) event()    {}
+func (Setback) event()         {}
+func (Failed) event()          {}
+func (RollbackStarted) event() {}
+func (Removed) event()         {}
+func (TargetCleared) event()   {}
+func (RolledBack) event()      {}

@@ -1,0 +1,280 @@
+package mover
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Selection is the part of a Spec that says which objects are meant.
+type Selection struct {
+	Namespace string
+	Clusters  []string
+	All       bool
+}
+
+// Member is an object that moves.
+type Member struct {
+	object.Observed
+	// Level is its depth below objects without owners among the members.
+	Level int
+	// Within are its owners among the members.
+	Within []object.Owner
+	// ClusterOf is the name of the Cluster it belongs to.
+	ClusterOf string
+	// Keep says why it is copied only; empty when it leaves the source.
+	Keep string
+}
+
+// Members is what a selection means in a world of observed objects.
+type Members struct {
+	Objects []Member // by level, then by reference
+	// Left are objects near the selection that stay, and why.
+	Left []Wait
+	// Dropped are owner references that cannot travel, by the object that has them, and why.
+	Dropped []Wait
+}
+
+// clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
+func clusterSecretSuffixes() []string {
+	return []string{"-apiserver-etcd-client", "-kubeconfig", "-ca", "-etcd", "-sa", "-proxy"}
+}
+
+// graph is a selection being worked out.
+type graph struct {
+	sel      Selection
+	byUID    map[types.UID]*node
+	byRef    map[object.Ref]*node
+	nodes    []*node
+	clusters []*node
+}
+
+type node struct {
+	o      object.Observed
+	owners []*node // by ownerReference, present in this world
+	soft   []*node // owners by convention, for order and membership
+	down   []*node // inverse of both
+	in     bool
+	keep   string
+	level  int
+}
+
+// Select works out which of the observed objects a selection means. The world is every object of the movable kinds in
+// the selection's namespace and in those of its ClusterClasses, all Clusters everywhere, and all objects of the whole
+// cluster that are labelled for moving. (MOVER.md; the rules of clusterctl's object graph, with what it leaves behind
+// in silence reported.)
+func Select(world []object.Observed, sel Selection) Members {
+	g := newGraph(world, sel)
+	g.connect()
+	g.include()
+	g.keepShared()
+	cyclic := g.layer()
+	return g.members(cyclic)
+}
+
+func newGraph(world []object.Observed, sel Selection) *graph {
+	g := &graph{sel: sel, byUID: make(map[types.UID]*node, len(world)), byRef: make(map[object.Ref]*node, len(world))}
+	for _, o := range world {
+		n := &node{o: o}
+		g.nodes = append(g.nodes, n)
+		g.byUID[o.UID] = n
+		g.byRef[o.Ref] = n
+		if pause.IsCluster(o.Ref) {
+			g.clusters = append(g.clusters, n)
+		}
+	}
+	slices.SortFunc(g.nodes, func(a, b *node) int { return object.Compare(a.o.Ref, b.o.Ref) })
+	return g
+}
+
+func (g *graph) connect() {
+	for _, n := range g.nodes {
+		for _, owner := range n.o.Owners {
+			if p := g.byUID[owner.UID]; p != nil && p != n {
+				n.owners = append(n.owners, p)
+				p.down = append(p.down, n)
+			}
+		}
+		if p := g.softOwner(n); p != nil && !slices.Contains(n.owners, p) {
+			n.soft = append(n.soft, p)
+			p.down = append(p.down, n)
+		}
+	}
+}
+
+// softOwner is the owner by convention: a cluster's Secrets that carry no owner reference, the binding of a cluster's
+// resource sets. (A Cluster below its ClusterClass is handled apart: the class does not pull other clusters along.)
+func (g *graph) softOwner(n *node) *node {
+	r := n.o.Ref
+	switch {
+	case r.Group == "" && r.Kind == "Secret" && len(n.o.Owners) == 0:
+		for _, suffix := range clusterSecretSuffixes() {
+			if name, ok := strings.CutSuffix(r.Name, suffix); ok {
+				if c := g.cluster(r.Namespace, name); c != nil {
+					return c
+				}
+			}
+		}
+		if n.o.ClusterName != "" {
+			return g.cluster(r.Namespace, n.o.ClusterName)
+		}
+	case r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding":
+		return g.cluster(r.Namespace, r.Name)
+	}
+	return nil
+}
+
+func (g *graph) cluster(namespace, name string) *node {
+	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: namespace, Name: name}]
+}
+
+func (g *graph) class(c *node) *node {
+	f := c.o.Cluster
+	if f == nil || f.ClassName == "" {
+		return nil
+	}
+	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: f.ClassNamespace, Name: f.ClassName}]
+}
+
+// include marks what moves: the roots that the selection names, and all below them.
+func (g *graph) include() {
+	for _, c := range g.clusters {
+		if !g.selected(c) {
+			continue
+		}
+		if class := g.class(c); class != nil {
+			c.soft = append(c.soft, class) // order only: no way down from the class to its clusters
+			class.keep = cmp.Or(class.keep, g.classStays(class))
+			g.descend(class)
+		}
+		g.descend(c)
+	}
+	for _, n := range g.nodes {
+		r := n.o.Ref
+		switch {
+		case r.Namespace == "" && n.o.Hierarchy:
+			n.keep = "it belongs to the whole management cluster"
+			g.descend(n)
+		case r.Namespace != g.sel.Namespace:
+		case g.sel.All && (pause.IsRoot(r) && !pause.IsCluster(r) || n.o.Hierarchy):
+			if r.Kind == "ClusterClass" {
+				n.keep = cmp.Or(n.keep, g.classStays(n))
+			}
+			g.descend(n)
+		case n.o.Movable && (g.sel.All || slices.Contains(g.sel.Clusters, n.o.ClusterName)):
+			n.in = true
+		}
+	}
+}
+
+func (g *graph) selected(c *node) bool {
+	return c.o.Ref.Namespace == g.sel.Namespace && (g.sel.All || slices.Contains(g.sel.Clusters, c.o.Ref.Name))
+}
+
+func (g *graph) classStays(class *node) string {
+	if class.o.Ref.Namespace != g.sel.Namespace {
+		return "it lives in another namespace"
+	}
+	for _, c := range g.clusters {
+		if !g.selected(c) && g.class(c) == class {
+			return "it is also used by Cluster " + c.o.Ref.Namespace + "/" + c.o.Ref.Name
+		}
+	}
+	return ""
+}
+
+func (g *graph) descend(n *node) {
+	if n.in {
+		return
+	}
+	n.in = true
+	for _, child := range n.down {
+		if pause.IsCluster(child.o.Ref) && !g.selected(child) {
+			continue
+		}
+		g.descend(child)
+	}
+}
+
+// keepShared marks members that something left behind still needs: they are copied and stay at the source.
+func (g *graph) keepShared() {
+	for changed := true; changed; {
+		changed = false
+		for _, n := range g.nodes {
+			if !n.in || n.keep != "" {
+				continue
+			}
+			for _, p := range n.owners {
+				switch {
+				case !p.in:
+					n.keep = "it is also owned by " + p.o.Ref.String() + ", which stays"
+				case p.keep != "":
+					n.keep = "its owner " + p.o.Ref.String() + " stays: " + p.keep
+				default:
+					continue
+				}
+				changed = true
+				break
+			}
+		}
+	}
+}
+
+// layer gives each member its level, and returns those that own each other in a circle.
+func (g *graph) layer() []*node {
+	waiting := make(map[*node]int)
+	var ready []*node
+	for _, n := range g.nodes {
+		if !n.in {
+			continue
+		}
+		for _, p := range n.above() {
+			if p.in {
+				waiting[n]++
+			}
+		}
+		if waiting[n] == 0 {
+			ready = append(ready, n)
+		}
+	}
+	below := g.below()
+	for len(ready) > 0 {
+		n := ready[0]
+		ready = ready[1:]
+		for _, child := range below[n] {
+			child.level = max(child.level, n.level+1)
+			if waiting[child]--; waiting[child] == 0 {
+				ready = append(ready, child)
+			}
+		}
+	}
+	var cyclic []*node
+	for _, n := range g.nodes {
+		if waiting[n] > 0 {
+			cyclic = append(cyclic, n)
+		}
+	}
+	return cyclic
+}
+
+func (n *node) above() []*node { return slices.Concat(n.owners, n.soft) }
+
+func (g *graph) below() map[*node][]*node {
+	below := make(map[*node][]*node)
+	for _, n := range g.nodes {
+		if !n.in {
+			continue
+		}
+		for _, p := range n.above() {
+			if p.in {
+				below[p] = append(below[p], n)
+			}
+		}
+	}
+	return below
+}

@@ -1,0 +1,105 @@
+package mover
+
+import (
+	"cmp"
+	"slices"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// members turns the worked-out graph into its answer.
+func (g *graph) members(cyclic []*node) Members {
+	var m Members
+	for _, n := range g.nodes {
+		switch {
+		case slices.Contains(cyclic, n):
+			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it and its owners own each other in a circle"})
+		case n.in:
+			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep}
+			member.Within, m.Dropped = g.within(n, m.Dropped)
+			m.Objects = append(m.Objects, member)
+		case g.near(n):
+			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
+		}
+	}
+	slices.SortStableFunc(m.Objects, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), object.Compare(a.Ref, b.Ref))
+	})
+	return m
+}
+
+// within keeps the owner references that lead to members, and says of the others why they are dropped.
+func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
+	var owners []object.Owner
+	for _, owner := range n.o.Owners {
+		p := g.byUID[owner.UID]
+		switch {
+		case p == nil:
+			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + owner.Ref.Short() + " is not there or cannot move: the reference does not travel"})
+		case !p.in:
+			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
+		default:
+			owner.Ref, owner.UID = p.o.Ref, ""
+			owners = append(owners, owner)
+		}
+	}
+	return owners, dropped
+}
+
+func (g *graph) clusterOf(n *node) string {
+	if pause.IsCluster(n.o.Ref) {
+		return n.o.Ref.Name
+	}
+	if n.o.ClusterName != "" {
+		return n.o.ClusterName
+	}
+	for _, p := range n.above() {
+		if name := g.clusterAbove(p, 0); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// clusterAbove looks upwards for the Cluster; the depth is bounded so that a circle of owners ends.
+func (g *graph) clusterAbove(n *node, depth int) string {
+	const deepest = 16
+	switch {
+	case pause.IsCluster(n.o.Ref):
+		return n.o.Ref.Name
+	case n.o.ClusterName != "":
+		return n.o.ClusterName
+	case depth == deepest:
+		return ""
+	}
+	for _, p := range n.above() {
+		if name := g.clusterAbove(p, depth+1); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// near: an object that a user might think belongs to the selection.
+func (g *graph) near(n *node) bool {
+	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
+		return false
+	}
+	if slices.Contains(g.sel.Clusters, n.o.ClusterName) {
+		return true
+	}
+	return g.sel.All && (n.o.Ref.Group != "" || n.o.ClusterName != "")
+}
+
+func (g *graph) whyLeft(n *node) string {
+	if len(n.o.Owners) == 0 {
+		return "nothing that moves owns it, and it has no label " + object.MoveLabel
+	}
+	for _, owner := range n.o.Owners {
+		if g.byUID[owner.UID] == nil {
+			return "its owner " + owner.Ref.Short() + " is not there or cannot move"
+		}
+	}
+	return "its owner " + n.owners[0].o.Ref.String() + " does not move"
+}

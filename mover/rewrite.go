@@ -1,0 +1,148 @@
+package mover
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+)
+
+// ContentHash identifies what of an object travels: everything but status, the server's own metadata, owners' UIDs and
+// scute's marks. It is empty for a Secret: a hash of a short secret would let a reader of the log guess it.
+func ContentHash(u *unstructured.Unstructured) (string, error) {
+	if isSecret(u) {
+		return "", nil
+	}
+	content := strip(u)
+	content.SetOwnerReferences(nil)
+	raw, err := json.Marshal(content.Object) // keys are sorted
+	if err != nil {
+		return "", fmt.Errorf("hashing %s %s/%s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func isSecret(u *unstructured.Unstructured) bool {
+	gvk := u.GroupVersionKind()
+	return gvk.Group == "" && gvk.Kind == "Secret"
+}
+
+// Rewrite turns an object of the source into the one to create on the target: nothing that the source's server gave
+// it, owners by the target's UIDs, and the move's mark. uids holds the target's UIDs of all owners in the plan.
+func Rewrite(source *unstructured.Unstructured, item Item, moveID string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
+	u := strip(source)
+	var owners []metav1.OwnerReference
+	for _, o := range item.Owners {
+		uid, ok := uids[o.Ref]
+		if !ok {
+			return nil, fmt.Errorf("%s: its owner %s is not on the target yet", item.Ref, o.Ref)
+		}
+		owners = append(owners, metav1.OwnerReference{
+			APIVersion: apiVersion(o), Kind: o.Ref.Kind, Name: o.Ref.Name, UID: uid,
+			Controller: o.Controller, BlockOwnerDeletion: o.BlockOwnerDeletion,
+		})
+	}
+	u.SetOwnerReferences(owners)
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string, 1)
+	}
+	annotations[object.MoveAnnotation] = moveID
+	u.SetAnnotations(annotations)
+	return u, nil
+}
+
+func apiVersion(o object.Owner) string {
+	if o.Ref.Group == "" {
+		return o.Version
+	}
+	return o.Ref.Group + "/" + o.Version
+}
+
+// strip copies an object without status, without what a server fills in, and without scute's own marks.
+func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
+	c := u.DeepCopy()
+	delete(c.Object, "status")
+	for _, field := range []string{
+		"uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "selfLink", "managedFields",
+	} {
+		unstructured.RemoveNestedField(c.Object, "metadata", field)
+	}
+	annotations := c.GetAnnotations()
+	for key := range annotations {
+		if strings.HasPrefix(key, object.OwnPrefix) || key == object.DeleteForMoveAnnotation {
+			delete(annotations, key)
+		}
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	c.SetAnnotations(annotations)
+	return c
+}
+
+// Contains compares what is on the target with what was to be created, and names the first field that differs. The
+// target may have more: its webhooks default fields, its controllers add finalizers and labels.
+func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
+	w := want.DeepCopy()
+	w.SetFinalizers(nil)
+	if field, ok := within(w.Object, have.Object, ""); !ok {
+		return field, false
+	}
+	return "", true
+}
+
+func within(want, have any, path string) (string, bool) {
+	switch want := want.(type) {
+	case nil:
+		return "", true
+	case map[string]any:
+		h, _ := have.(map[string]any)
+		for key, value := range want {
+			if empty(value) && h[key] == nil {
+				continue
+			}
+			if field, ok := within(value, h[key], path+"."+key); !ok {
+				return field, false
+			}
+		}
+		return "", true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(h) != len(want) {
+			return path, false
+		}
+		for i := range want {
+			if field, ok := within(want[i], h[i], fmt.Sprintf("%s[%d]", path, i)); !ok {
+				return field, false
+			}
+		}
+		return "", true
+	default:
+		return path, fmt.Sprint(want) == fmt.Sprint(have)
+	}
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	default:
+		return false
+	}
+}

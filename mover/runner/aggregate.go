@@ -1,0 +1,158 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+// commitBytes bounds the data of one commit, far below the log's message limit. A decision that is larger is split in
+// its order; its last event is the one that counts.
+const commitBytes = 512 << 10
+
+// aggregate is one move as the log has it: the state, and the sequence that the next append must build on.
+type aggregate struct {
+	runner  *Runner
+	catalog *eventlog.Catalog[mover.Event]
+	name    eventlog.Aggregate
+	actor   string
+	seq     uint64
+	state   mover.State
+}
+
+func (r *Runner) aggregate(id string) *aggregate {
+	return &aggregate{
+		runner: r, catalog: mover.NewCatalog(), name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id},
+		actor: "daemon/" + r.Incarnation,
+	}
+}
+
+func (r *Runner) load(ctx context.Context, id string) (*aggregate, error) {
+	a := r.aggregate(id)
+	_, err := a.read(ctx)
+	return a, err
+}
+
+// read folds in what the log holds beyond the known sequence, and says how much that was.
+func (a *aggregate) read(ctx context.Context) (int, error) {
+	records, err := a.runner.Log.Read(ctx, a.name, a.seq)
+	if err != nil {
+		return 0, err
+	}
+	for _, record := range records {
+		if err := fold(&a.state, a.catalog, record); err != nil {
+			return 0, err
+		}
+		a.seq = record.Seq
+	}
+	return len(records), nil
+}
+
+// fold applies a stored commit to a state. On an error the state has not changed.
+func fold(s *mover.State, catalog *eventlog.Catalog[mover.Event], record eventlog.Record) error {
+	events, err := record.Events()
+	if err != nil {
+		return err
+	}
+	facts := make([]mover.Event, len(events))
+	for i, ev := range events {
+		if facts[i], err = catalog.Decode(ev); err != nil {
+			return err
+		}
+	}
+	for i, fact := range facts {
+		s.Apply(fact, events[i].Time)
+	}
+	return nil
+}
+
+// refresh takes in what others appended, and lets go when one of them has claimed the move.
+func (a *aggregate) refresh(ctx context.Context) error {
+	if _, err := a.read(ctx); err != nil {
+		return err
+	}
+	if a.state.Holder != a.runner.Incarnation {
+		return fmt.Errorf("%s: %w: %s", a.name.ID, ErrLost, a.state.Holder)
+	}
+	return nil
+}
+
+// decide records what follows from an outcome. When somebody else wrote first, their events are taken in and the
+// decision is taken again.
+func (a *aggregate) decide(ctx context.Context, o mover.Outcome) (int, error) {
+	for {
+		events, err := mover.Decide(&a.state, o, a.now())
+		if err != nil || len(events) == 0 {
+			return 0, err
+		}
+		err = a.append(ctx, events...)
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return len(events), err
+		}
+		if err := a.refresh(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// interrupted says that a step under way is no longer what the state calls for.
+func (a *aggregate) interrupted(step mover.Step) bool {
+	if events, err := mover.Decide(&a.state, mover.Tick{}, a.now()); err != nil || len(events) > 0 {
+		return true
+	}
+	return mover.Next(&a.state) != step
+}
+
+func (a *aggregate) now() time.Time {
+	if a.runner.Now != nil {
+		return a.runner.Now()
+	}
+	return time.Now()
+}
+
+// append stores events as one commit (or several, when they are large) and applies them. A commit's id tells the
+// process and the sequence it builds on: tried again after an unclear answer, it is the same commit.
+func (a *aggregate) append(ctx context.Context, events ...mover.Event) error {
+	for len(events) > 0 {
+		n, commit, err := a.commit(events)
+		if err != nil {
+			return err
+		}
+		receipt, err := a.runner.Log.Append(ctx, commit)
+		if err != nil {
+			return err
+		}
+		a.seq = receipt.Seq
+		for i, e := range events[:n] {
+			a.state.Apply(e, commit.Events[i].Time)
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+func (a *aggregate) commit(events []mover.Event) (int, eventlog.Commit, error) {
+	commit := eventlog.Commit{
+		Aggregate: a.name, Expected: a.seq,
+		ID: fmt.Sprintf("%s/%s/%d", a.name.ID, cmp.Or(a.runner.Incarnation, a.actor), a.seq),
+	}
+	now := a.now().UTC()
+	size := 0
+	for i, e := range events {
+		ev, err := a.catalog.Encode(e)
+		if err != nil {
+			return 0, commit, err
+		}
+		if size += len(ev.Data); i > 0 && size > commitBytes {
+			return i, commit, nil
+		}
+		ev.Time, ev.Actor, ev.Correlation, ev.Epoch = now, a.actor, a.name.ID, a.seq
+		commit.Events = append(commit.Events, ev)
+	}
+	return len(events), commit, nil
+}

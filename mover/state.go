@@ -1,0 +1,252 @@
+package mover
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Phase is where a move stands.
+type Phase = v1alpha1.MovePhase
+
+// The phases of MOVER.md.
+const (
+	PhasePending      Phase = "Pending"
+	PhasePreflight    Phase = "Preflight"
+	PhasePausing      Phase = "Pausing"
+	PhaseAwaitingAcks Phase = "AwaitingAcks"
+	PhasePlanned      Phase = "Planned"
+	PhaseCreating     Phase = "Creating"
+	PhaseVerified     Phase = "Verified"
+	PhaseDeleting     Phase = "Deleting"
+	PhaseResuming     Phase = "Resuming"
+	PhaseSucceeded    Phase = "Succeeded"
+	PhaseRollingBack  Phase = "RollingBack"
+	PhaseRolledBack   Phase = "RolledBack"
+	PhaseFailed       Phase = "Failed"
+)
+
+// State is a move as its events tell it. The zero value is a move nobody asked for.
+type State struct {
+	Spec   Spec
+	Phase  Phase
+	Holder string // who claimed it last
+
+	Clusters []string
+	Findings []Finding
+
+	Baseline map[object.Ref]pause.Baseline
+	Roots    []pause.Root
+	PausedAt time.Time
+	Acks     map[object.Ref]pause.Signal
+
+	Draft    []Item
+	Plan     []Item
+	PlanHash string
+	Left     []Wait
+
+	Created map[object.Ref]types.UID
+	Adopted map[object.Ref]bool
+	// AllCreated: the whole plan is on the target, not yet verified.
+	AllCreated bool
+	Deleted    map[object.Ref]bool
+	Removed    map[object.Ref]bool
+	Awake      map[object.Ref]bool
+
+	Waiting       []Wait
+	WaitingTotal  int
+	WaitingSince  time.Time
+	Setback       string
+	Abort         bool
+	AbortReason   string
+	Failure       Failed
+	RollbackCause string
+	TargetCleared bool
+	PausesBack    bool
+
+	StartedAt  time.Time
+	PhaseSince time.Time
+	FinishedAt time.Time
+
+	// Counts outlive the maps, which are dropped when the move ends.
+	Counts v1alpha1.MoveCounts
+}
+
+// Finished says that the move is over and nothing can follow.
+func (s *State) Finished() bool { return !s.FinishedAt.IsZero() }
+
+// Verified says that the point of no return is behind: only forward.
+func (s *State) Verified() bool {
+	switch s.Phase {
+	case PhaseVerified, PhaseDeleting, PhaseResuming, PhaseSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
+// holds has happened.
+func (s *State) Apply(e Event, at time.Time) {
+	switch e.(type) {
+	case Setback, Waiting, Claimed:
+	default:
+		s.Setback = "" // something went on
+	}
+	switch e := e.(type) {
+	case Requested:
+		*s = State{Spec: e.Spec, StartedAt: at}
+		s.enter(PhasePending, at)
+	case Claimed:
+		s.Holder = e.Holder
+		if s.Phase == PhasePending {
+			s.enter(PhasePreflight, at)
+		}
+	case PreflightPassed:
+		s.Clusters, s.Findings = e.Clusters, e.Warnings
+		s.Counts.Clusters = len(e.Clusters)
+		if s.Spec.DryRun {
+			s.enter(PhasePlanned, at)
+			return
+		}
+		s.enter(PhasePausing, at)
+	case Refused:
+		s.Findings = e.Findings
+		s.finish(PhaseFailed, at)
+	case BaselineTaken:
+		s.Baseline = merge(s.Baseline, e.Objects)
+		s.Counts.Objects = len(s.Baseline)
+	case PauseIntended:
+		s.Roots = e.Roots
+	case Paused:
+		s.PausedAt = at
+		s.enter(PhaseAwaitingAcks, at)
+	case Acknowledged:
+		s.Acks = merge(s.Acks, e.Objects)
+		s.Counts.Acknowledged = len(s.Acks)
+		s.Counts.Objects = max(s.Counts.Objects, len(s.Acks))
+	case Waiting:
+		s.Waiting, s.WaitingTotal, s.WaitingSince = e.For, e.Total, at
+	case AllAcknowledged:
+		s.enter(PhasePlanned, at)
+	case PlanDrafted:
+		if e.First {
+			s.Draft = nil
+		}
+		s.Draft = append(s.Draft, e.Items...)
+	case Planned:
+		s.planned(e, at)
+	case Created:
+		s.Created = merge(s.Created, e.Objects)
+		s.Adopted = mark(s.Adopted, e.Adopted)
+		s.Counts.Created = len(s.Created)
+	case AllCreated:
+		s.AllCreated = true
+	case Verified:
+		s.enter(PhaseVerified, at)
+	case Deleted:
+		s.Deleted = mark(s.Deleted, e.Objects)
+		s.Counts.Deleted = len(s.Deleted)
+		if s.Phase == PhaseVerified {
+			s.enter(PhaseDeleting, at)
+		}
+	case SourceEmptied:
+		s.enter(PhaseResuming, at)
+	case PausesRestored:
+		s.PausesBack = true
+	case Awoke:
+		s.Awake = mark(s.Awake, e.Objects)
+		s.Counts.Awake = len(s.Awake)
+	case Succeeded:
+		s.finish(PhaseSucceeded, at)
+	case AbortRequested:
+		s.Abort, s.AbortReason = true, e.Reason
+	case AbortRefused:
+		s.Abort = false
+	case Setback:
+		s.Setback = e.Message
+	case Failed:
+		s.Failure = e
+		s.enter(PhaseFailed, at)
+	case RollbackStarted:
+		s.RollbackCause = e.Reason
+		s.enter(PhaseRollingBack, at)
+	case Removed:
+		s.Removed = mark(s.Removed, e.Objects)
+	case TargetCleared:
+		s.TargetCleared = true
+	case RolledBack:
+		s.finish(PhaseRolledBack, at)
+	}
+}
+
+func (s *State) planned(e Planned, at time.Time) {
+	s.Plan, s.PlanHash, s.Left, s.Draft = s.Draft, e.Hash, e.Left, nil
+	s.Counts.Objects = len(s.Plan)
+	for _, item := range s.Plan {
+		if item.Keep == "" {
+			s.Counts.ToDelete++
+		}
+		if s.MustAwake(item) {
+			s.Counts.ToAwake++
+		}
+	}
+	if s.Spec.DryRun {
+		return
+	}
+	s.enter(PhaseCreating, at)
+}
+
+// MustAwake says whether an object is waited for on the target: one that said at the source that it paused because of us is to say there that it is not.
+// One that a user had paused stays so, and so does all that hangs on a cluster that a user had paused.
+func (s *State) MustAwake(item Item) bool {
+	how := s.Acks[item.Ref]
+	if how != pause.ByCondition && how != pause.Settled {
+		return false
+	}
+	if s.Adopted[item.Ref] || item.Held {
+		return false
+	}
+	for _, root := range s.Roots {
+		if root.Found && (root.Ref == item.Ref || (pause.IsCluster(root.Ref) && root.Ref.Name == item.Cluster)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) enter(p Phase, at time.Time) {
+	s.Phase, s.PhaseSince = p, at
+	s.Waiting, s.WaitingTotal = nil, 0
+}
+
+// finish ends the move and drops what only an unfinished one needs, so that a view of many old moves stays small.
+func (s *State) finish(p Phase, at time.Time) {
+	s.enter(p, at)
+	s.FinishedAt = at
+	s.Baseline, s.Acks, s.Draft, s.Plan, s.Roots = nil, nil, nil, nil, nil
+	s.Created, s.Adopted, s.Deleted, s.Removed, s.Awake = nil, nil, nil, nil, nil
+}
+
+func merge[K comparable, V any](into, from map[K]V) map[K]V {
+	if into == nil {
+		into = make(map[K]V, len(from))
+	}
+	maps.Copy(into, from)
+	return into
+}
+
+func mark(into map[object.Ref]bool, refs []object.Ref) map[object.Ref]bool {
+	if into == nil && len(refs) > 0 {
+		into = make(map[object.Ref]bool, len(refs))
+	}
+	for _, r := range refs {
+		into[r] = true
+	}
+	return into
+}

@@ -1,0 +1,118 @@
+package mover
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Bounds of the lists in a status.
+const (
+	statusWaiting  = 20
+	statusFindings = 50
+)
+
+// Due says that there is something to do for a move: it is neither over nor waiting for a human alone.
+func Due(s *State) bool {
+	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
+}
+
+// Status is the state as a user sees it.
+func Status(s *State) v1alpha1.MoveStatus {
+	out := v1alpha1.MoveStatus{
+		Phase: s.Phase, Counts: s.Counts,
+		StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
+	}
+	out.Message, out.Next = Explain(s)
+	for _, w := range s.Waiting[:min(len(s.Waiting), statusWaiting)] {
+		out.WaitingFor = append(out.WaitingFor, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Why})
+	}
+	for _, f := range s.Findings[:min(len(s.Findings), statusFindings)] {
+		out.Findings = append(out.Findings, v1alpha1.MoveFinding{Severity: string(f.Severity), Field: f.Field, Message: f.Message, Remedy: f.Remedy})
+	}
+	for _, w := range s.Left[:min(len(s.Left), statusFindings)] {
+		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Why})
+	}
+	return out
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+// Strand says in a status that the log holds what this program cannot read: it does nothing rather than guess.
+func Strand(out *v1alpha1.MoveStatus, err error) {
+	out.Message = "stranded: " + err.Error()
+	out.Next = "run the version of scute that wrote this event, or a newer one"
+}
+
+// Explain says in one sentence what happens now or how it ended, and what a human can do about it, if anything.
+func Explain(s *State) (message, next string) {
+	c := s.Counts
+	switch s.Phase {
+	case PhasePending:
+		return "waiting for a daemon to take it up", ""
+	case PhasePreflight:
+		message = "asking both sides whether the move can be made; nothing is changed yet"
+	case PhasePausing:
+		message = "pausing the source"
+	case PhaseAwaitingAcks:
+		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause", c.Acknowledged, c.Objects)
+	case PhasePlanned:
+		message = "writing down the plan"
+	case PhaseCreating:
+		message = fmt.Sprintf("creating on the target: %d of %d", c.Created, c.Objects)
+		if s.AllCreated {
+			message = "verifying the target before anything is deleted"
+		}
+	case PhaseVerified, PhaseDeleting:
+		message = fmt.Sprintf("the target is verified; deleting at the source: %d of %d", c.Deleted, c.ToDelete)
+	case PhaseResuming:
+		message = fmt.Sprintf("the source is empty; waking the target: %d of %d awake", c.Awake, c.ToAwake)
+	case PhaseSucceeded:
+		if s.Spec.DryRun {
+			return fmt.Sprintf("dry run: %d objects of %d clusters would move; nothing was changed", c.Objects, c.Clusters), ""
+		}
+		return fmt.Sprintf("%d objects of %d clusters moved", c.Objects, c.Clusters), ""
+	case PhaseRollingBack:
+		message = "rolling back: " + s.RollbackCause
+	case PhaseRolledBack:
+		return "rolled back, the source is as it was found: " + s.RollbackCause, s.Failure.Next
+	case PhaseFailed:
+		if s.Finished() {
+			return s.explainRefusal()
+		}
+		return "failed and left as it stands, paused: " + s.Failure.Message, "set spec.abort to roll it back; " + s.Failure.Next
+	}
+	if s.Setback != "" {
+		message += "; trying again after: " + s.Setback
+		next = "nothing if it passes; else mend the cause, the move goes on by itself"
+		if !s.Verified() && s.Phase != PhaseRollingBack {
+			next += ", or abort it"
+		}
+	}
+	return message, next
+}
+
+func (s *State) explainRefusal() (message, next string) {
+	errors := 0
+	var first Finding
+	for _, f := range s.Findings {
+		if f.Severity == Error {
+			if errors++; errors == 1 {
+				first = f
+			}
+		}
+	}
+	message = fmt.Sprintf("refused, nothing was changed: %s: %s", first.Field, first.Message)
+	if errors > 1 {
+		message += fmt.Sprintf(" (and %d more findings)", errors-1)
+	}
+	return message, first.Remedy + ", then make another Move"
+}

@@ -1,0 +1,149 @@
+package mover
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Step is an effect that is due. Each is idempotent: it observes, then acts, so that it may be performed any number of
+// times.
+type Step string
+
+// The steps. None says that there is nothing to do (now or ever).
+const (
+	None          Step = ""
+	RunPreflight  Step = "preflight"
+	TakeBaseline  Step = "take the baseline"
+	SetPause      Step = "pause the source"
+	AwaitAcks     Step = "await acknowledgements"
+	DraftPlan     Step = "draft the plan"
+	CreateCopies  Step = "create on the target"
+	VerifyCopies  Step = "verify the target"
+	DeleteSource  Step = "delete at the source"
+	RestorePauses Step = "restore the pause states"
+	AwaitAwake    Step = "await that all is awake"
+	ClearTarget   Step = "remove the copies from the target"
+	RestoreSource Step = "restore the source"
+)
+
+// Next is the step that a state calls for.
+func Next(s *State) Step {
+	switch s.Phase {
+	case PhasePreflight:
+		return RunPreflight
+	case PhasePausing:
+		if len(s.Roots) == 0 {
+			return TakeBaseline
+		}
+		return SetPause
+	case PhaseAwaitingAcks:
+		return AwaitAcks
+	case PhasePlanned:
+		return DraftPlan
+	case PhaseCreating:
+		if s.AllCreated {
+			return VerifyCopies
+		}
+		return CreateCopies
+	case PhaseVerified, PhaseDeleting:
+		return DeleteSource
+	case PhaseResuming:
+		if !s.PausesBack {
+			return RestorePauses
+		}
+		return AwaitAwake
+	case PhaseRollingBack:
+		if !s.TargetCleared {
+			return ClearTarget
+		}
+		return RestoreSource
+	default:
+		return None
+	}
+}
+
+// Outcome is what came of a step, or of time passing.
+type Outcome interface{ outcome() }
+
+type (
+	// Tick: nothing was performed; only time, or an operator's request, has moved on.
+	Tick struct{}
+	// PreflightDone of RunPreflight.
+	PreflightDone struct {
+		Clusters []string
+		Findings []Finding
+	}
+	// BaselineSeen of TakeBaseline.
+	BaselineSeen struct {
+		Objects map[object.Ref]pause.Baseline
+		Roots   []pause.Root
+	}
+	// PauseSet of SetPause.
+	PauseSet struct{}
+	// AcksSeen of AwaitAcks: one look at all objects.
+	AcksSeen struct {
+		New     map[object.Ref]pause.Signal
+		Pending []Wait
+		// Stable: this look saw the whole graph, and it is the one that the look before saw.
+		Stable bool
+	}
+	// Drafted of DraftPlan.
+	Drafted struct {
+		Items []Item
+		Left  []Wait
+	}
+	// CreatedSome of CreateCopies: some of the plan, as it comes.
+	CreatedSome struct {
+		Objects map[object.Ref]types.UID
+		Adopted []object.Ref
+	}
+	// CreateDone of CreateCopies: nothing of the plan is missing.
+	CreateDone struct{}
+	// VerifyDone of VerifyCopies.
+	VerifyDone struct {
+		Differences []Wait
+	}
+	// DeletedSome of DeleteSource.
+	DeletedSome struct{ Objects []object.Ref }
+	// DeleteDone of DeleteSource.
+	DeleteDone struct{}
+	// PausesSet of RestorePauses.
+	PausesSet struct{}
+	// AwakeSeen of AwaitAwake: one look.
+	AwakeSeen struct {
+		New     []object.Ref
+		Pending []Wait
+	}
+	// RemovedSome of ClearTarget.
+	RemovedSome struct{ Objects []object.Ref }
+	// ClearDone of ClearTarget.
+	ClearDone struct{}
+	// SourceBack of RestoreSource.
+	SourceBack struct{}
+	// StepFailed: a step could not be performed. Final: trying again cannot help.
+	StepFailed struct {
+		Message string
+		Next    string
+		Final   bool
+	}
+)
+
+func (Tick) outcome()          {}
+func (PreflightDone) outcome() {}
+func (BaselineSeen) outcome()  {}
+func (PauseSet) outcome()      {}
+func (AcksSeen) outcome()      {}
+func (Drafted) outcome()       {}
+func (CreatedSome) outcome()   {}
+func (CreateDone) outcome()    {}
+func (VerifyDone) outcome()    {}
+func (DeletedSome) outcome()   {}
+func (DeleteDone) outcome()    {}
+func (PausesSet) outcome()     {}
+func (AwakeSeen) outcome()     {}
+func (RemovedSome) outcome()   {}
+func (ClearDone) outcome()     {}
+func (SourceBack) outcome()    {}
+func (StepFailed) outcome()    {}

@@ -1,0 +1,192 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// made is one object that exists on the target now.
+type made struct {
+	ref     object.Ref
+	uid     types.UID
+	adopted bool
+}
+
+// create makes every planned object on the target that is not there yet, owners first, parallel within a level.
+func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	if err := t.ensureNamespaces(ctx, s.Plan); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	uids := make(map[object.Ref]types.UID, len(s.Plan))
+	for ref, uid := range s.Created {
+		uids[ref] = uid
+	}
+	lookup := func(item mover.Item) map[object.Ref]types.UID {
+		mu.Lock()
+		defer mu.Unlock()
+		owners := make(map[object.Ref]types.UID, len(item.Owners))
+		for _, o := range item.Owners {
+			owners[o.Ref] = uids[o.Ref]
+		}
+		return owners
+	}
+	for _, level := range mover.Levels(s.Plan) {
+		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
+		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (made, error) {
+			m, err := t.createOne(ctx, s.Spec, item, lookup(item))
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				uids[m.ref] = m.uid
+			}
+			return m, err
+		}, func(batch []made) error {
+			out := mover.CreatedSome{Objects: make(map[object.Ref]types.UID, len(batch))}
+			for _, m := range batch {
+				out.Objects[m.ref] = m.uid
+				if m.adopted {
+					out.Adopted = append(out.Adopted, m.ref)
+				}
+			}
+			return emit(out)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return mover.CreateDone{}, nil
+}
+
+func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) error {
+	seen := make(map[string]bool)
+	for _, item := range plan {
+		namespace := item.Ref.Namespace
+		if namespace == "" || seen[namespace] {
+			continue
+		}
+		seen[namespace] = true
+		_, err := t.target.NamespaceUID(ctx, namespace)
+		if err == nil || !apierrors.IsNotFound(err) {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		ns := &unstructured.Unstructured{}
+		ns.SetGroupVersionKind(kube.Namespaces().GVK())
+		ns.SetName(namespace)
+		if _, err := t.post(ctx, kube.Namespaces(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transfer) post(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) (created *unstructured.Unstructured, err error) {
+	err = t.target.Do(ctx, "create "+u.GetKind()+" "+u.GetName(), func(ctx context.Context) error {
+		created, err = t.target.Resource(typ, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+	return created, err
+}
+
+// createOne copies one object. What is there already with our mark is our own work from before a death.
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, owners map[object.Ref]types.UID) (made, error) {
+	from, err := t.sourceType(item.Ref, item.Version)
+	if err != nil {
+		return made{}, err
+	}
+	onto, err := t.targetType(item.Ref, item.Version)
+	if err != nil {
+		return made{}, err
+	}
+	source, err := t.Source.Get(ctx, from, item.Ref.Namespace, item.Ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return made{}, final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
+	case err != nil:
+		return made{}, err
+	case source.GetUID() != item.UID:
+		return made{}, final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+	}
+	want, err := mover.Rewrite(source, item, t.ID, owners)
+	if err != nil {
+		return made{}, err
+	}
+	have, err := t.post(ctx, onto, want)
+	adopted := false
+	if apierrors.IsAlreadyExists(err) {
+		have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
+		if err == nil && object.Observe(have).Mark != t.ID {
+			var why string
+			if adopted, why = adoptable(item.Keep != "", item.Ref, want, have); !adopted {
+				return made{}, final("rename or remove one of the two, then make another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
+			}
+		}
+	}
+	if err != nil {
+		return made{}, err
+	}
+	if !adopted {
+		if err := t.carry(ctx, spec, onto, source, have); err != nil {
+			return made{}, err
+		}
+	}
+	return made{ref: item.Ref, uid: have.GetUID(), adopted: adopted}, nil
+}
+
+// carry brings over what a create cannot: who owns which field, and the status where it was asked for.
+func (t *Transfer) carry(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
+	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
+		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
+			return err
+		}
+	}
+	status, found := source.Object["status"]
+	if !found || !slices.Contains(spec.CarryStatus, onto.GroupKind()) {
+		return nil
+	}
+	return t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID()}, "status": status}, "status")
+}
+
+func (t *Transfer) patchCopy(ctx context.Context, onto kube.Type, have *unstructured.Unstructured, body map[string]any, subresource ...string) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return t.target.Do(ctx, "complete "+have.GetKind()+" "+have.GetName(), func(ctx context.Context) error {
+		_, err := t.target.Resource(onto, have.GetNamespace()).Patch(ctx, have.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: kube.FieldManager}, subresource...)
+		return err
+	})
+}
+
+// appliedFields are an object's managed fields when somebody uses server-side apply on it: without them the topology
+// controller, or a GitOps tool, could never again remove a field that it once set. A create would put all under scute's
+// own name. Entries of a subresource do not travel: the subresource does not either.
+func appliedFields(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	var fields []metav1.ManagedFieldsEntry
+	applied := false
+	for _, entry := range u.GetManagedFields() {
+		if entry.Subresource != "" {
+			continue
+		}
+		applied = applied || entry.Operation == metav1.ManagedFieldsOperationApply
+		fields = append(fields, entry)
+	}
+	if !applied {
+		return nil
+	}
+	return fields
+}

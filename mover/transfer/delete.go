@@ -1,0 +1,87 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
+// objects of the plan.
+func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	levels := mover.Levels(s.Plan)
+	slices.Reverse(levels)
+	for _, level := range levels {
+		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return item.Keep != "" || s.Deleted[item.Ref] })
+		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
+			typ, err := t.sourceType(item.Ref, item.Version)
+			if err != nil {
+				return item.Ref, err
+			}
+			return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID)
+		}, func(batch []object.Ref) error {
+			return emit(mover.DeletedSome{Objects: batch})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return mover.DeleteDone{}, nil
+}
+
+// remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. Finalizers and
+// the mark that lets webhooks agree go in one patch, then the deletion; both name the UID. An object of another UID is
+// not ours to remove: the one that we mean is gone.
+func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
+	}})
+	if err != nil {
+		return err
+	}
+	r := c.Resource(typ, ref.Namespace)
+	background := metav1.DeletePropagationBackground
+	const tries = 5 // a controller may put its finalizer back once, before it has seen the pause
+	for range tries {
+		err = c.Do(ctx, "release "+ref.String(), func(ctx context.Context) error {
+			_, err := r.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+			return err
+		})
+		if gone(err) || err != nil && otherUID(ctx, c, typ, ref, uid) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = c.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
+			return r.Delete(ctx, ref.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+		})
+		if err != nil && !gone(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+		u, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
+		switch {
+		case gone(err), err == nil && u.GetUID() != uid:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
+}
+
+func gone(err error) bool { return apierrors.IsNotFound(err) }
+
+func otherUID(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID) bool {
+	u, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
+	return gone(err) || err == nil && u.GetUID() != uid
+}

@@ -1,0 +1,60 @@
+package transfer
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"encoding/base64"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/mover"
+)
+
+// Dialer returns a Dial that reads the target's kubeconfig from a Secret beside the Move. wrap may be nil.
+func Dialer(source *kube.Cluster, wrap func(http.RoundTripper) http.RoundTripper) func(context.Context, mover.Spec) (*kube.Cluster, error) {
+	secrets := kube.Type{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true}
+	return func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error) {
+		name, key := spec.Target.SecretName, spec.Target.SecretKey
+		u, err := source.Get(ctx, secrets, spec.Namespace, name)
+		if gone(err) {
+			return nil, final("create the Secret with the target's kubeconfig", "Secret %s/%s does not exist", spec.Namespace, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		encoded, found, _ := unstructured.NestedStringMap(u.Object, "data")
+		value, ok := encoded[key]
+		if !found || !ok {
+			return nil, final("put the kubeconfig under that key, or name the key in spec.target.kubeconfigSecretRef.key",
+				"Secret %s/%s has no key %q; it has: %s", spec.Namespace, name, key, keys(encoded))
+		}
+		data, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return nil, final("write the Secret anew", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
+		}
+		config, err := kube.ParseKubeconfig(data)
+		if err != nil {
+			return nil, final("make a kubeconfig that stands by itself: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+		}
+		if wrap != nil {
+			config.Wrap(wrap)
+		}
+		return kube.Connect("target", config)
+	}
+}
+
+func keys(m map[string]string) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	var names []string
+	for k := range m {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,167 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// findings gathers the answers of a preflight, from many goroutines.
+type findings struct {
+	mu   sync.Mutex
+	list []mover.Finding
+}
+
+func (f *findings) add(severity mover.Severity, field, message, remedy string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, mover.Finding{Severity: severity, Field: field, Message: message, Remedy: remedy})
+}
+
+func (f *findings) fail(field, message, remedy string) { f.add(mover.Error, field, message, remedy) }
+func (f *findings) warn(field, message, remedy string) { f.add(mover.Warning, field, message, remedy) }
+
+// sorted: errors first, then by field, so that the same world gives the same answer.
+func (f *findings) sorted() []mover.Finding {
+	slices.SortFunc(f.list, func(a, b mover.Finding) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+	return f.list
+}
+
+// preflight asks both sides everything that can be asked before anything is changed, and gives all answers at once.
+func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	f := &findings{}
+	t.target = nil
+	if err := t.connect(ctx, s.Spec, false); err != nil {
+		return nil, err
+	}
+	members, w, err := t.members(ctx, s.Spec, false)
+	if err != nil {
+		return nil, err
+	}
+	clusters := t.checkSelection(s.Spec, w, f)
+	t.checkSource(members, f)
+	if err := t.checkAccess(ctx, t.Source, t.types, members, []string{"get", "list", "patch", "delete"}, f); err != nil {
+		return nil, err
+	}
+	if err := t.checkTarget(ctx, s.Spec, members, f); err != nil {
+		return nil, err
+	}
+	return mover.PreflightDone{Clusters: clusters, Findings: f.sorted()}, nil
+}
+
+func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []string {
+	var there, chosen []string
+	for _, o := range w.objects {
+		if pause.IsCluster(o.Ref) && o.Ref.Namespace == spec.Namespace {
+			there = append(there, o.Ref.Name)
+			if spec.All || slices.Contains(spec.Clusters, o.Ref.Name) {
+				chosen = append(chosen, o.Ref.Name)
+			}
+		}
+	}
+	slices.Sort(there)
+	slices.Sort(chosen)
+	known := "there are none in namespace " + spec.Namespace
+	if len(there) > 0 {
+		known = "in namespace " + spec.Namespace + " there are: " + strings.Join(there, ", ")
+	}
+	for _, name := range spec.Clusters {
+		if !slices.Contains(there, name) {
+			f.fail("spec.selection.clusters", fmt.Sprintf("Cluster %q does not exist", name), "name a Cluster of the Move's own namespace; "+known)
+		}
+	}
+	if spec.All && len(there) == 0 {
+		f.fail("spec.selection.all", "namespace "+spec.Namespace+" has no Clusters", "make the Move in the namespace of the Clusters")
+	}
+	return chosen
+}
+
+// checkSource looks for what must not be moved now.
+func (t *Transfer) checkSource(members mover.Members, f *findings) {
+	for _, m := range members.Objects {
+		field := m.Ref.String()
+		if m.Deleting {
+			f.fail(field, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers")
+		}
+		if m.Keep != "" {
+			f.warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
+			continue
+		}
+		if m.Remediating || m.Machine != nil && m.Machine.OwnerRemediated == object.False {
+			f.fail(field, "a remediation is under way", "wait until the replacement is done")
+		}
+		if pause.IsRoot(m.Ref) {
+			t.checkMark(m, f)
+		}
+		if m.Cluster != nil && !m.Cluster.InfrastructureReady {
+			f.fail(field, "its infrastructure is not provisioned yet", "wait until it is: what is half made cannot be moved safely")
+		}
+		if m.Cluster != nil && !m.Cluster.ControlPlaneInitialized {
+			f.fail(field, "its control plane is not initialized yet", "wait until it is")
+		}
+		if m.Machine != nil && !m.Machine.HasNode {
+			f.fail(field, "it has no Node yet", "wait until it has joined, or delete it")
+		}
+	}
+	for _, d := range members.Dropped {
+		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
+	}
+	for _, l := range members.Left {
+		f.warn(l.Ref.String(), "it is not moved: "+l.Why, "label it "+object.MoveLabel+" if it is to move")
+	}
+}
+
+// checkMark: a root that bears a mark is in the hands of a move. Its own mark a move meets here only when the log that
+// told of its pause was lost; to go on would take that pause for the user's own.
+func (t *Transfer) checkMark(m mover.Member, f *findings) {
+	switch m.Mark {
+	case "":
+	case t.ID:
+		f.fail(m.Ref.String(), "it was paused by this very move, of which the event log knows nothing: the log was lost or exchanged",
+			"bring the log back; or look at both clusters, lift the pause by hand and remove annotation "+object.MoveAnnotation)
+	default:
+		f.fail(m.Ref.String(), "it is being moved by "+m.Mark, "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
+	}
+}
+
+// checkAccess asks for each verb on each kind that the move works with.
+func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) error {
+	type question struct {
+		typ             kube.Type
+		namespace, verb string
+	}
+	asked := make(map[string]bool)
+	var questions []question
+	for _, m := range members.Objects {
+		typ, ok := types[m.Ref.GroupKind()]
+		for _, verb := range verbs {
+			key := m.Ref.GroupKind() + "/" + m.Ref.Namespace + "/" + verb
+			if ok && !asked[key] && (m.Keep == "" || verb != "delete") {
+				asked[key] = true
+				questions = append(questions, question{typ, m.Ref.Namespace, verb})
+			}
+		}
+	}
+	field := "source"
+	if c != t.Source {
+		field = "spec.target.kubeconfigSecretRef"
+	}
+	return parallel(ctx, t.workers(), questions, func(ctx context.Context, q question) error {
+		allowed, err := c.May(ctx, q.verb, q.typ, q.namespace)
+		if err == nil && !allowed {
+			f.fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.typ.GroupKind(), q.namespace),
+				fmt.Sprintf("grant %s on %s to the identity that scute uses there", q.verb, q.typ.Plural+"."+q.typ.Group))
+		}
+		return err
+	})
+}

@@ -1,0 +1,247 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+const targetField = "spec.target.kubeconfigSecretRef"
+
+// checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
+// object. Every object is created there in a dry run, so that webhooks, quota and validation speak now.
+func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
+	if err := t.connect(ctx, spec, true); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		next := "check the kubeconfig in the Secret, and that the target can be reached from where scuted runs"
+		var known *FinalError
+		if errors.As(err, &known) && known.Next != "" {
+			next = known.Next
+		}
+		f.fail(targetField, "the target does not answer: "+err.Error(), next)
+		return nil
+	}
+	here, err := t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
+	if err != nil {
+		return err
+	}
+	there, err := t.target.NamespaceUID(ctx, metav1.NamespaceSystem)
+	if err != nil {
+		return err
+	}
+	if here == there {
+		f.fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
+		return nil
+	}
+	t.checkKinds(members, f)
+	if err := t.checkProviders(ctx, f); err != nil {
+		return err
+	}
+	if err := t.checkAccess(ctx, t.target, t.onto, members, []string{"get", "list", "create", "patch", "delete"}, f); err != nil {
+		return err
+	}
+	return t.tryAll(ctx, spec, members, f)
+}
+
+func (t *Transfer) checkKinds(members mover.Members, f *findings) {
+	asked := make(map[string]bool)
+	for _, m := range members.Objects {
+		kind := m.Ref.GroupKind()
+		if asked[kind] {
+			continue
+		}
+		asked[kind] = true
+		onto, ok := t.onto[kind]
+		switch {
+		case !ok:
+			f.fail("target: "+kind, "the target does not serve this kind", "install the provider that brings it, in the source's version or a newer one")
+		case !slices.Contains(onto.Versions, m.Version):
+			f.fail("target: "+kind, fmt.Sprintf("the source keeps it in version %s; the target serves only %v", m.Version, onto.Versions),
+				"bring the provider on the target to the source's version")
+		case len(t.types[kind].Contracts) > 0 && !shares(t.types[kind].Contracts, onto.Contracts):
+			f.fail("target: "+kind, fmt.Sprintf("the source's provider speaks contract %v, the target's %v", t.types[kind].Contracts, onto.Contracts),
+				"bring the provider on the target to the source's version")
+		}
+	}
+}
+
+func shares(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// checkProviders compares clusterctl's inventory, where both sides keep one.
+func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
+	const kind = "Provider.clusterctl.cluster.x-k8s.io"
+	from, ok := t.types[kind]
+	onto, also := t.onto[kind]
+	if !ok || !also {
+		return nil
+	}
+	have := make(map[string]string)
+	read := func(into map[string]string) func(*unstructured.Unstructured) error {
+		return func(u *unstructured.Unstructured) error {
+			name, _, _ := unstructured.NestedString(u.Object, "providerName")
+			typ, _, _ := unstructured.NestedString(u.Object, "type")
+			into[typ+" "+name], _, _ = unstructured.NestedString(u.Object, "version")
+			return nil
+		}
+	}
+	if err := t.target.List(ctx, onto, "", read(have)); err != nil {
+		return err
+	}
+	want := make(map[string]string)
+	if err := t.Source.List(ctx, from, "", read(want)); err != nil {
+		return err
+	}
+	for name, v := range want {
+		old, errOld := version.ParseSemantic(v)
+		got, errGot := version.ParseSemantic(have[name])
+		switch {
+		case have[name] == "":
+			f.fail("target: "+name, "the target does not have this provider", "install it with clusterctl init, version "+v+" or newer")
+		case errOld == nil && errGot == nil && got.LessThan(old):
+			f.fail("target: "+name, "the target has "+have[name]+", the source "+v, "upgrade it with clusterctl upgrade")
+		}
+	}
+	return nil
+}
+
+// tryAll creates every object on the target in a dry run.
+func (t *Transfer) tryAll(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
+	missing := make(map[string]bool)
+	for _, m := range members.Objects {
+		namespace := m.Ref.Namespace
+		if _, known := missing[namespace]; namespace == "" || known {
+			continue
+		}
+		_, err := t.target.NamespaceUID(ctx, namespace)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if missing[namespace] = err != nil; !missing[namespace] {
+			continue
+		}
+		allowed, err := t.target.May(ctx, "create", kube.Namespaces(), "")
+		switch {
+		case err != nil:
+			return err
+		case !allowed:
+			f.fail("target: namespace "+namespace, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
+		default:
+			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; the move will create it", "create it first to have every object tried")
+		}
+	}
+	return parallel(ctx, t.workers(), members.Objects, func(ctx context.Context, m mover.Member) error {
+		if missing[m.Ref.Namespace] {
+			return nil
+		}
+		return t.try(ctx, m, f)
+	})
+}
+
+func (t *Transfer) try(ctx context.Context, m mover.Member, f *findings) error {
+	onto, ok := t.onto[m.Ref.GroupKind()]
+	if !ok || !slices.Contains(onto.Versions, m.Version) {
+		return nil // said by checkKinds
+	}
+	from, err := t.sourceType(m.Ref, m.Version)
+	if err != nil {
+		return err
+	}
+	source, err := t.Source.Get(ctx, from, m.Ref.Namespace, m.Ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil // it went away meanwhile; the pause will show what there is
+	}
+	if err != nil {
+		return err
+	}
+	uids := make(map[object.Ref]types.UID)
+	for _, o := range m.Within {
+		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
+	}
+	copied, err := mover.Rewrite(source, mover.ItemOf(m, ""), t.ID, uids)
+	if err != nil {
+		return err
+	}
+	if m.Keep == "" {
+		pauseCopy(copied)
+	}
+	err = t.target.Do(ctx, "try to create "+m.Ref.String(), func(ctx context.Context) error {
+		_, err := t.target.Resource(onto.At(m.Version), m.Ref.Namespace).Create(ctx, copied, metav1.CreateOptions{
+			FieldManager: kube.FieldManager, DryRun: []string{metav1.DryRunAll},
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+	case apierrors.IsAlreadyExists(err):
+		return t.checkCollision(ctx, onto.At(m.Version), m, copied, f)
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
+		f.fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), "make the target accept it (quota, admission, provider version)")
+	default:
+		return err
+	}
+	return nil
+}
+
+func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.Member, copied *unstructured.Unstructured, f *findings) error {
+	have, err := t.target.Get(ctx, onto, m.Ref.Namespace, m.Ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
+		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+why,
+			"rename or remove one of the two; if it is left over from an earlier attempt, delete it on the target")
+	}
+	return nil
+}
+
+// adoptable: an object that was on the target before may stand in for ours when it is shared by nature (a ClusterClass,
+// its templates, an identity: what is also kept at the source) or is plain configuration, and holds the same content.
+// A Cluster, a Machine or anything else that stands for something in the world never may.
+func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
+	if !kept && ref.GroupKind() != "ConfigMap" && ref.GroupKind() != "ClusterClass."+object.CoreGroup && !isTemplate(ref) {
+		return false, "only ClusterClasses, templates and ConfigMaps may be shared with what is there"
+	}
+	w := want.DeepCopy()
+	w.SetOwnerReferences(nil)
+	unstructured.RemoveNestedField(w.Object, "metadata", "annotations", object.MoveAnnotation)
+	unstructured.RemoveNestedField(w.Object, "metadata", "annotations", object.PausedAnnotation)
+	if field, same := mover.Contains(w, have); !same {
+		return false, "field " + field + " differs"
+	}
+	return true, ""
+}
+
+func isTemplate(ref object.Ref) bool {
+	const suffix = "Template"
+	return len(ref.Kind) > len(suffix) && ref.Kind[len(ref.Kind)-len(suffix):] == suffix
+}
+
+// pauseCopy makes a copy of a root look as it will when the source is paused.
+func pauseCopy(u *unstructured.Unstructured) {
+	ref := object.Observe(u).Ref
+	switch {
+	case pause.IsCluster(ref):
+		_ = unstructured.SetNestedField(u.Object, true, "spec", "paused")
+	case pause.IsRoot(ref):
+		_ = unstructured.SetNestedField(u.Object, "", "metadata", "annotations", object.PausedAnnotation)
+	}
+}

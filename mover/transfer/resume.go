@@ -1,0 +1,167 @@
+package transfer
+
+import (
+	"context"
+	"slices"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+)
+
+// restorePauses gives the target the pause states that were found at the source, ClusterClasses before Clusters, and
+// takes scute's mark off every copy. Taking it off is a write, so it also wakes each controller.
+func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	roots := rootsOf(s)
+	levels := mover.Levels(s.Plan) // classes come before the clusters that use them
+	for _, level := range levels {
+		err := parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
+			root, ok := roots[item.Ref]
+			if !ok || s.Adopted[item.Ref] {
+				return nil
+			}
+			typ, err := t.targetType(item.Ref, item.Version)
+			if err != nil {
+				return err
+			}
+			root.UID = s.Created[item.Ref]
+			return hold.Restore(ctx, t.target, typ, root, t.ID)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
+		if _, ok := roots[item.Ref]; ok || s.Adopted[item.Ref] {
+			return nil
+		}
+		typ, err := t.targetType(item.Ref, item.Version)
+		if err != nil {
+			return err
+		}
+		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], map[string]any{object.MoveAnnotation: nil})
+	})
+	return mover.PausesSet{}, err
+}
+
+// awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
+func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	var waiting []mover.Item
+	for _, item := range s.Plan {
+		if s.MustAwake(item) && !s.Awake[item.Ref] {
+			waiting = append(waiting, item)
+		}
+	}
+	var out mover.AwakeSeen
+	var wake []object.Ref
+	type seen struct {
+		ref object.Ref
+		why string
+	}
+	err := each(ctx, t.workers(), waiting, func(ctx context.Context, item mover.Item) (seen, error) {
+		why, err := t.asleep(ctx, item)
+		return seen{item.Ref, why}, err
+	}, func(batch []seen) error {
+		for _, b := range batch {
+			if b.why == "" {
+				out.New = append(out.New, b.ref)
+				continue
+			}
+			out.Pending = append(out.Pending, mover.Wait{Ref: b.ref, Why: b.why})
+			wake = append(wake, b.ref)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out.Pending, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
+	return out, t.touch(ctx, t.target, t.onto, wake)
+}
+
+// asleep says why an object does not count as awake; "" when it is, or when it is gone: the target's controllers may
+// do their work by now.
+func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) {
+	typ, err := t.targetType(item.Ref, item.Version)
+	if err != nil {
+		return "", err
+	}
+	u, err := t.target.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
+	if gone(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	switch o := object.Observe(u); {
+	case o.Paused == object.False:
+		return "", nil
+	case o.Cluster != nil && o.Cluster.Paused:
+		return "", nil // somebody paused it since: not ours to wait for
+	case o.Paused == object.Absent:
+		return "no controller of the target has looked at it yet", nil
+	default:
+		return "condition Paused is " + string(o.Paused) + ": " + o.PausedMessage, nil
+	}
+}
+
+// clearTarget removes our copies from the target, what is owned before its owners. They were paused all along, so no
+// controller has acted on them and nothing in the world is touched.
+func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	levels := mover.Levels(s.Plan)
+	slices.Reverse(levels)
+	for _, level := range levels {
+		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return s.Removed[item.Ref] || s.Adopted[item.Ref] })
+		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
+			return item.Ref, t.removeCopy(ctx, item)
+		}, func(batch []object.Ref) error {
+			return emit(mover.RemovedSome{Objects: batch})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return mover.ClearDone{}, nil
+}
+
+// removeCopy looks first: a copy may exist that no event tells of, and an object without our mark is not ours.
+func (t *Transfer) removeCopy(ctx context.Context, item mover.Item) error {
+	typ, err := t.targetType(item.Ref, item.Version)
+	if err != nil {
+		return err
+	}
+	u, err := t.target.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if object.Observe(u).Mark != t.ID {
+		return nil
+	}
+	return remove(ctx, t.target, typ, item.Ref, u.GetUID())
+}
+
+// restoreSource puts back the pause states found at the source and wakes what acknowledged the pause.
+func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	err := parallel(ctx, t.workers(), s.Roots, func(ctx context.Context, root pause.Root) error {
+		typ, err := t.kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		return hold.Restore(ctx, t.Source, typ, root, t.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var machines []object.Ref
+	for ref := range s.Acks {
+		if ref.Group == object.CoreGroup && ref.Kind == "Machine" {
+			machines = append(machines, ref)
+		}
+	}
+	// Machines do not watch their Cluster's pause: they sleep on for a minute or more unless they are touched.
+	return mover.SourceBack{}, t.touch(ctx, t.Source, t.types, machines)
+}

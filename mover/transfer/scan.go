@@ -1,0 +1,127 @@
+package transfer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// world is one look at the source: the facts about every object that a selection may mean.
+type world struct {
+	objects []object.Observed
+	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
+}
+
+func selection(s mover.Spec) mover.Selection {
+	return mover.Selection{Namespace: s.Namespace, Clusters: s.Clusters, All: s.All}
+}
+
+// look reads the source once, whole: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
+// else may use a class), and what is labelled for moving in the whole cluster.
+func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world, error) {
+	w := &world{hashes: make(map[object.Ref]string)}
+	clusterType, ok := t.types["Cluster."+object.CoreGroup]
+	if !ok {
+		return nil, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
+	}
+	if err := t.read(ctx, w, []part{{clusterType, ""}}, hash); err != nil {
+		return nil, err
+	}
+	var parts []part
+	for _, kind := range slices.Sorted(maps.Keys(t.types)) {
+		typ := t.types[kind]
+		switch {
+		case kind == clusterType.GroupKind():
+		case typ.Namespaced:
+			parts = append(parts, part{typ, spec.Namespace})
+			if typ.Plain() {
+				continue
+			}
+			for _, namespace := range classNamespaces(w.objects, spec) {
+				parts = append(parts, part{typ, namespace})
+			}
+		default:
+			parts = append(parts, part{typ, ""})
+		}
+	}
+	return w, t.read(ctx, w, parts, hash)
+}
+
+// part is a kind in a namespace; "" is everywhere.
+type part struct {
+	typ       kube.Type
+	namespace string
+}
+
+func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
+	found := make(map[string]bool)
+	for _, o := range objects {
+		f := o.Cluster
+		if f == nil || o.Ref.Namespace != spec.Namespace || f.ClassNamespace == "" || f.ClassNamespace == spec.Namespace {
+			continue
+		}
+		if spec.All || slices.Contains(spec.Clusters, o.Ref.Name) {
+			found[f.ClassNamespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func (t *Transfer) read(ctx context.Context, w *world, parts []part, hash bool) error {
+	var mu sync.Mutex
+	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p part) error {
+		list := t.Source.List
+		if p.typ.Plain() {
+			list = t.Source.ListMetadata
+		}
+		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
+			o := object.Observe(u)
+			o.Movable = o.Movable || p.typ.Movable
+			o.Hierarchy = o.Hierarchy || p.typ.Hierarchy
+			sum := ""
+			if hash && !p.typ.Plain() {
+				var err error
+				if sum, err = mover.ContentHash(u); err != nil {
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			w.objects = append(w.objects, o)
+			w.hashes[o.Ref] = sum
+			return nil
+		})
+	})
+}
+
+// members looks at the source and works out what the move means.
+func (t *Transfer) members(ctx context.Context, spec mover.Spec, hash bool) (mover.Members, *world, error) {
+	w, err := t.look(ctx, spec, hash)
+	if err != nil {
+		return mover.Members{}, nil, err
+	}
+	return mover.Select(w.objects, selection(spec)), w, nil
+}
+
+// held says whether a user's own pause is in force on an object.
+func held(o mover.Member, clusters map[string]bool) bool {
+	return o.PausedByUser || clusters[o.ClusterOf]
+}
+
+func pausedClusters(members []mover.Member) map[string]bool {
+	paused := make(map[string]bool)
+	for _, m := range members {
+		if pause.IsCluster(m.Ref) && m.Cluster.Paused {
+			paused[m.Ref.Name] = true
+		}
+	}
+	return paused
+}

@@ -1,0 +1,203 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause/hold"
+)
+
+// Emit hands on an outcome while a step is still going on. An error tells the step to stop.
+type Emit func(mover.Outcome) error
+
+// Transfer performs the steps of one move. It is used by one goroutine at a time.
+type Transfer struct {
+	// ID marks what the move creates and holds.
+	ID string
+	// Source is the management cluster that the Move lives in.
+	Source *kube.Cluster
+	// Dial reaches the target; it is called again after a failure, because a kubeconfig may be mended meanwhile.
+	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
+	// Workers bounds the calls in flight. Default 16.
+	Workers int
+
+	target *kube.Cluster
+	types  map[string]kube.Type // the source's movable kinds by Kind.group
+	onto   map[string]kube.Type // the target's
+
+	lastGraph string // of the look before, to see when nothing changes any more
+	spoke     map[string]bool
+	touched   map[object.Ref]time.Time
+}
+
+// FinalError is a failure that trying again cannot help, with what a human can do.
+type FinalError struct {
+	Err  error
+	Next string
+}
+
+func (e *FinalError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *FinalError) Unwrap() error { return e.Err }
+
+func final(next, format string, args ...any) error {
+	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
+}
+
+// Perform performs one step of a move in the given state and returns its last outcome. A failure is an outcome too:
+// only the end of ctx, and an error of emit, come back as errors.
+func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
+	var stop *stopError
+	wrapped := func(o mover.Outcome) error {
+		if err := emit(o); err != nil {
+			return &stopError{err}
+		}
+		return nil
+	}
+	outcome, err := t.perform(ctx, s, step, wrapped)
+	switch {
+	case err == nil:
+		return outcome, nil
+	case errors.As(err, &stop):
+		return nil, stop.err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	if kube.Passing(err) {
+		t.target = nil // reach it anew: its address or credentials may have changed
+	}
+	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
+	var f *FinalError
+	if errors.As(err, &f) {
+		failed.Next = f.Next
+	}
+	return failed, nil
+}
+
+type stopError struct{ err error }
+
+func (e *stopError) Error() string { return e.err.Error() }
+
+func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
+	if step == mover.RunPreflight {
+		return t.preflight(ctx, s)
+	}
+	if err := t.connect(ctx, s.Spec, needsTarget(step)); err != nil {
+		return nil, err
+	}
+	switch step {
+	case mover.TakeBaseline:
+		return t.baseline(ctx, s)
+	case mover.SetPause:
+		return t.setPause(ctx, s)
+	case mover.AwaitAcks:
+		return t.awaitAcks(ctx, s)
+	case mover.DraftPlan:
+		return t.draft(ctx, s)
+	case mover.CreateCopies:
+		return t.create(ctx, s, emit)
+	case mover.VerifyCopies:
+		return t.verify(ctx, s)
+	case mover.DeleteSource:
+		return t.deleteSource(ctx, s, emit)
+	case mover.RestorePauses:
+		return t.restorePauses(ctx, s)
+	case mover.AwaitAwake:
+		return t.awaitAwake(ctx, s)
+	case mover.ClearTarget:
+		return t.clearTarget(ctx, s, emit)
+	case mover.RestoreSource:
+		return t.restoreSource(ctx, s)
+	default:
+		return nil, final("report this as a bug", "step %q is not known", step)
+	}
+}
+
+// needsTarget: the steps before the first object is created work on the source alone.
+func needsTarget(step mover.Step) bool {
+	switch step {
+	case mover.TakeBaseline, mover.SetPause, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource:
+		return false
+	default:
+		return true
+	}
+}
+
+func (t *Transfer) connect(ctx context.Context, spec mover.Spec, target bool) (err error) {
+	if t.types == nil {
+		if t.types, err = movable(ctx, t.Source); err != nil {
+			return err
+		}
+	}
+	if !target || t.target != nil {
+		return nil
+	}
+	cluster, err := t.Dial(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if t.onto, err = movable(ctx, cluster); err != nil {
+		return err
+	}
+	t.target = cluster
+	return nil
+}
+
+func movable(ctx context.Context, c *kube.Cluster) (map[string]kube.Type, error) {
+	list, err := c.Movable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	types := make(map[string]kube.Type, len(list))
+	for _, t := range list {
+		types[t.GroupKind()] = t
+	}
+	return types, nil
+}
+
+// sourceType is the kind of a planned object at the source, in the version that was planned.
+func (t *Transfer) sourceType(ref object.Ref, version string) (kube.Type, error) {
+	return typeOf(t.types, t.Source, ref, version)
+}
+
+func (t *Transfer) targetType(ref object.Ref, version string) (kube.Type, error) {
+	return typeOf(t.onto, t.target, ref, version)
+}
+
+func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
+	found, ok := types[ref.GroupKind()]
+	if !ok {
+		return kube.Type{}, final("install the provider that serves this kind, in the version that the other side has",
+			"the %s does not serve %s", c.Name, ref.GroupKind())
+	}
+	return found.At(version), nil
+}
+
+// isFinal: what a server refuses for a reason that does not pass by waiting. A conflict or a name in use may pass:
+// something else is still going away.
+func isFinal(err error) bool {
+	var f *FinalError
+	switch {
+	case errors.As(err, &f), errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced):
+		return true
+	case kube.Passing(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return false
+	}
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+func (t *Transfer) workers() int {
+	if t.Workers > 0 {
+		return t.Workers
+	}
+	return 16
+}

@@ -1,0 +1,9 @@
+// Package pause holds the rules of the acknowledged pause: which objects a pause is set on, and when an object may be
+// said to be at rest. Any tooling can build on it; the mover does.
+//
+// Setting a pause is one write on a root (a Cluster, a ClusterClass). Whether the controllers below heard of it is
+// another matter: each object is judged against what it said just before the pause, never by comparing clocks.
+//
+// It is pure. The writes live in pause/hold. What never may live here: clients, clocks, and any way to lift a pause
+// that a user had set.
+package pause

@@ -1,0 +1,99 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// ErrHeld: another holder's mark is on the root.
+var ErrHeld = errors.New("it is held by another undertaking of scute")
+
+// ErrReplaced: the object of that name is not the one that was recorded.
+var ErrReplaced = errors.New("it was deleted, and another object of its name was made")
+
+// Set pauses a root and marks it with the holder's id, in one write. Doing it again changes nothing.
+func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, holder string) error {
+	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
+	if err != nil {
+		return err
+	}
+	o := object.Observe(u)
+	switch {
+	case o.UID != root.UID:
+		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
+	case o.Mark != "" && o.Mark != holder:
+		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, o.Mark)
+	case o.Mark == holder && pause.RootOf(o).Found:
+		return nil
+	}
+	// The resource version makes two holders' first writes exclude each other.
+	return patch(ctx, c, t, root, paused(root, true), map[string]any{
+		"resourceVersion": o.ResourceVersion, "annotations": map[string]any{object.MoveAnnotation: holder},
+	})
+}
+
+// Restore puts back the pause state that was found on a root and takes the holder's mark off, in one write. A root that
+// does not bear the holder's mark is left alone: it was never ours, or it has been restored before.
+func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, holder string) error {
+	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o := object.Observe(u); o.UID != root.UID || o.Mark != holder {
+		return nil
+	}
+	return patch(ctx, c, t, root, paused(root, root.Found), map[string]any{"annotations": map[string]any{object.MoveAnnotation: nil}})
+}
+
+// paused is the part of a merge patch that sets or lifts the pause.
+func paused(root pause.Root, on bool) map[string]any {
+	if root.ByField() {
+		if on {
+			return map[string]any{"spec": map[string]any{"paused": true}}
+		}
+		return map[string]any{"spec": map[string]any{"paused": nil}}
+	}
+	if root.Found {
+		return nil // a user's annotation, whatever its value: it is there and stays there
+	}
+	var value any
+	if on {
+		value = ""
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{object.PausedAnnotation: value}}}
+}
+
+func patch(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, body, meta map[string]any) error {
+	if body == nil {
+		body = map[string]any{}
+	}
+	if own, ok := body["metadata"].(map[string]any); ok {
+		into, _ := meta["annotations"].(map[string]any)
+		for k, v := range own["annotations"].(map[string]any) {
+			into[k] = v
+		}
+	}
+	meta["uid"] = root.UID
+	body["metadata"] = meta
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the pause of %s: %w", root.Ref, err)
+	}
+	return c.Do(ctx, "pause or resume "+root.Ref.String(), func(ctx context.Context) error {
+		_, err := c.Resource(t, root.Ref.Namespace).Patch(ctx, root.Ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+}
