@@ -15,7 +15,7 @@ import (
 )
 
 func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
-	r := render(t)
+	r := render(t, "log.maxBytes=4294967296")
 	if len(r.statefulSets) != 1 || len(r.deployments) != 0 || len(r.budgets) != 0 || len(r.services) != 0 {
 		t.Fatalf("want one StatefulSet and nothing beside it, have %d StatefulSets, %d Deployments, %d budgets, %d Services",
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
@@ -30,7 +30,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	}
 	wantArgs(t, set.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=127.0.0.1:8080",
-		"--log-level=info", "--log-format=json", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
+		"--log-level=info", "--log-format=json", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
 }
 
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
@@ -41,7 +41,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=:8080",
-		"--log-level=info", "--log-format=json", "--nats-url=tls://nats.example:4222",
+		"--log-level=info", "--log-format=json", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
@@ -196,6 +196,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"replicas=2":                               "replicas", // With an embedded log.
 		"replicas=-1":                              "replicas",
 		"replica=1":                                "replica",
+		"log.maxBytes=many":                        "maxBytes",
+		"nats.streamReplicas=7":                    "streamReplicas",
 		"log.listen=0.0.0.0:4222":                  "listen",
 		"log.storage.accessMode=ReadWriteMany":     "accessMode",
 		"nats.url=nats.example:4222":               "url",

@@ -34,8 +34,12 @@ spec:
         - --metrics-address={{ if not .Values.metrics.enabled }}127.0.0.1{{ end }}:8080
         - --log-level={{ .Values.logging.level }}
         - --log-format={{ .Values.logging.format }}
+        {{- with int64 .Values.log.maxBytes }}
+        - --log-max-bytes={{ . }}
+        {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
+        - --log-replicas={{ .Values.nats.streamReplicas }}
         {{- with .Values.nats.credentials }}
         {{- if .secretName }}
         - --nats-creds=/etc/scute/nats-credentials/{{ .key }}
