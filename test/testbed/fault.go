@@ -1,0 +1,106 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// BreakNode sets the node's Ready condition to False (its kubelet reports trouble) or Unknown (nothing was heard of it).
+// Nothing in the cloud sets it right again but RestoreNode.
+func (w *Workload) BreakNode(ctx context.Context, node string, ready corev1.ConditionStatus) error {
+	return w.setReady(ctx, node, ready, "BrokenByTestBed")
+}
+
+// RestoreNode sets the node's Ready condition to True.
+func (w *Workload) RestoreNode(ctx context.Context, node string) error {
+	return w.setReady(ctx, node, corev1.ConditionTrue, "KubeletReady")
+}
+
+func (w *Workload) setReady(ctx context.Context, name string, ready corev1.ConditionStatus, reason string) error {
+	c, err := w.Client(ctx)
+	if err != nil {
+		return err
+	}
+	node := &corev1.Node{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return fmt.Errorf("setting node %s of %s/%s to Ready=%s: %w", name, w.Namespace, w.Name, ready, err)
+	}
+	original := node.DeepCopy()
+	now := metav1.NewTime(time.Now())
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: ready, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	found := false
+	for i := range node.Status.Conditions {
+		if node.Status.Conditions[i].Type == corev1.NodeReady {
+			node.Status.Conditions[i], found = condition, true
+		}
+	}
+	if !found {
+		node.Status.Conditions = append(node.Status.Conditions, condition)
+	}
+	// The in-memory API has no status subresource for nodes.
+	if err := c.Patch(ctx, node, client.MergeFrom(original)); err != nil {
+		return fmt.Errorf("setting node %s of %s/%s to Ready=%s: %w", name, w.Namespace, w.Name, ready, err)
+	}
+	return nil
+}
+
+// BreakEtcdMember makes the etcd member on that node answer as one that was removed from the etcd cluster.
+func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
+	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
+		if pod.Annotations == nil {
+			pod.Annotations = map[string]string{}
+		}
+		pod.Annotations[cloudv1.EtcdMemberRemoved] = ""
+	})
+}
+
+// RestoreEtcdMember undoes BreakEtcdMember.
+func (w *Workload) RestoreEtcdMember(ctx context.Context, node string) error {
+	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { delete(pod.Annotations, cloudv1.EtcdMemberRemoved) })
+}
+
+// BreakEtcdPod sets the Ready condition of the etcd pod on that node to False; the member still answers.
+func (w *Workload) BreakEtcdPod(ctx context.Context, node string) error {
+	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
+}
+
+// RestoreEtcdPod undoes BreakEtcdPod.
+func (w *Workload) RestoreEtcdPod(ctx context.Context, node string) error {
+	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionTrue) })
+}
+
+func setPodReady(pod *corev1.Pod, status corev1.ConditionStatus) {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodReady {
+			pod.Status.Conditions[i].Status = status
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: status})
+}
+
+// changeEtcdPod replaces the etcd pod of a node. It must not patch: the in-memory API would store the pod untyped, and
+// every call to etcd would fail from then on.
+func (w *Workload) changeEtcdPod(ctx context.Context, node string, change func(*corev1.Pod)) error {
+	c, err := w.Client(ctx)
+	if err != nil {
+		return err
+	}
+	pod := &corev1.Pod{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "etcd-" + node}, pod); err != nil {
+		return fmt.Errorf("changing the etcd pod of node %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+	}
+	change(pod)
+	if err := c.Update(ctx, pod); err != nil {
+		return fmt.Errorf("changing the etcd pod of node %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+	}
+	return nil
+}
