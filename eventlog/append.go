@@ -54,16 +54,9 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
 	r, err := l.try(ctx, c, m)
 	if retryable(err) {
-		err = backoff.Retry(func() error {
-			if r, err = l.try(ctx, c, m); err != nil && !retryable(err) {
-				return backoff.Permanent(err)
-			}
-			return err
-		}, backoff.WithContext(newBackOff(0), ctx))
+		r, err = l.retry(ctx, c, m)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errInFlight) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
@@ -71,7 +64,24 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w", c.ID, c.Aggregate, err)
 	}
-	return r, l.mark.raise(r.Seq)
+	if err := l.mark.raise(r.Seq); err != nil {
+		// The commit is stored all the same; only the check at the next start is weaker.
+		l.logger.Warn("event log: damage to the newest commits might go unnoticed at the next start", "error", err)
+	}
+	return r, nil
+}
+
+// retry tries until the end of the commit is known.
+func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	err = backoff.Retry(func() error {
+		if r, err = l.try(ctx, c, m); err != nil && !retryable(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(newBackOff(0), ctx))
+	return r, err
 }
 
 // try publishes once and settles what the answer means.

@@ -91,3 +91,15 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 	}
 	return out, nil
 }
+
+// At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.
+func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
+	r, ok, err := l.get(ctx, getRequest{Seq: seq})
+	switch {
+	case err != nil:
+		return Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
+	case !ok:
+		return Record{}, fmt.Errorf("reading commit %d: %w: the log has no such commit", seq, ErrGap)
+	}
+	return r, nil
+}

@@ -20,9 +20,9 @@ const watermarkFile = "scute.acknowledged"
 // acknowledgement (about a microsecond), so it outlives the process; at a power loss it may be some seconds old, which
 // weakens the check but never raises a false alarm.
 type watermark struct {
-	seq atomic.Uint64
-	mu  sync.Mutex
-	f   *os.File
+	seq     atomic.Uint64 // the highest acknowledged
+	writing sync.Mutex    // held by whoever writes it to f
+	f       *os.File
 }
 
 func openWatermark(path string) (*watermark, error) {
@@ -42,22 +42,32 @@ func openWatermark(path string) (*watermark, error) {
 	return w, nil
 }
 
-// raise records that seq was acknowledged. On a nil watermark (an external log) it does nothing.
+// raise records that seq was acknowledged. It waits for nobody: while one caller writes, others leave their sequence to
+// it. On a nil watermark (an external log) it does nothing.
 func (w *watermark) raise(seq uint64) error {
-	if w == nil || seq <= w.seq.Load() {
+	if w == nil {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if seq <= w.seq.Load() {
-		return nil
+	for have := w.seq.Load(); have < seq && !w.seq.CompareAndSwap(have, seq); {
+		have = w.seq.Load()
 	}
+	for w.writing.TryLock() {
+		now := w.seq.Load()
+		err := w.write(now)
+		w.writing.Unlock()
+		if err != nil || w.seq.Load() == now {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *watermark) write(seq uint64) error {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seq)
 	if _, err := w.f.WriteAt(b[:], 0); err != nil {
 		return fmt.Errorf("writing the watermark: %w", err)
 	}
-	w.seq.Store(seq)
 	return nil
 }
 

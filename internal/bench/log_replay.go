@@ -66,7 +66,7 @@ func measureReplay(ctx context.Context, b *bench) error {
 			who := (round + turn) % 2
 			runtime.GC()
 			if who == 0 {
-				rate[0], _, err = replayProjector(ctx, large, replayEvents)
+				rate[0], _, err = replayEmbedded(ctx, large, replayEvents)
 			} else {
 				rate[1], err = replayBare(ctx, large, replayEvents)
 			}
@@ -80,29 +80,61 @@ func measureReplay(ctx context.Context, b *bench) error {
 	b.figure("log.replay.ratio", median(ratios), "ratio")
 	b.figure("log.replay.rate", median(rates), "events/s")
 
-	var peak [2]float64
-	for i, of := range []struct {
-		dir string
-		n   uint64
-	}{{large, replayEvents}, {small, replayEvents / 10}} {
-		var err error
-		runtime.GC()
-		if _, peak[i], err = replayProjector(ctx, of.dir, of.n); err != nil {
-			return fmt.Errorf("replay: %w", err)
+	return measureMemory(ctx, b, large, small)
+}
+
+// measureMemory compares what replays of the large and the small log need, over the same number of aggregates: first of
+// the projector and its client alone, with the server in a process of its own, then with the server embedded.
+func measureMemory(ctx context.Context, b *bench, large, small string) error {
+	b.say("replay: memory")
+	for _, mode := range []struct {
+		name   string
+		replay func(ctx context.Context, dir string, n uint64) (rate, peak float64, err error)
+	}{{"log.replay.memory", replayRemote}, {"log.replay.embedded.memory", replayEmbedded}} {
+		var peak [2]float64
+		for i, of := range []struct {
+			dir string
+			n   uint64
+		}{{large, replayEvents}, {small, replayEvents / 10}} {
+			runtime.GC()
+			var err error
+			if _, peak[i], err = mode.replay(ctx, of.dir, of.n); err != nil {
+				return fmt.Errorf("%s: %w", mode.name, err)
+			}
 		}
+		b.figure(mode.name, peak[0]/peak[1], "ratio")
+		b.figure(mode.name+".peak", peak[0]/(1<<20), "MiB")
 	}
-	b.figure("log.replay.memory", peak[0]/peak[1], "ratio")
-	b.figure("log.replay.heap", peak[0]/(1<<20), "MiB")
 	return nil
 }
 
-// replayProjector returns events per second, and the most that was live on the heap at any garbage collection.
-func replayProjector(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
+// replayEmbedded replays with the server in this process.
+func replayEmbedded(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
 	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
 	if err != nil {
 		return 0, 0, err
 	}
 	defer l.Close()
+	return replay(ctx, l, n)
+}
+
+// replayRemote replays with the server in a process of its own.
+func replayRemote(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
+	url, stop, err := startServer(ctx, dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer stop()
+	l, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: url})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer l.Close()
+	return replay(ctx, l, n)
+}
+
+// replay returns events per second, and the most that was live on the heap at any garbage collection.
+func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64, err error) {
 	stopSampling := sampleHeap(&peak)
 	defer stopSampling()
 	start := time.Now()
