@@ -38,6 +38,7 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.QPS = -1
 	c.UserAgent = "scute/" + name
 	c.Timeout = callTimeout
+	c.WarningHandler = rest.NoWarnings{} // about manifests that are not ours to mend
 	httpClient, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the %s at %s: %w", name, c.Host, err)

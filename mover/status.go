@@ -77,9 +77,9 @@ func Explain(s *State) (message, next string) {
 		message = fmt.Sprintf("the source is empty; waking the target: %d of %d awake", c.Awake, c.ToAwake)
 	case PhaseSucceeded:
 		if s.Spec.DryRun {
-			return fmt.Sprintf("dry run: %d objects of %d clusters would move; nothing was changed", c.Objects, c.Clusters), ""
+			return fmt.Sprintf("dry run: %s would move; nothing was changed", cargo(c)), ""
 		}
-		return fmt.Sprintf("%d objects of %d clusters moved", c.Objects, c.Clusters), ""
+		return cargo(c) + " moved", ""
 	case PhaseRollingBack:
 		message = "rolling back: " + s.RollbackCause
 	case PhaseRolledBack:
@@ -115,4 +115,11 @@ func (s *State) explainRefusal() (message, next string) {
 		message += fmt.Sprintf(" (and %d more findings)", errors-1)
 	}
 	return message, first.Remedy + ", then make another Move"
+}
+
+func cargo(c v1alpha1.MoveCounts) string {
+	if c.Clusters == 1 {
+		return fmt.Sprintf("%d objects of 1 cluster", c.Objects)
+	}
+	return fmt.Sprintf("%d objects of %d clusters", c.Objects, c.Clusters)
 }

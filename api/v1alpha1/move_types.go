@@ -21,7 +21,7 @@ type MoveSpec struct {
 
 	// Timeouts bound the waiting; each has a default.
 	// +optional
-	Timeouts MoveTimeouts `json:"timeouts,omitempty"`
+	Timeouts MoveTimeouts `json:"timeouts,omitzero"`
 
 	// DryRun runs the preflight and computes the plan, and changes nothing on either side.
 	// +optional
@@ -87,18 +87,18 @@ type MoveTimeouts struct {
 	// Acknowledge bounds the wait until every object's controller has said that it is paused.
 	// +optional
 	// +kubebuilder:default="5m"
-	Acknowledge metav1.Duration `json:"acknowledge,omitempty"`
+	Acknowledge *metav1.Duration `json:"acknowledge,omitempty"`
 	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
 	// +optional
 	AcknowledgeKinds map[string]metav1.Duration `json:"acknowledgeKinds,omitempty"`
 	// Create bounds the creation of all objects on the target.
 	// +optional
 	// +kubebuilder:default="30m"
-	Create metav1.Duration `json:"create,omitempty"`
+	Create *metav1.Duration `json:"create,omitempty"`
 	// Awake is when a target whose objects have not all resumed is reported as Stalled.
 	// +optional
 	// +kubebuilder:default="10m"
-	Awake metav1.Duration `json:"awake,omitempty"`
+	Awake *metav1.Duration `json:"awake,omitempty"`
 }
 
 // MovePhase is where a move stands.
@@ -129,7 +129,7 @@ type MoveStatus struct {
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// +optional
-	Counts MoveCounts `json:"counts,omitempty"`
+	Counts MoveCounts `json:"counts,omitzero"`
 	// WaitingFor names what the move waits for, the first twenty.
 	// +optional
 	// +listType=atomic
@@ -154,21 +154,29 @@ type MoveStatus struct {
 // MoveCounts counts objects.
 type MoveCounts struct {
 	// Clusters selected.
-	Clusters int `json:"clusters"`
+	// +optional
+	Clusters int `json:"clusters,omitempty"`
 	// Objects in the plan; before there is a plan, those that must acknowledge the pause.
-	Objects int `json:"objects"`
+	// +optional
+	Objects int `json:"objects,omitempty"`
 	// Acknowledged the pause.
-	Acknowledged int `json:"acknowledged"`
+	// +optional
+	Acknowledged int `json:"acknowledged,omitempty"`
 	// Created on the target, or found there and taken as they are.
-	Created int `json:"created"`
+	// +optional
+	Created int `json:"created,omitempty"`
 	// ToDelete at the source.
-	ToDelete int `json:"toDelete"`
+	// +optional
+	ToDelete int `json:"toDelete,omitempty"`
 	// Deleted at the source.
-	Deleted int `json:"deleted"`
+	// +optional
+	Deleted int `json:"deleted,omitempty"`
 	// ToAwake is how many objects are to say on the target that they are no longer paused.
-	ToAwake int `json:"toAwake"`
+	// +optional
+	ToAwake int `json:"toAwake,omitempty"`
 	// Awake have said so.
-	Awake int `json:"awake"`
+	// +optional
+	Awake int `json:"awake,omitempty"`
 }
 
 // MoveWaiting is an object and a reason.

@@ -62,9 +62,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !m.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &m, id, status, known)
 	}
-	if controllerutil.AddFinalizer(&m, Finalizer) {
+	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
 		// The watch brings the Move back at once; nothing is started before the finalizer stands.
-		return ctrl.Result{}, client.IgnoreNotFound(r.Client.Update(ctx, &m))
+		return ctrl.Result{}, r.patch(ctx, &m, before)
 	}
 	if !known && m.Status.FinishedAt == nil {
 		if err := r.Moves.Request(ctx, id, "resource/"+req.String(), Spec(&m)); err != nil {
@@ -92,10 +92,16 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
+	before := m.DeepCopy()
 	if !controllerutil.RemoveFinalizer(m, Finalizer) {
 		return nil
 	}
-	return client.IgnoreNotFound(r.Client.Update(ctx, m))
+	return r.patch(ctx, m, before)
+}
+
+// patch writes the finalizers. They are one list for all writers, so nobody may have written since it was read.
+func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error {
+	return client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
@@ -45,9 +46,9 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		DryRun:      m.Spec.DryRun,
 		KeepFailed:  m.Spec.RollbackOnFailure != nil && !*m.Spec.RollbackOnFailure,
 		CarryStatus: m.Spec.CarryStatus,
-		Acknowledge: mover.Duration(cmp.Or(m.Spec.Timeouts.Acknowledge.Duration, defaultAcknowledge)),
-		Create:      mover.Duration(cmp.Or(m.Spec.Timeouts.Create.Duration, defaultCreate)),
-		Awake:       mover.Duration(cmp.Or(m.Spec.Timeouts.Awake.Duration, defaultAwake)),
+		Acknowledge: timeout(m.Spec.Timeouts.Acknowledge, defaultAcknowledge),
+		Create:      timeout(m.Spec.Timeouts.Create, defaultCreate),
+		Awake:       timeout(m.Spec.Timeouts.Awake, defaultAwake),
 	}
 	for kind, d := range m.Spec.Timeouts.AcknowledgeKinds {
 		if s.AckKinds == nil {
@@ -56,4 +57,11 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		s.AckKinds[kind] = mover.Duration(d.Duration)
 	}
 	return s
+}
+
+func timeout(d *metav1.Duration, otherwise time.Duration) mover.Duration {
+	if d == nil {
+		return mover.Duration(otherwise)
+	}
+	return mover.Duration(d.Duration)
 }
