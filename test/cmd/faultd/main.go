@@ -1,0 +1,129 @@
+// Command faultd is scuted with fault points: it kills itself with SIGKILL at the n-th write that a move makes, to the
+// event log or to an API server, before the write is sent or after it was done. Everything else is the real daemon.
+//
+//	SCUTE_FAULT=after:3 faultd ...   dies right after the third write
+//	SCUTE_FAULT=before:1 faultd ...  dies before the first write is sent
+//	SCUTE_FAULT_JOURNAL=file         takes a line for each write that was reached
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/daemon/app"
+	"scute.dev/eventlog"
+	"scute.dev/mover/runner"
+)
+
+func main() {
+	points, err := newPoints(os.Getenv("SCUTE_FAULT"), os.Getenv("SCUTE_FAULT_JOURNAL"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faultd:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	options := app.New()
+	options.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &transport{next, points} }
+	options.WrapLog = func(next runner.Log) runner.Log { return &log{next, points} }
+	cmd := &cobra.Command{
+		Use: "faultd", SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error { return app.Run(ctx, options) },
+	}
+	options.AddFlags(cmd.Flags())
+	if cmd.ExecuteContext(ctx) != nil {
+		os.Exit(1)
+	}
+}
+
+// points counts the writes and kills the process at the chosen one.
+type points struct {
+	mu      sync.Mutex
+	count   int
+	at      int
+	before  bool
+	journal *os.File
+}
+
+func newPoints(fault, journal string) (*points, error) {
+	p := &points{}
+	if fault != "" {
+		when, n, _ := strings.Cut(fault, ":")
+		var err error
+		if p.at, err = strconv.Atoi(n); err != nil || when != "before" && when != "after" {
+			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N or after:N", fault)
+		}
+		p.before = when == "before"
+	}
+	if journal != "" {
+		var err error
+		if p.journal, err = os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// enter is called before a write and returns what to call after it.
+func (p *points) enter(what string) (leave func()) {
+	p.mu.Lock()
+	p.count++
+	n := p.count
+	p.mu.Unlock()
+	if p.journal != nil {
+		fmt.Fprintln(p.journal, what)
+	}
+	if n == p.at && p.before {
+		die()
+	}
+	return func() {
+		if n == p.at {
+			die()
+		}
+	}
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+type transport struct {
+	next   http.RoundTripper
+	points *points
+}
+
+// RoundTrip counts writes to objects. Leases and events are not part of a move, permission questions and dry runs
+// change nothing.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	path := r.URL.Path
+	if r.Method == http.MethodGet || strings.Contains(path, "/leases") || strings.Contains(path, "/events") ||
+		strings.Contains(path, "selfsubjectaccessreviews") || r.URL.Query().Has("dryRun") {
+		return t.next.RoundTrip(r)
+	}
+	leave := t.points.enter(r.Method + " " + r.URL.Host + path)
+	response, err := t.next.RoundTrip(r)
+	leave()
+	return response, err
+}
+
+type log struct {
+	runner.Log
+	points *points
+}
+
+func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	leave := l.points.enter("APPEND " + c.Events[0].Type)
+	receipt, err := l.Log.Append(ctx, c)
+	leave()
+	return receipt, err
+}

@@ -1,0 +1,99 @@
+package scuted
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"scute.dev/test/process"
+)
+
+// Daemon is a running scuted.
+type Daemon struct {
+	*process.Process
+	health string
+}
+
+// DaemonOptions say how to run it. The zero value of a field leaves that flag out.
+type DaemonOptions struct {
+	// LogDir is the folder of the embedded log; it outlives the daemon.
+	LogDir string
+	// Listen is where the log can be reached, Health the address of the probes.
+	Listen, Health string
+	// Program is another binary than the real one, with the same flags.
+	Program string
+	Args    []string
+}
+
+// Start runs the daemon with the chart's ServiceAccount. It does not wait until it is ready: see WaitReady.
+func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
+	program := o.Program
+	if program == "" {
+		program = in.programs.Daemon
+	}
+	health := o.Health
+	if health == "" {
+		health = "0"
+	}
+	args := []string{
+		"--kubeconfig", in.Kubeconfig, "--leader-election-namespace", Namespace, "--log-dir", o.LogDir, "--log-format", "text",
+		"--metrics-address", "0", "--health-address", health,
+	}
+	if o.Listen != "" {
+		args = append(args, "--log-listen", o.Listen)
+	}
+	p, err := process.Start(process.Spec{Path: program, Args: append(args, o.Args...), Log: filepath.Join(in.Side.Logs(), "scuted.log")})
+	if err != nil {
+		return nil, err
+	}
+	return &Daemon{Process: p, health: o.Health}, nil
+}
+
+// WaitReady waits until the daemon says that it is.
+func (d *Daemon) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := d.Exited(); err != nil {
+			return err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.health+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for scuted to be ready: %w: see %s", ctx.Err(), d.Log())
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop asks the daemon to end and waits for it.
+func (d *Daemon) Stop(ctx context.Context) error {
+	if d.Exited() != nil {
+		return nil
+	}
+	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping scuted: %w", err)
+	}
+	select {
+	case <-d.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for scuted to stop: %w: see %s", ctx.Err(), d.Log())
+	}
+}
+
+// NewLogDir makes a folder for an embedded log beside the side's own logs.
+func (in *Installation) NewLogDir() (string, error) { return os.MkdirTemp(in.Side.Logs(), "eventlog-") }

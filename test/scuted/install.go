@@ -1,0 +1,117 @@
+package scuted
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/testbed"
+)
+
+// Namespace is where the chart is installed.
+const Namespace = "scute-system"
+
+// account is the chart's ServiceAccount, target the one that Moves use on the other side.
+const (
+	account = "scute"
+	target  = "scute-target"
+)
+
+// Installation is the chart on one management cluster.
+type Installation struct {
+	Side *testbed.Side
+	// Kubeconfig is that of the chart's ServiceAccount: what the chart grants, and no more.
+	Kubeconfig string
+	// Target is a kubeconfig of an identity that is bound to the chart's role for targets, for Moves to this side.
+	Target []byte
+
+	programs Programs
+}
+
+// Install renders the chart and applies it, as helm would, and gets tokens for its identities.
+func Install(ctx context.Context, side *testbed.Side, programs Programs, values ...string) (*Installation, error) {
+	args := []string{"template", "scute", programs.Chart, "--namespace", Namespace}
+	for _, v := range values {
+		args = append(args, "--set", v)
+	}
+	cmd := exec.CommandContext(ctx, programs.Helm, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	rendered, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("rendering the chart: %w\n%s", err, &stderr)
+	}
+	admin := side.Client()
+	fixed := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: target, Namespace: Namespace}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: target},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "scute-move-target"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: target, Namespace: Namespace}},
+		},
+	}
+	for _, o := range fixed {
+		if err := admin.Create(ctx, o); err != nil {
+			return nil, fmt.Errorf("installing scute on %s: %w", side.Name(), err)
+		}
+	}
+	if err := applyAll(ctx, admin, rendered); err != nil {
+		return nil, fmt.Errorf("installing the chart on %s: %w", side.Name(), err)
+	}
+	in := &Installation{Side: side, programs: programs, Kubeconfig: filepath.Join(side.Logs(), "scuted.kubeconfig")}
+	_, kubeconfig, err := side.ServiceAccountConfig(ctx, Namespace, account)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(in.Kubeconfig, kubeconfig, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the daemon's kubeconfig: %w", err)
+	}
+	_, in.Target, err = side.ServiceAccountConfig(ctx, Namespace, target)
+	return in, err
+}
+
+func applyAll(ctx context.Context, c client.Client, manifests []byte) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("decoding: %w", err)
+		}
+		if len(u.Object) == 0 {
+			continue
+		}
+		if u.GetNamespace() == "" && namespaced(u.GetKind()) {
+			u.SetNamespace(Namespace)
+		}
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("helm"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+}
+
+// namespaced: helm gives the release's namespace to what names none.
+func namespaced(kind string) bool {
+	switch kind {
+	case "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding":
+		return false
+	default:
+		return true
+	}
+}
