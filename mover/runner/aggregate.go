@@ -45,7 +45,7 @@ func (a *aggregate) read(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for _, record := range records {
-		if err := fold(&a.state, a.catalog, record); err != nil {
+		if err := Fold(&a.state, a.catalog, record); err != nil {
 			return 0, err
 		}
 		a.seq = record.Seq
@@ -53,8 +53,8 @@ func (a *aggregate) read(ctx context.Context) (int, error) {
 	return len(records), nil
 }
 
-// fold applies a stored commit to a state. On an error the state has not changed.
-func fold(s *mover.State, catalog *eventlog.Catalog[mover.Event], record eventlog.Record) error {
+// Fold applies a stored commit to a state. On an error the state has not changed.
+func Fold(s *mover.State, catalog *eventlog.Catalog[mover.Event], record eventlog.Record) error {
 	events, err := record.Events()
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (m *Moves) apply(r eventlog.Record) error {
 		e = &entry{}
 		m.moves[r.Aggregate.ID] = e
 	}
-	if err := fold(&e.state, m.catalog, r); err != nil {
+	if err := Fold(&e.state, m.catalog, r); err != nil {
 		e.err = err
 		return err
 	}
@@ -72,6 +72,17 @@ func (m *Moves) Status(id string) (v1alpha1.MoveStatus, bool) {
 		mover.Strand(&status, e.err)
 	}
 	return status, true
+}
+
+// Spec is what was asked for with one move.
+func (m *Moves) Spec(id string) (mover.Spec, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	e := m.moves[id]
+	if e == nil {
+		return mover.Spec{}, false
+	}
+	return e.state.Spec, true
 }
 
 // Due lists the moves that Drive has something to do for.
