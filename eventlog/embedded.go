@@ -72,8 +72,7 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	}
 	undo = append(undo, func() error { nc.Close(); return nil })
 
-	// A log that acknowledged something is never created anew: if its stream is not there, it was lost.
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: 1, maxBytes: o.MaxBytes, create: mark.seq.Load() == 0}
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: true, existed: mark.seq.Load() > 0}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, o.Dir)

@@ -59,7 +59,7 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
 	}
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, create: o.Create}
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		nc.Close()

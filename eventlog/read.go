@@ -67,29 +67,60 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 }
 
 // Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's
-// acknowledged writes.
+// acknowledged writes. Every commit says which one it follows, so that one which cannot be read any more is noticed:
+// ErrGap.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
 	}
-	subject := a.Subject()
+	out, err := l.readChain(ctx, a.Subject(), after)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s after %d: %w", a, after, err)
+	}
+	return out, nil
+}
+
+// readChain walks from commit to commit on one subject: two requests for an aggregate's newest commit, one more for
+// each further one. A filtered consumer or a batch from the direct API is no faster for the few that a decision needs.
+func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
 	last, ok, err := l.get(ctx, getRequest{LastFor: subject})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", a, err)
+		return nil, err
+	}
+	if !ok {
+		return nil, l.mustBeEmpty(ctx, subject)
 	}
 	var out []Record
-	for ok && after < last.Seq {
+	for after < last.Seq {
 		next, found, err := l.get(ctx, getRequest{Seq: after + 1, NextFor: subject})
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", a, err)
+			return nil, err
 		}
 		if !found {
-			return nil, fmt.Errorf("reading %s: %w: nothing between %d and its last commit %d", a, ErrGap, after, last.Seq)
+			return nil, fmt.Errorf("%w: nothing can be read between %d and the last commit %d", ErrGap, after, last.Seq)
+		}
+		if f, ok := next.follows(); ok && (f > after || len(out) > 0 && f != after) {
+			return nil, fmt.Errorf("%w: commit %d follows %d, which cannot be read; restore the log from a backup or a mirror", ErrGap, next.Seq, f)
 		}
 		out = append(out, next)
 		after = next.Seq
 	}
 	return out, nil
+}
+
+// mustBeEmpty tells an aggregate without commits from one whose last commit cannot be read, which the server reports
+// alike.
+func (l *Log) mustBeEmpty(ctx context.Context, subject string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return l.explain(err)
+	}
+	if n := info.State.Subjects[subject]; n > 0 {
+		return fmt.Errorf("%w: the aggregate has %d commits, but its last one cannot be read; restore the log from a backup or a mirror", ErrGap, n)
+	}
+	return nil
 }
 
 // At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.

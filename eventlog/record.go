@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -54,6 +55,12 @@ func (r Record) Header() map[string][]string { return r.header }
 
 // Data is the message's payload as it was stored.
 func (r Record) Data() []byte { return r.data }
+
+// follows is the sequence of the aggregate's commit before this one, as its writer expected it and the server checked.
+func (r Record) follows() (uint64, bool) {
+	n, err := strconv.ParseUint(first(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
+	return n, err == nil
+}
 
 func newRecord(seq uint64, stored time.Time, subject string, h nats.Header, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(h), subject: subject, header: h, data: data}

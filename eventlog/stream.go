@@ -24,7 +24,8 @@ type streamSpec struct {
 	name     string
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
-	create   bool  // a reader never creates and never alters
+	writer   bool  // a reader never creates the stream and never alters it
+	existed  bool  // it is known to have held commits: if it is not there, it was lost
 }
 
 // config is the stream as a writer creates it: it forgets nothing, lets nothing be deleted, and refuses when full.
@@ -52,8 +53,11 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	defer cancel()
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if !s.create {
-			return nil, fmt.Errorf("%w: only the daemon creates it", ErrMissing)
+		if s.existed {
+			return nil, fmt.Errorf("%w, but it held commits: it was deleted or damaged; restore it from a backup or a mirror", ErrMissing)
+		}
+		if !s.writer {
+			return nil, fmt.Errorf("%w: the daemon creates it at its first start", ErrMissing)
 		}
 		stream, err = js.CreateStream(ctx, s.config())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -77,7 +81,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 // resize applies a new size limit, which is the operator's to choose at every start.
 func (s streamSpec) resize(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
 	have := stream.CachedInfo()
-	if !s.create || s.maxBytes == 0 || s.maxBytes == have.Config.MaxBytes {
+	if !s.writer || s.maxBytes == 0 || s.maxBytes == have.Config.MaxBytes {
 		return stream, nil
 	}
 	if used := have.State.Bytes; uint64(s.maxBytes) < used {

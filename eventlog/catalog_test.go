@@ -1,0 +1,96 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type testFact interface{ isTestFact() }
+
+type started struct {
+	Clusters []string `json:"clusters"`
+}
+
+type ended struct{}
+
+func (started) isTestFact() {}
+func (ended) isTestFact()   {}
+
+// testCatalog knows "started" at version 3: version 1 had one cluster, version 2 a list called names.
+func testCatalog() *Catalog[testFact] {
+	rename := func(from, to string, list bool) func(json.RawMessage) (json.RawMessage, error) {
+		return func(data json.RawMessage) (json.RawMessage, error) {
+			var m map[string]any
+			if err := json.Unmarshal(data, &m); err != nil {
+				return nil, err
+			}
+			if list {
+				m[from] = []any{m[from]}
+			}
+			return json.Marshal(map[string]any{to: m[from]})
+		}
+	}
+	return NewCatalog[testFact](KindMove,
+		Define[testFact, started]("started", 3),
+		Upcast[testFact]("started", 1, rename("cluster", "names", true)),
+		Upcast[testFact]("started", 2, rename("names", "clusters", false)),
+		Define[testFact, ended]("ended", 1),
+	)
+}
+
+func TestCatalog(t *testing.T) {
+	c := testCatalog()
+	ev, err := c.Encode(started{[]string{"a"}})
+	if diff := cmp.Diff(Event{Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":["a"]}`)}, ev); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, ev := range []Event{
+		ev,
+		{Type: "dev.scute.move.started.v1", Data: json.RawMessage(`{"cluster":"a"}`)},
+		{Type: "dev.scute.move.started.v2", Data: json.RawMessage(`{"names":["a"]}`)},
+	} {
+		got, err := c.Decode(ev)
+		if diff := cmp.Diff(started{[]string{"a"}}, got); diff != "" || err != nil {
+			t.Error(ev.Type, diff, err)
+		}
+	}
+	for typ, unknown := range map[string]bool{
+		"dev.scute.move.started.v4": true, "dev.scute.move.paused.v1": true, "dev.scute.pause.started.v1": true,
+		"dev.scute.move.started": true, "dev.scute.move.started.v0": true, "started": true, "": true,
+		"dev.scute.move.ended.v1": false,
+	} {
+		if _, err := c.Decode(Event{Type: typ, Data: json.RawMessage(`{}`)}); errors.Is(err, ErrUnknownType) != unknown || !unknown && err != nil {
+			t.Errorf("%q: %v", typ, err)
+		}
+	}
+	if _, err := c.Decode(Event{ID: "e1", Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":7}`)}); err == nil || errors.Is(err, ErrUnknownType) {
+		t.Errorf("broken data: %v", err)
+	}
+	if _, err := c.Encode(nil); !errors.Is(err, ErrUnknownType) {
+		t.Errorf("nil: %v", err)
+	}
+}
+
+func TestCatalogRefusesContradictions(t *testing.T) {
+	up := func(d json.RawMessage) (json.RawMessage, error) { return d, nil }
+	for want, facts := range map[string][]Fact[testFact]{
+		"does not implement": {Define[testFact, Event]("event", 1)},
+		"defined twice":      {Define[testFact, ended]("a", 1), Define[testFact, ended]("b", 1)},
+		"has 0 upcasts":      {Define[testFact, ended]("ended", 2)},
+		"does not fit":       {Define[testFact, ended]("ended", 1), Upcast[testFact]("ended", 1, up)},
+		"without dots":       {Define[testFact, ended]("a.b", 1)},
+	} {
+		func() {
+			defer func() {
+				if got, _ := recover().(string); !strings.Contains(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			}()
+			NewCatalog(KindMove, facts...)
+		}()
+	}
+}

@@ -1,0 +1,344 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
+	dir := t.TempDir()
+	l := openTest(t, EmbeddedOptions{Dir: dir, MaxBytes: 64 << 10})
+	a := moveOf("a")
+	var last uint64
+	var refused Commit
+	for n := 0; ; n++ {
+		refused = commit(a, fmt.Sprint(n), last, 10)
+		r, err := l.Append(t.Context(), refused)
+		if err != nil {
+			wantErr(t, err, ErrFull, "raise its limit")
+			break
+		}
+		last = r.Seq
+	}
+	records, err := l.Read(t.Context(), a, 0)
+	if err != nil || uint64(len(records)) != last || last < 10 {
+		t.Fatalf("%d of %d commits are left: %v", len(records), last, err)
+	}
+	// A full log still tells the truth about what is stored, and about who was first.
+	stored := commit(a, fmt.Sprint(last-1), last-1, 10)
+	if r, err := l.Append(t.Context(), stored); err != nil || r != (Receipt{Seq: last, AlreadyStored: true}) {
+		t.Errorf("a stored commit again: %+v, %v", r, err)
+	}
+	_, err = l.Append(t.Context(), commit(a, "late", 1, 1))
+	wantErr(t, err, ErrConflict)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir, MaxBytes: 1 << 10})
+	wantErr(t, err, ErrConfig, "limit of 1024")
+	l = openTest(t, EmbeddedOptions{Dir: dir, MaxBytes: 1 << 20})
+	if r, err := l.Append(t.Context(), refused); err != nil || r != (Receipt{Seq: last + 1}) {
+		t.Errorf("after the limit was raised: %+v, %v", r, err)
+	}
+}
+
+func TestCommitBeyondOneMessage(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	c := commit(moveOf("a"), "huge", 0, 1)
+	c.Events[0].Data = []byte(strconv.Quote(string(bytes.Repeat([]byte("x"), 1<<20))))
+	_, err := l.Append(t.Context(), c)
+	wantErr(t, err, ErrTooLarge, "limit is 1048576", "split it")
+	if head, err := l.Head(t.Context()); head != 0 || err != nil {
+		t.Errorf("head is %d, %v", head, err)
+	}
+}
+
+func TestSecondProcessOnTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := serveChild(t, dir, "127.0.0.1:0")
+	_, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+	wantErr(t, err, ErrLocked, fmt.Sprintf("held by process %d;", c.cmd.Process.Pid))
+	c.kill()
+	openTest(t, EmbeddedOptions{Dir: dir}) // the kernel freed the lock
+}
+
+// TestServerKilledAndBack: followers and appenders outlast the server.
+func TestServerKilledAndBack(t *testing.T) {
+	dir := t.TempDir()
+	c, url := serveChild(t, dir, "127.0.0.1:0")
+	l := connectTest(t, ExternalOptions{URL: url})
+	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	var followed []uint64
+	arrived, done := make(chan uint64, 100), make(chan error)
+	go func() {
+		done <- l.Follow(ctx, 0, func(r Record) error {
+			followed = append(followed, r.Seq)
+			arrived <- r.Seq
+			return nil
+		})
+	}()
+	last := mustAppend(t, l, commit(moveOf("a"), "before", 0, 1))
+	<-arrived
+	for n := range 3 {
+		c.kill()
+		back := make(chan *child)
+		go func() {
+			time.Sleep(300 * time.Millisecond)
+			again, _ := serveChild(t, dir, url[len("nats://"):])
+			back <- again
+		}()
+		last = mustAppend(t, l, commit(moveOf("a"), fmt.Sprintf("during %d", n), last, 1))
+		c = <-back
+		for seq := uint64(0); seq != last; {
+			select {
+			case seq = <-arrived:
+			case <-ctx.Done():
+				t.Fatalf("followed up to %d, not to %d", seq, last)
+			}
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if want := []uint64{1, 2, 3, 4}; !slices.Equal(followed, want) {
+		t.Errorf("followed %v, want %v", followed, want)
+	}
+}
+
+// TestServerStandsStill stops the server's process, as a disk that hangs would: an append ends at its deadline, and the
+// same commit again settles it.
+func TestServerStandsStill(t *testing.T) {
+	c, url := serveChild(t, t.TempDir(), "127.0.0.1:0")
+	l := connectTest(t, ExternalOptions{URL: url})
+	a := moveOf("a")
+	mustAppend(t, l, commit(a, "before", 0, 1))
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	stuck := commit(a, "stuck", 1, 1)
+	_, err := l.Append(ctx, stuck)
+	wantErr(t, err, ErrUnavailable, "append the same commit again")
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the append took %s beyond its deadline", took)
+	}
+	if _, err := l.Head(ctx); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("head: %v", err)
+	}
+	// Without a deadline an append waits, tries again, and learns that its first try is stored.
+	again := make(chan error)
+	go func() {
+		r, err := l.Append(t.Context(), stuck)
+		if err == nil && r != (Receipt{Seq: 2, AlreadyStored: true}) {
+			err = fmt.Errorf("receipt %+v", r)
+		}
+		again <- err
+	}()
+	time.Sleep(publishTimeout + 200*time.Millisecond)
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-again; err != nil {
+		t.Error(err)
+	}
+	records, err := l.Read(t.Context(), a, 0)
+	if err != nil || len(records) != 2 {
+		t.Errorf("%d commits: %v", len(records), err)
+	}
+}
+
+func TestStreamDeletedUnderUs(t *testing.T) {
+	dir := t.TempDir()
+	l := openTest(t, EmbeddedOptions{Dir: dir})
+	a := moveOf("a")
+	mustAppend(t, l, commit(a, "1", 0, 1))
+	ctx := within(t, time.Minute)
+	arrived, done := make(chan struct{}), make(chan error)
+	go func() {
+		done <- l.Follow(ctx, 0, func(Record) error { arrived <- struct{}{}; return nil })
+	}()
+	<-arrived
+	if err := l.js.DeleteStream(ctx, l.name); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, <-done, ErrMissing, "backup")
+	_, err := l.Append(ctx, commit(a, "2", 1, 1))
+	wantErr(t, err, ErrMissing, l.name, "backup")
+	_, err = l.Read(ctx, a, 0)
+	wantErr(t, err, ErrMissing)
+
+	// One of the same name is not the same log.
+	if _, err := l.js.CreateStream(ctx, streamSpec{name: l.name}.config()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Head(ctx)
+	wantErr(t, err, ErrMissing, "made at")
+	wantErr(t, l.Follow(ctx, 1, func(Record) error { return nil }), ErrMissing)
+	if err := l.js.DeleteStream(ctx, l.name); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// And a restart does not begin a new history in silence.
+	_, err = OpenEmbedded(ctx, EmbeddedOptions{Dir: dir})
+	wantErr(t, err, ErrMissing, "backup")
+}
+
+func TestCommitLostInTheMiddle(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	for n := range uint64(5) {
+		mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
+	}
+	// What the configuration forbids can still be done by someone who changes the configuration first. The server
+	// refuses to drop DenyDelete, so a stream without it stands in for one whose message went.
+	ctx := within(t, time.Minute)
+	config := streamSpec{name: "OTHER"}.config()
+	config.Subjects, config.DenyDelete = []string{"other.*.*"}, false
+	stream, err := l.js.CreateStream(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if _, err := l.js.Publish(ctx, "other.move.a", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stream.DeleteMsg(ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	other := &Log{nc: l.nc, js: l.js, name: "OTHER", stream: stream, created: stream.CachedInfo().Created, logger: discardIfNil(nil)}
+	_, err = other.Head(ctx)
+	wantErr(t, err, ErrGap, "4 commits between sequences 1 and 5")
+	_, err = other.Replay(ctx, 0, func(Record) error { return nil })
+	wantErr(t, err, ErrGap)
+	_, err = other.At(ctx, 3)
+	wantErr(t, err, ErrGap)
+	// A delivery checks by itself, too.
+	cursor := uint64(0)
+	err = other.deliverFrom(ctx, &cursor, 5, func(Record) error { return nil })
+	wantErr(t, err, ErrUnavailable, "skipped from 2 to 4") // which is tried again, to learn whose fault it was
+	err = other.deliverFrom(ctx, &cursor, 5, func(Record) error { return nil })
+	wantErr(t, err, ErrGap, "after 2 comes 4")
+}
+
+// TestDamagedTail damages the newest block file in several ways. Each start must refuse, or hold everything.
+func TestDamagedTail(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, block string){
+		"truncated by one byte":    func(t *testing.T, block string) { truncate(t, block, 1) },
+		"truncated by one commit":  func(t *testing.T, block string) { truncate(t, block, 500) },
+		"a bit flipped at the end": func(t *testing.T, block string) { flip(t, block, -20) },
+		"a bit flipped midway":     func(t *testing.T, block string) { flip(t, block, 3000) },
+		"removed": func(t *testing.T, block string) {
+			if err := os.Remove(block); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		for _, index := range []string{"with its index", "without"} {
+			t.Run(name+" "+index, func(t *testing.T) {
+				dir := t.TempDir()
+				l := openTest(t, EmbeddedOptions{Dir: dir})
+				for n := range uint64(20) {
+					mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
+				}
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+				damage(t, glob(t, dir, "1.blk"))
+				if index == "without" {
+					if err := os.Remove(glob(t, dir, "index.db")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+				if err == nil {
+					// The server trusted its index. Whoever reads must then be told.
+					defer l.Close()
+					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, ErrGap) {
+						t.Errorf("read: %v", rerr)
+					}
+					_, err = l.Replay(within(t, 20*time.Second), 0, func(Record) error { return nil })
+				}
+				t.Log(err)
+				if !errors.Is(err, ErrGap) && !errors.Is(err, ErrMissing) {
+					t.Errorf("20 commits were acknowledged, some are damaged, and the answer is %v", err)
+				}
+			})
+		}
+	}
+}
+
+func truncate(t *testing.T, path string, by int64) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, info.Size()-by); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flip alters one byte, counted from the end if at is negative.
+func flip(t *testing.T, path string, at int) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func glob(t *testing.T, dir, name string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", DefaultStream, "msgs", name))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %v for %s: %v", found, name, err)
+	}
+	return found[0]
+}
+
+// TestPoisonedMessageStopsNobody: what someone publishes by hand is delivered, and belongs to nobody.
+func TestPoisonedMessageStopsNobody(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	for _, subject := range []string{"scute.log.move.a_zz", "scute.log.MOVE.a", "scute.log.move.b"} {
+		if _, err := l.js.Publish(t.Context(), subject, []byte("by hand")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustAppend(t, l, commit(moveOf("a"), "2", 1, 1))
+	var bad int
+	head, err := l.Replay(t.Context(), 0, func(r Record) error {
+		if _, err := r.Events(); err != nil {
+			bad++
+			if len(r.Types()) != 0 || r.CommitID != "" {
+				t.Errorf("%d: types %v, commit %q", r.Seq, r.Types(), r.CommitID)
+			}
+		}
+		return nil
+	})
+	if head != 5 || bad != 3 || err != nil {
+		t.Errorf("head %d, %d bad, %v", head, bad, err)
+	}
+}

@@ -1,0 +1,121 @@
+package eventlog
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary another process that can be killed: its value is the part to play.
+const childEnv = "SCUTE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	switch part := os.Getenv(childEnv); part {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "append":
+		playAppender()
+	case "serve":
+		playServer()
+	default:
+		panic("unknown part " + part)
+	}
+}
+
+// child is another process of this test binary.
+type child struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func startChild(t *testing.T, part string, args ...string) *child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"="+part)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd, stdin, bufio.NewScanner(stdout)}
+	t.Cleanup(c.kill)
+	return c
+}
+
+// kill is kill -9. It returns when the process is gone; what it wrote before can still be read.
+func (c *child) kill() {
+	_ = c.cmd.Process.Signal(syscall.SIGKILL)
+	_ = c.cmd.Process.Signal(syscall.SIGCONT)
+	_ = c.cmd.Wait()
+}
+
+// playServer serves an embedded log in folder os.Args[1] on address os.Args[2] and prints its URL.
+func playServer() {
+	l, err := OpenEmbedded(context.Background(), EmbeddedOptions{Dir: os.Args[1], Listen: os.Args[2]})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "serving child:", err)
+		os.Exit(1)
+	}
+	fmt.Println(l.URL())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// serveChild starts playServer and returns its URL.
+func serveChild(t *testing.T, dir, address string) (*child, string) {
+	t.Helper()
+	c := startChild(t, "serve", dir, address)
+	if !c.lines.Scan() {
+		t.Fatal("the serving child printed no URL")
+	}
+	return c, c.lines.Text()
+}
+
+func connectTest(t *testing.T, o ExternalOptions) *Log {
+	t.Helper()
+	l, err := Connect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// wantErr checks an error's kind and that it says what is needed.
+func wantErr(t *testing.T, err, kind error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Fatalf("got %v, want %v", err, kind)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
+}
+
+// within gives up on a test that hangs.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,121 @@
+package eventlog
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestWrongConfigurationIsNamed makes the stream with one field wrong at a time, on a real server.
+func TestWrongConfigurationIsNamed(t *testing.T) {
+	host := openTest(t, EmbeddedOptions{Dir: t.TempDir(), Stream: "HOST", Listen: "127.0.0.1:0"})
+	ctx := within(t, time.Minute)
+	// The host's own stream has the subjects; make room for the ones under test.
+	if err := host.js.DeleteStream(ctx, "HOST"); err != nil {
+		t.Fatal(err)
+	}
+	for field, spoil := range map[string]func(*jetstream.StreamConfig){
+		"Subjects":             func(c *jetstream.StreamConfig) { c.Subjects = []string{"scute.log.move.*"} },
+		"Storage":              func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
+		"Retention":            func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy },
+		"Discard":              func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld },
+		"DiscardNewPerSubject": func(c *jetstream.StreamConfig) { c.DiscardNewPerSubject, c.MaxMsgsPerSubject = true, 5 },
+		"MaxBytes":             func(c *jetstream.StreamConfig) { c.MaxBytes = -1 },
+		"MaxMsgs":              func(c *jetstream.StreamConfig) { c.MaxMsgs = 1000 },
+		"MaxMsgsPerSubject":    func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 5 },
+		"MaxMsgSize":           func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 },
+		"MaxAge":               func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour },
+		"Duplicates":           func(c *jetstream.StreamConfig) { c.Duplicates = time.Minute },
+		"FirstSeq":             func(c *jetstream.StreamConfig) { c.FirstSeq = 10 },
+		"DenyDelete":           func(c *jetstream.StreamConfig) { c.DenyDelete = false },
+		"DenyPurge":            func(c *jetstream.StreamConfig) { c.DenyPurge = false },
+		"AllowDirect":          func(c *jetstream.StreamConfig) { c.AllowDirect = false },
+		"NoAck":                func(c *jetstream.StreamConfig) { c.NoAck = true },
+		"AllowRollup":          func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false },
+		"AllowMsgTTL":          func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true },
+		"SubjectDeleteMarkerTTL": func(c *jetstream.StreamConfig) {
+			c.SubjectDeleteMarkerTTL, c.AllowMsgTTL, c.DenyPurge = time.Minute, true, false
+		},
+		"AllowMsgCounter": func(c *jetstream.StreamConfig) {
+			c.AllowMsgCounter, c.Discard = true, jetstream.DiscardOld
+		},
+		"AllowMsgSchedules": func(c *jetstream.StreamConfig) {
+			c.AllowMsgSchedules, c.DenyPurge, c.Discard = true, false, jetstream.DiscardOld
+		},
+		"AllowAtomicPublish": func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true },
+		"AllowBatchPublish":  func(c *jetstream.StreamConfig) { c.AllowBatchPublish = true },
+		"PersistMode":        func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode },
+		"SubjectTransform": func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "scute.log.*.*", Destination: "other.{{wildcard(1)}}.{{wildcard(2)}}"}
+		},
+		"RePublish": func(c *jetstream.StreamConfig) {
+			c.RePublish = &jetstream.RePublish{Source: "scute.log.*.*", Destination: "copy.{{wildcard(1)}}.{{wildcard(2)}}"}
+		},
+		"Sources": func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "OTHER"}} },
+		"Mirror": func(c *jetstream.StreamConfig) {
+			c.Mirror, c.Subjects, c.Discard = &jetstream.StreamSource{Name: "OTHER"}, nil, jetstream.DiscardNew
+		},
+	} {
+		t.Run(field, func(t *testing.T) {
+			config := streamSpec{name: field}.config()
+			spoil(&config)
+			if _, err := host.js.CreateStream(ctx, config); err != nil {
+				t.Fatalf("the server does not even allow it: %v", err)
+			}
+			defer deleteStream(t, host.js, field)
+			for _, create := range []bool{false, true} {
+				_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Stream: field, Create: create})
+				wantErr(t, err, ErrConfig, field+" is ", "must be")
+			}
+		})
+	}
+
+	t.Run("Sealed", func(t *testing.T) {
+		config := streamSpec{name: "SEALED"}.config()
+		if _, err := host.js.CreateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		defer deleteStream(t, host.js, "SEALED")
+		config.Sealed = true
+		if _, err := host.js.UpdateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Stream: "SEALED"})
+		wantErr(t, err, ErrConfig, "Sealed is true")
+	})
+
+	t.Run("Replicas", func(t *testing.T) {
+		if _, err := host.js.CreateStream(ctx, streamSpec{name: DefaultStream}.config()); err != nil {
+			t.Fatal(err)
+		}
+		defer deleteStream(t, host.js, DefaultStream)
+		_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Replicas: 3})
+		wantErr(t, err, ErrConfig, "Replicas is 1, must be 3 or more")
+	})
+}
+
+func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
+	t.Helper()
+	if err := js.DeleteStream(context.WithoutCancel(t.Context()), name); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReaderChangesNothing: only a writer creates and resizes the stream.
+func TestReaderChangesNothing(t *testing.T) {
+	host := openTest(t, EmbeddedOptions{Stream: "HOST", Listen: "127.0.0.1:0"})
+	deleteStream(t, host.js, "HOST")
+	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL()})
+	wantErr(t, err, ErrMissing, host.URL(), "creates it")
+	connectTest(t, ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})
+	reader := connectTest(t, ExternalOptions{URL: host.URL(), MaxBytes: 2 << 20})
+	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 1<<20 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	connectTest(t, ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 2 << 20})
+	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 2<<20 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

@@ -1,0 +1,115 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
+)
+
+// TestWritersMakeOneHistory: however many writers there are, every commit follows the one it was decided on.
+func TestWritersMakeOneHistory(t *testing.T) {
+	host := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
+	logs := []*Log{host}
+	for range 2 {
+		logs = append(logs, connectTest(t, ExternalOptions{URL: host.URL()}))
+	}
+	oneHistory(t, logs)
+}
+
+// oneHistory lets writers append to a few aggregates through several handles of one log.
+func oneHistory(t *testing.T, logs []*Log) {
+	var run atomic.Int64
+	rapid.Check(t, func(rt *rapid.T) {
+		writers := rapid.IntRange(2, 6).Draw(rt, "writers")
+		commits := rapid.IntRange(1, 6).Draw(rt, "commits")
+		spread := rapid.IntRange(1, 3).Draw(rt, "aggregates")
+		aggregates := make([]Aggregate, spread)
+		for i := range aggregates {
+			aggregates[i] = moveOf(fmt.Sprintf("run %d/%d", run.Add(1), i))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, ctx := errgroup.WithContext(ctx)
+		for w := range writers {
+			g.Go(func() error {
+				for n := range commits {
+					if err := writeOne(ctx, logs[w%len(logs)], aggregates[n%spread], fmt.Sprintf("w%d-%d", w, n)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			rt.Fatal(err)
+		}
+		total := 0
+		for _, a := range aggregates {
+			total += checkChain(rt, logs[0], a)
+		}
+		if total != writers*commits {
+			rt.Fatalf("%d commits are stored, %d were acknowledged", total, writers*commits)
+		}
+	})
+}
+
+// writeOne decides and appends until it was first.
+func writeOne(ctx context.Context, l *Log, a Aggregate, id string) error {
+	for {
+		records, err := l.Read(ctx, a, 0)
+		if err != nil {
+			return err
+		}
+		var last uint64
+		if n := len(records); n > 0 {
+			last = records[n-1].Seq
+		}
+		c := commit(a, id, last, 1)
+		c.Events[0].Data = json.RawMessage(fmt.Sprintf(`{"follows":%d}`, last))
+		r, err := l.Append(ctx, c)
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// What was acknowledged is read at once, and the same commit again is stored already.
+		if again, err := l.Append(ctx, c); err != nil || !again.AlreadyStored || again.Seq != r.Seq {
+			return fmt.Errorf("%s: stored at %d, then %+v, %w", id, r.Seq, again, err)
+		}
+		return nil
+	}
+}
+
+// checkChain checks that each commit was decided on the one before it, and counts them.
+func checkChain(t *rapid.T, l *Log, a Aggregate) int {
+	records, err := l.Read(context.Background(), a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var last uint64
+	for _, r := range records {
+		events, err := r.Events()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var data struct{ Follows uint64 }
+		if err := json.Unmarshal(events[0].Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		if data.Follows != last || seen[r.CommitID] {
+			t.Fatalf("commit %s at %d was decided on %d, but stands after %d (twice: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
+		}
+		seen[r.CommitID] = true
+		last = r.Seq
+	}
+	return len(records)
+}
