@@ -35,6 +35,9 @@ type Options struct {
 	Cloud    *cloud.Cloud
 	Webhooks Webhooks
 	Log      logr.Logger
+	// RateLimited keeps Cluster API's feature gate ReconcilerRateLimiting on, as it is by default: no object is
+	// reconciled more than once a second. Feature gates are process-wide: the last start decides.
+	RateLimited bool
 }
 
 // Controllers are all controllers and webhooks of one management cluster, running.
@@ -42,9 +45,18 @@ type Options struct {
 // The four providers share one controller-runtime manager, hence one cache: as separate programs they would need four
 // times the memory and watches, and behave the same.
 type Controllers struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // of the run; valid once done is closed
+	cancel   context.CancelFunc
+	clusters connections
+	done     chan struct{}
+	err      error // of the run; valid once done is closed
+}
+
+// connections are those of Cluster API's ClusterCache to workload clusters, with what its interface does not show.
+type connections interface {
+	clustercache.ClusterCache
+	// Shutdown ends the watches, which live on when the manager stops.
+	Shutdown()
+	SetConnectionCreationRetryInterval(time.Duration)
 }
 
 const (
@@ -56,7 +68,8 @@ const (
 
 // Start runs the controllers and returns when their caches are filled and their webhooks answer.
 func Start(ctx context.Context, opts Options) (*Controllers, error) {
-	if err := feature.MutableGates.Set("ClusterTopology=true"); err != nil {
+	gates := map[string]bool{string(feature.ClusterTopology): true, string(feature.ReconcilerRateLimiting): opts.RateLimited}
+	if err := feature.MutableGates.SetFromMap(gates); err != nil {
 		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
 	}
 	manager, err := newManager(opts)
@@ -64,11 +77,12 @@ func Start(ctx context.Context, opts Options) (*Controllers, error) {
 		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
 	}
 	running, cancel := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), opts.Log))
-	if err := setup(running, manager, opts); err != nil {
+	clusters, err := setup(running, manager, opts)
+	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("starting the controllers of %q: %w", opts.Name, err)
 	}
-	c := &Controllers{cancel: cancel, done: make(chan struct{})}
+	c := &Controllers{cancel: cancel, clusters: clusters, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		c.err = manager.Start(running)
@@ -85,6 +99,7 @@ func (c *Controllers) Stop() error {
 	c.cancel()
 	select {
 	case <-c.done:
+		c.clusters.Shutdown()
 		return c.err
 	case <-time.After(2 * stopTimeout):
 		return fmt.Errorf("stopping controllers: still running after %s", 2*stopTimeout)
@@ -149,21 +164,37 @@ func uncached(unstructured bool) *client.CacheOptions {
 	return &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Unstructured: unstructured}
 }
 
-func setup(ctx context.Context, manager ctrl.Manager, opts Options) error {
+func setup(ctx context.Context, manager ctrl.Manager, opts Options) (connections, error) {
 	if err := index.AddDefaultIndexes(ctx, manager); err != nil {
-		return err
+		return nil, err
 	}
 	secrets, err := client.New(manager.GetConfig(), client.Options{
 		HTTPClient: manager.GetHTTPClient(), Cache: &client.CacheOptions{Reader: manager.GetCache()},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	clusters, err := clustercache.SetupWithManager(ctx, manager, clustercache.Options{
+	clusters, err := connect(ctx, manager, secrets, opts.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range []func(context.Context, ctrl.Manager, dependencies) error{
+		setupCore, setupBootstrap, setupControlPlane, setupInfrastructure, setupWebhooks,
+	} {
+		if err := set(ctx, manager, dependencies{clusters: clusters, secrets: secrets, cloud: opts.Cloud, name: opts.Name}); err != nil {
+			return nil, err
+		}
+	}
+	return clusters, nil
+}
+
+// connect sets up the connections to workload clusters.
+func connect(ctx context.Context, manager ctrl.Manager, secrets client.Client, name string) (connections, error) {
+	cache, err := clustercache.SetupWithManager(ctx, manager, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        clustercache.CacheOptions{Indexes: []clustercache.CacheOptionsIndex{clustercache.NodeProviderIDIndex}},
 		Client: clustercache.ClientOptions{
-			QPS: 100, Burst: 200, UserAgent: opts.Name,
+			QPS: 100, Burst: 200, UserAgent: name,
 			// What at least one provider does not want cached.
 			Cache: clustercache.ClientCacheOptions{DisableFor: []client.Object{
 				&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}, &appsv1.Deployment{}, &appsv1.DaemonSet{},
@@ -172,20 +203,15 @@ func setup(ctx context.Context, manager ctrl.Manager, opts Options) error {
 		},
 	}, workers)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	clusters, ok := cache.(connections)
+	if !ok {
+		return nil, fmt.Errorf("the ClusterCache (%T) of this version of Cluster API cannot be shut down", cache)
 	}
 	// The first attempt always comes before a new control plane listens; by default the second comes 30 s later.
-	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
-		c.SetConnectionCreationRetryInterval(connectionRetryInterval)
-	}
-	for _, set := range []func(context.Context, ctrl.Manager, dependencies) error{
-		setupCore, setupBootstrap, setupControlPlane, setupInfrastructure, setupWebhooks,
-	} {
-		if err := set(ctx, manager, dependencies{clusters: clusters, secrets: secrets, cloud: opts.Cloud, name: opts.Name}); err != nil {
-			return err
-		}
-	}
-	return nil
+	clusters.SetConnectionCreationRetryInterval(connectionRetryInterval)
+	return clusters, nil
 }
 
 // workers is the concurrency of every controller: enough for the clusters of a test bed.

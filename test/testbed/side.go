@@ -120,6 +120,7 @@ func (s *Side) StartControllers(ctx context.Context) error {
 	config.UserAgent = "cluster-api"
 	s.controllers, err = stack.Start(ctx, stack.Options{
 		Name: s.name, Config: config, Cloud: s.bed.cloud, Webhooks: s.webhooks, Log: log,
+		RateLimited: s.bed.opts.RateLimited,
 	})
 	if err != nil {
 		file.Close()
