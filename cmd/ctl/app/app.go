@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fmt"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/logcmd"
+	"scute.dev/cmd/ctl/move"
+)
+
+// Name is how a program called by a path is called in hints: "scutectl", or "kubectl scute" as a plugin of kubectl.
+func Name(path string) string {
+	if strings.HasPrefix(filepath.Base(path), "kubectl-scute") {
+		return "kubectl scute"
+	}
+	return "scutectl"
+}
+
+// Run runs a command line and returns the exit code. What is to be said of an error has been said then.
+func Run(ctx context.Context, env *cli.Env, args []string) int {
+	started := false
+	cmd := newCmd(env, &started)
+	cmd.SetArgs(args)
+	cmd.SetIn(env.In)
+	cmd.SetOut(env.Out)
+	cmd.SetErr(env.Err)
+	called, err := cmd.ExecuteContextC(ctx)
+	if err != nil && !started {
+		// cobra itself refused the command line: a flag, an argument, a command that there is not.
+		var exit *cli.ExitError
+		if !errors.As(err, &exit) {
+			err = cli.Usagef("%w", err)
+		}
+	}
+	code, tell := cli.Code(err)
+	if tell {
+		env.Notef("%s: %v", env.Name, err)
+		if code == cli.ExitUsage {
+			env.Notef("See `%s --help`.", called.CommandPath())
+		}
+	}
+	return code
+}
+
+func newCmd(env *cli.Env, started *bool) *cobra.Command {
+	use := strings.ReplaceAll(env.Name, " ", "-")
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: "Move Cluster API clusters between management clusters, and read what happened",
+		Long: `scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it asks for moves, shows and
+follows them, and reads the log of everything that was decided and done.
+
+Data goes to the standard output, all else to the standard error.
+Exit status: 0 done, 1 failed or the answer is no, 2 the command line is wrong, 130 interrupted.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if err := env.CheckColor(); err != nil {
+				return err
+			}
+			*started = true
+			return nil
+		},
+	}
+	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(move.NewCmd(env), logcmd.NewCmd(env), newCmdVersion(env))
+	return cmd
+}
+
+func newCmdVersion(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.Out, "scutectl %s (%s, %s/%s)\n", env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}

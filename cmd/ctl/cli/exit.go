@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Exit codes of scutectl.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1   // it was tried and failed, or the answer is no
+	ExitUsage       = 2   // nothing was tried: the command line is wrong
+	ExitInterrupted = 130 // a signal ended it
+)
+
+// ExitError ends a command with a code of its own.
+type ExitError struct {
+	Code int
+	// Err is what to tell; nil when everything has been said.
+	Err error
+}
+
+// Error is what to tell.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usagef says what is wrong with a command line. Nothing has been done.
+func Usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Failed ends a command with status 1 when everything has been said already.
+func Failed() error { return &ExitError{Code: ExitFailed} }
+
+// Interrupted ends a command that a signal stopped; err says what goes on without it.
+func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
+
+// Code is the exit code that an error calls for, and whether it is still to be told.
+func Code(err error) (code int, tell bool) {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return ExitOK, false
+	case errors.As(err, &exit):
+		return exit.Code, exit.Err != nil
+	default:
+		return ExitFailed, true
+	}
+}

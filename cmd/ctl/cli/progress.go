@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+)
+
+// Progress is one line on Err that is drawn again in place. Where Err is not a terminal it writes nothing.
+type Progress struct {
+	env   *Env
+	last  time.Time
+	shown bool
+}
+
+// Progress begins a line.
+func (e *Env) Progress() *Progress { return &Progress{env: e, last: e.Now()} }
+
+const progressEvery = 200 * time.Millisecond
+
+// Showf draws the line, at most five times a second.
+func (p *Progress) Showf(format string, args ...any) {
+	now := p.env.Now()
+	if _, _, terminal := p.env.Size(p.env.Err); !terminal || now.Sub(p.last) < progressEvery {
+		return
+	}
+	p.last, p.shown = now, true
+	fmt.Fprintf(p.env.Err, "\r\x1b[2K"+format, args...)
+}
+
+// Done clears the line.
+func (p *Progress) Done() {
+	if p.shown {
+		fmt.Fprint(p.env.Err, "\r\x1b[2K")
+	}
+}

@@ -1,0 +1,44 @@
+package fact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"scute.dev/kube/object"
+)
+
+// named is how many objects a line names.
+const named = 2
+
+// refs counts objects and names the first of them: "12 objects: Cluster prod, Machine prod-abc, …".
+func refs(list []object.Ref) string {
+	list = slices.SortedFunc(slices.Values(list), object.Compare)
+	var names []string
+	for _, r := range list[:min(len(list), named)] {
+		names = append(names, r.Short())
+	}
+	switch {
+	case len(list) == 0:
+		return "nothing"
+	case len(list) == 1:
+		return names[0]
+	case len(list) > named:
+		names = append(names, "…")
+	}
+	return plural(len(list), "object") + ": " + strings.Join(names, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}
+
+// short is enough of a hash to tell it from others.
+func short(hash string) string { return hash[:min(len(hash), 12)] }

@@ -1,0 +1,145 @@
+package logcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+// census is what a replay of the whole log counts.
+type census struct {
+	Head       uint64                 `json:"head"`
+	Commits    uint64                 `json:"commits"`
+	Events     uint64                 `json:"events"`
+	Types      map[string]uint64      `json:"types"`
+	Aggregates []*aggregateCensus     `json:"aggregates"`
+	Phases     map[mover.Phase]uint64 `json:"movesByPhase"`
+	// Unreadable are commits that this program cannot fold in, by the error.
+	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
+
+	byName map[eventlog.Aggregate]*aggregateCensus
+	moves  *runner.Moves
+}
+
+type aggregateCensus struct {
+	Aggregate string    `json:"aggregate"`
+	Commits   uint64    `json:"commits"`
+	First     uint64    `json:"first"`
+	Last      uint64    `json:"last"`
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until"`
+	Phase     string    `json:"phase,omitempty"`
+}
+
+func newCensus() *census {
+	return &census{
+		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
+		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil),
+	}
+}
+
+func (c *census) take(r eventlog.Record) {
+	c.Commits++
+	for _, t := range r.Types() {
+		c.Types[t]++
+		c.Events++
+	}
+	a := c.byName[r.Aggregate]
+	if a == nil {
+		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored}
+		c.byName[r.Aggregate] = a
+	}
+	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
+	if err := c.moves.Apply(r); err != nil {
+		c.Unreadable[err.Error()]++
+	}
+}
+
+func (c *census) close(head uint64) {
+	c.Head = head
+	for name, a := range c.byName {
+		if status, ok := c.moves.Status(name.ID); ok && name.Kind == eventlog.KindMove {
+			a.Phase = string(status.Phase)
+			c.Phases[status.Phase]++
+		}
+	}
+	c.Aggregates = slices.SortedFunc(maps.Values(c.byName), func(a, b *aggregateCensus) int { return cmp.Compare(a.First, b.First) })
+}
+
+// all replays everything.
+func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	count, progress, start := newCensus(), o.Env.Progress(), o.Env.Now()
+	head, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
+		count.take(r)
+		progress.Showf("replaying: %s %d of %d commits", term.Bar(term.Paint{}, term.Plain, int(r.Seq), int(head), 24), r.Seq, head) //nolint:gosec // sequences are small
+		return nil
+	})
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	count.close(head)
+	if o.Format.Value != "" {
+		return o.encode(count)
+	}
+	if err := o.census(count, log); err != nil {
+		return err
+	}
+	if took := o.Env.Now().Sub(start); took > 0 {
+		o.Env.Notef("Replayed in %s, %.0f commits a second.", took.Round(time.Millisecond), float64(count.Commits)/took.Seconds())
+	}
+	return nil
+}
+
+// listed is how many aggregates are shown, the last ones.
+const listed = 50
+
+func (o *replayOptions) census(c *census, log *reach.Log) error {
+	v := o.view()
+	out := []string{
+		fmt.Sprintf("Log          %s", log.Where),
+		fmt.Sprintf("Commits      %d, sequences 1 to %d without a gap", c.Commits, c.Head),
+		fmt.Sprintf("Events       %d of %d types", c.Events, len(c.Types)),
+		fmt.Sprintf("Aggregates   %d", len(c.Aggregates)),
+	}
+	if c.Head == 0 {
+		out[1] = "Commits      none yet"
+	}
+	for err, n := range c.Unreadable {
+		out = append(out, v.Paint.Text(term.Red, fmt.Sprintf("Not readable %d commits: %s", n, err)))
+	}
+	types := term.Table{Header: []string{"TYPE", "EVENTS"}, Indent: "  "}
+	for _, t := range slices.Sorted(maps.Keys(c.Types)) {
+		types.Add(t, fmt.Sprint(c.Types[t]))
+	}
+	table := term.Table{Header: []string{"AGGREGATE", "COMMITS", "FIRST", "LAST", "LAST EVENT", "PHASE"}, Indent: "  "}
+	for _, a := range c.Aggregates[max(0, len(c.Aggregates)-listed):] {
+		table.Add(a.Aggregate, fmt.Sprint(a.Commits), fmt.Sprint(a.First), fmt.Sprint(a.Last), term.Second(a.Until)+" ("+term.Ago(v.Now, a.Until)+")", a.Phase)
+	}
+	if len(types.Rows) > 0 {
+		out = append(append(out, ""), types.Lines(v.Paint, v.Width)...)
+		out = append(append(out, ""), table.Lines(v.Paint, v.Width)...)
+	}
+	if more := len(c.Aggregates) - listed; more > 0 {
+		out = append(out, fmt.Sprintf("  and %d earlier ones: -o json lists all", more))
+	}
+	for _, line := range out {
+		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

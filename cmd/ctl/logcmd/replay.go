@@ -1,0 +1,159 @@
+package logcmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+type replayOptions struct {
+	*Deps
+	Aggregate string
+	At        uint64
+	Format    output.Format
+}
+
+func newCmdReplay(d *Deps) *cobra.Command {
+	o := &replayOptions{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "replay",
+		Short: "Fold the log from its first event, and show what that gives",
+		Long: `Fold the log from its first event, and show what that gives.
+
+With --aggregate it is the state of that aggregate, now or as it was after the commit --at, and the state's hash: the
+same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
+whether the log is whole.`,
+		Example: "  " + d.Env.Name + " log replay\n  " + d.Env.Name + " log replay --aggregate move/fleet/prod/1a2b3c4d --at 17",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Fold this aggregate, KIND/ID, instead of all")
+	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
+	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
+	return cmd
+}
+
+func (o *replayOptions) run(ctx context.Context) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	if o.At > 0 && o.Aggregate == "" {
+		return cli.Usagef("--at needs --aggregate")
+	}
+	var aggregate eventlog.Aggregate
+	if o.Aggregate != "" {
+		var err error
+		if aggregate, err = parseAggregate(o.Aggregate); err != nil {
+			return err
+		}
+		if aggregate.Kind != eventlog.KindMove {
+			return cli.Usagef("--aggregate %s: this scutectl can fold moves, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
+		}
+	}
+	log, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if o.Aggregate == "" {
+		return interrupted(ctx, o.all(ctx, log))
+	}
+	f, err := o.fold(ctx, log, aggregate)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	return o.show(f)
+}
+
+// folded is a move folded from its events.
+type folded struct {
+	Aggregate string `json:"aggregate"`
+	// Sequence of the last commit folded in, Head of the last one on the aggregate.
+	Sequence uint64 `json:"sequence"`
+	Head     uint64 `json:"head"`
+	Commits  int    `json:"commits"`
+	Events   int    `json:"events"`
+	// Hash is SHA-256 over the state's JSON.
+	Hash string         `json:"sha256"`
+	Move *v1alpha1.Move `json:"move"`
+}
+
+func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate eventlog.Aggregate) (*folded, error) {
+	records, err := log.Read(ctx, aggregate, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("the log at %s has nothing on %s: `%s log replay` lists the aggregates that there are", log.Where, aggregate, o.Env.Name)
+	}
+	f := &folded{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
+	if o.At > 0 && records[0].Seq > o.At {
+		return nil, fmt.Errorf("--at %d: the first commit on %s is %d", o.At, aggregate, records[0].Seq)
+	}
+	var state mover.State
+	catalog := mover.NewCatalog()
+	for _, r := range records {
+		if o.At > 0 && r.Seq > o.At {
+			break
+		}
+		if err := runner.Fold(&state, catalog, r); err != nil {
+			return nil, fmt.Errorf("folding %s: %w", aggregate, err)
+		}
+		f.Sequence, f.Commits, f.Events = r.Seq, f.Commits+1, f.Events+len(r.Types())
+	}
+	data, err := json.Marshal(&state)
+	if err != nil {
+		return nil, fmt.Errorf("hashing the state of %s: %w", aggregate, err)
+	}
+	sum := sha256.Sum256(data)
+	f.Hash = hex.EncodeToString(sum[:])
+	status := mover.Status(&state)
+	status.MoveID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
+	f.Move = moves.FromLog(state.Spec, status)
+	return f, nil
+}
+
+func (o *replayOptions) show(f *folded) error {
+	if o.Format.Value != "" {
+		return o.encode(f)
+	}
+	for _, line := range o.view().Describe(f.Move) {
+		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
+			return err
+		}
+	}
+	more := ""
+	if f.Sequence < f.Head {
+		more = fmt.Sprintf(" (the aggregate goes on to %d)", f.Head)
+	}
+	_, err := fmt.Fprintf(o.Env.Out, "\nFolded from %d commits, %d events, up to sequence %d%s\nState        sha256 %s\n", f.Commits, f.Events, f.Sequence, more, f.Hash)
+	return err
+}
+
+func (o *replayOptions) encode(v any) error {
+	data, err := json.MarshalIndent(v, "", "    ")
+	if err == nil && o.Format.Value == "yaml" {
+		data, err = yaml.Marshal(v)
+	} else {
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	_, err = o.Env.Out.Write(data)
+	return err
+}

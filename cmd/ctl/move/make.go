@@ -1,0 +1,109 @@
+package move
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/reach"
+)
+
+const (
+	secretKey      = "value" // Cluster API keeps kubeconfigs under this key, and the Move's schema defaults to it
+	managedByLabel = "app.kubernetes.io/managed-by"
+	managedBy      = "scutectl"
+)
+
+// maker makes a Move and the Secret that it reads.
+type maker struct{ cluster *reach.Cluster }
+
+// absent makes sure that there is no Move of that name: a Move is one undertaking and is never made over.
+func (k *maker) absent(ctx context.Context, source moves.Source, m *v1alpha1.Move, program string) error {
+	there, err := source.Get(ctx, clientKey(m))
+	switch {
+	case errors.Is(err, moves.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	phase := string(there.Status.Phase)
+	if phase == "" {
+		phase = "not taken up yet"
+	}
+	return fmt.Errorf("move %s/%s exists already, made %s (%s): look at it with `%s move describe %s -n %s`, or choose another name",
+		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, program, m.Name, m.Namespace)
+}
+
+// make creates the Secret first: a Move whose Secret is not there yet would be refused. What was made is taken back
+// when the Move cannot be.
+func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	var secret *corev1.Secret
+	if kubeconfig != nil {
+		var err error
+		if secret, err = k.secret(ctx, m, kubeconfig); err != nil {
+			return err
+		}
+	}
+	if err := k.cluster.Client.Create(ctx, m); err != nil {
+		err = fmt.Errorf("making move %s/%s: %w", m.Namespace, m.Name, k.cluster.Explain(err))
+		if secret != nil {
+			err = errors.Join(err, k.takeBack(ctx, secret))
+		}
+		return err
+	}
+	if secret == nil {
+		return nil
+	}
+	// With its owner gone, the garbage collector removes the credentials.
+	owned := secret.DeepCopy()
+	owned.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move", Name: m.Name, UID: m.UID,
+	}}
+	if err := k.cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
+		return fmt.Errorf("move %s/%s is made, but Secret %s could not be tied to it, so it must be deleted by hand afterwards: %w",
+			m.Namespace, m.Name, secret.Name, k.cluster.Explain(err))
+	}
+	return nil
+}
+
+func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) (*corev1.Secret, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: m.Namespace, Name: m.Spec.Target.KubeconfigSecretRef.Name, Labels: map[string]string{managedByLabel: managedBy},
+		},
+		Data: map[string][]byte{secretKey: kubeconfig},
+	}
+	err := k.cluster.Client.Create(ctx, secret)
+	if !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			return nil, fmt.Errorf("making Secret %s/%s: %w", secret.Namespace, secret.Name, k.cluster.Explain(err))
+		}
+		return secret, nil
+	}
+	var there corev1.Secret
+	if err := k.cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s, which exists already: %w", secret.Namespace, secret.Name, k.cluster.Explain(err))
+	}
+	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
+		return &there, nil // left by a try that was cut off
+	}
+	return nil, fmt.Errorf("the Secret %s/%s exists already and holds something else: use it with --to-secret %s, choose another name for the move, or delete the Secret",
+		secret.Namespace, secret.Name, secret.Name)
+}
+
+func (k *maker) takeBack(ctx context.Context, secret *corev1.Secret) error {
+	if err := client.IgnoreNotFound(k.cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
+		return fmt.Errorf("removing Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}

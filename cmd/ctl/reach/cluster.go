@@ -1,0 +1,98 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// CallTimeout bounds one call to the API server.
+const CallTimeout = 20 * time.Second
+
+// Cluster is the management cluster that the kubeconfig's context names.
+type Cluster struct {
+	Config *rest.Config
+	Client client.WithWatch
+	// Namespace of the command: --namespace, the context's, or "default".
+	Namespace string
+}
+
+// NewScheme knows Moves, the core kinds, and the reviews that ask the API server who may do what.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
+	return scheme, err
+}
+
+// Cluster prepares clients; it sends nothing.
+func (f *Flags) Cluster() (*Cluster, error) {
+	loader := f.loader()
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, explainConfig(err)
+	}
+	config.UserAgent = "scutectl"
+	config.QPS = -1 // a human's commands need no rate limit of their own
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, explainConfig(err)
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	return &Cluster{Config: config, Client: c, Namespace: namespace}, nil
+}
+
+func explainConfig(err error) error {
+	if clientcmd.IsEmptyConfig(err) {
+		return errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig, or name the event log with --log or --nats")
+	}
+	return fmt.Errorf("reading the kubeconfig: %w", err)
+}
+
+// User is who the API server says we are; "" when it does not say.
+func (c *Cluster) User(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Client.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// Explain says what to do about an error of the API server's.
+func (c *Cluster) Explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the cluster at %s does not serve Moves: install scute there (helm install scute charts/scute), or choose another --context", c.Config.Host)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the cluster at %s does not accept your credentials: log in again: %w", c.Config.Host, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: ask for the ClusterRole scute-operator, or scute-viewer to look only", err)
+	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsTimeout(err), utilnet.IsNoRoutesError(err):
+		return fmt.Errorf("the cluster at %s cannot be reached: is it the right --context? %w", c.Config.Host, err)
+	default:
+		return err
+	}
+}

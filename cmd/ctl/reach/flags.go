@@ -1,0 +1,84 @@
+package reach
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// Flags say where the management cluster and the log are. New makes them.
+type Flags struct {
+	// Kubeconfig, Context and the rest as kubectl has them.
+	Kubeconfig, Context string
+	Namespace           string
+	As                  string
+	AsGroups            []string
+	// Dir is the folder of a stopped daemon's log.
+	Dir string
+	// URL of the NATS server that has the log, and how to log in there.
+	URL, Creds, CA, Cert, Key string
+	// Stream defaults to the log's own name.
+	Stream string
+	// ScuteNamespace is where the daemon runs.
+	ScuteNamespace string
+	// LogTimeout bounds the way to the log.
+	LogTimeout time.Duration
+}
+
+// New gives the defaults.
+func New() *Flags { return &Flags{ScuteNamespace: "scute-system", LogTimeout: 15 * time.Second} }
+
+// AddNamespace registers --namespace, for commands that work in one.
+func (f *Flags) AddNamespace(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the Moves; the context's own if empty")
+}
+
+// AddFlags registers the flags.
+func (f *Flags) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig, "Kubeconfig file; KUBECONFIG or ~/.kube/config if empty")
+	flags.StringVar(&f.Context, "context", f.Context, "Context of the kubeconfig; its current one if empty")
+	flags.StringVar(&f.As, "as", f.As, "User to act as")
+	flags.StringSliceVar(&f.AsGroups, "as-group", f.AsGroups, "Group to act as; may be repeated")
+	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of a stopped daemon's event log: read it instead of the cluster")
+	flags.StringVar(&f.URL, "nats", f.URL, "Address of the NATS server that has the event log, for example tls://nats:4222: read it instead of the cluster")
+	flags.StringVar(&f.Creds, "nats-creds", f.Creds, "NATS credentials file")
+	flags.StringVar(&f.CA, "nats-ca", f.CA, "File with the certificate authority of the NATS server")
+	flags.StringVar(&f.Cert, "nats-cert", f.Cert, "Client certificate file for NATS")
+	flags.StringVar(&f.Key, "nats-key", f.Key, "Client key file for NATS")
+	flags.StringVar(&f.Stream, "log-stream", f.Stream, "Name of the log's stream, if not SCUTE")
+	flags.StringVar(&f.ScuteNamespace, "scute-namespace", f.ScuteNamespace, "Namespace that the daemon runs in")
+	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
+}
+
+// Validate names the flag and the remedy.
+func (f *Flags) Validate() error {
+	switch {
+	case f.Dir != "" && f.URL != "":
+		return cli.Usagef("--log and --nats exclude each other: the log is in a folder or on a server")
+	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
+		return cli.Usagef("--nats-creds, --nats-ca, --nats-cert and --nats-key need --nats")
+	case (f.Cert == "") != (f.Key == ""):
+		return cli.Usagef("--nats-cert and --nats-key go together")
+	case len(f.AsGroups) > 0 && f.As == "":
+		return cli.Usagef("--as-group needs --as")
+	case f.LogTimeout <= 0:
+		return cli.Usagef("--log-timeout is %s: it must be more than nothing", f.LogTimeout)
+	}
+	return nil
+}
+
+// LogAlone says that the user named a log: the cluster is not asked.
+func (f *Flags) LogAlone() bool { return f.Dir != "" || f.URL != "" }
+
+// loader finds the kubeconfig as kubectl does.
+func (f *Flags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.Kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.Context}
+	overrides.Context.Namespace = f.Namespace
+	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateGroups = f.As, f.AsGroups
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}

@@ -1,0 +1,78 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+)
+
+// Log is an open event log.
+type Log struct {
+	*eventlog.Log
+	// Where it is, in words.
+	Where string
+	// Static says that nobody else can write to it while it is open: it is a folder, and we hold its lock.
+	Static bool
+
+	stop func()
+}
+
+// Close ends the connection.
+func (l *Log) Close() error {
+	err := l.Log.Close()
+	if l.stop != nil {
+		l.stop()
+	}
+	return err
+}
+
+// Log opens the log that the flags name, or finds the daemon's in the cluster. Warnings go to w.
+func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
+	defer cancel()
+	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError}))
+	switch {
+	case f.Dir != "":
+		return f.folder(ctx, logger)
+	case f.URL != "":
+		log, err := f.connect(ctx, f.URL, logger)
+		if err != nil {
+			return nil, err
+		}
+		return &Log{Log: log, Where: f.URL}, nil
+	default:
+		return f.inCluster(ctx, logger)
+	}
+}
+
+// folder opens the log of a stopped daemon.
+func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	// Opening a folder makes a log where there is none. Who reads wants the one that is there.
+	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir", f.Dir)
+	}
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+	if errors.Is(err, eventlog.ErrLocked) {
+		return nil, fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Log{Log: log, Where: f.Dir, Static: true}, nil
+}
+
+func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*eventlog.Log, error) {
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
+		URL: url, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger,
+	})
+	if errors.Is(err, eventlog.ErrMissing) {
+		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
+	}
+	return log, err
+}

@@ -1,0 +1,70 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/mover"
+)
+
+// path is what a good move goes through before it has succeeded (MOVER.md, "A move is one aggregate in the log").
+func path(m *v1alpha1.Move) []mover.Phase {
+	if m.Spec.DryRun {
+		return []mover.Phase{mover.PhasePreflight, mover.PhasePlanned}
+	}
+	return []mover.Phase{
+		mover.PhasePreflight, mover.PhasePausing, mover.PhaseAwaitingAcks, mover.PhasePlanned,
+		mover.PhaseCreating, mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming,
+	}
+}
+
+// reached is how many phases of the path a move has entered, and whether it is still in the last of them. Of one that
+// left the path, the counts tell how far it had come.
+func reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
+	if i := slices.Index(path, m.Status.Phase); i >= 0 {
+		return i + 1, true
+	}
+	last := mover.PhasePreflight
+	switch c := m.Status.Counts; {
+	case m.Status.Phase == mover.PhaseSucceeded:
+		return len(path), false
+	case m.Status.Phase == "" || m.Status.Phase == mover.PhasePending:
+		return 0, false
+	case c.ToDelete > 0:
+		last = mover.PhaseCreating
+	case c.Acknowledged > 0:
+		last = mover.PhaseAwaitingAcks
+	case c.Objects > 0:
+		last = mover.PhasePausing
+	}
+	return slices.Index(path, last) + 1, false
+}
+
+// PhaseBar is one line with all phases: done, under way, to come. Where it does not fit, the names are left out.
+func (v View) PhaseBar(m *v1alpha1.Move) string {
+	phases := path(m)
+	n, there := reached(m, phases)
+	marks := make([]string, len(phases))
+	words := make([]string, len(phases))
+	for i, phase := range phases {
+		mark, as := "·", term.Dim
+		switch {
+		case i < n-1, i == n-1 && m.Status.Phase == mover.PhaseSucceeded:
+			mark, as = "✓", term.Green
+		case i == n-1 && there:
+			mark, as = "▶", style(m.Status.Phase)
+		case i == n-1:
+			mark, as = "✗", style(m.Status.Phase)
+		}
+		marks[i] = v.Paint.Text(as, mark)
+		words[i] = v.Paint.Text(as, mark+" "+string(phase))
+	}
+	long := strings.Join(words, " ")
+	if v.Width > 0 && term.Width(long) > v.Width-label {
+		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), n, len(phases))
+	}
+	return long
+}

@@ -1,0 +1,45 @@
+package show
+
+import (
+	"fmt"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/term"
+)
+
+// Table lists Moves, one a row; wide adds the message.
+func (v View) Table(list []v1alpha1.Move, namespaces, wide bool) []string {
+	t := term.Table{Header: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}}
+	if namespaces {
+		t.Header = append([]string{"NAMESPACE"}, t.Header...)
+	}
+	if wide {
+		t.Header = append(t.Header, "MESSAGE")
+		t.Wrap = 1
+	}
+	for i := range list {
+		m := &list[i]
+		c := m.Status.Counts
+		row := []string{
+			m.Name, v.Phase(m), v.age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+			count(c.Created, c.Objects, m.Spec.DryRun || c.ToDelete == 0), count(c.Deleted, c.ToDelete, false), count(c.Awake, c.ToAwake, false),
+			v.age(&m.CreationTimestamp),
+		}
+		if namespaces {
+			row = append([]string{m.Namespace}, row...)
+		}
+		if wide {
+			row = append(row, term.Clean(m.Status.Message))
+		}
+		t.Add(row...)
+	}
+	return t.Lines(v.Paint, v.Width)
+}
+
+// count is "done/total", or "-" while there is nothing to count.
+func count(done, total int, none bool) string {
+	if none || total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", done, total)
+}

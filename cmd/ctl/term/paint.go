@@ -1,0 +1,96 @@
+package term
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Style of a piece of text.
+type Style string
+
+// The styles: SGR parameters of ECMA-48, from the eight colors that every theme defines.
+const (
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+	Cyan   Style = "36"
+)
+
+// Paint colors text, or leaves it as it is. The zero value does.
+type Paint struct{ On bool }
+
+// Text is s in a style.
+func (p Paint) Text(style Style, s string) string {
+	if !p.On || style == Plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(style) + "m" + s + "\x1b[0m"
+}
+
+// Width is the columns that a string takes on a terminal, colors left out. A rune counts as one.
+func Width(s string) int {
+	width := 0
+	for s != "" {
+		if n := escape(s); n > 0 {
+			s = s[n:]
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(s)
+		s = s[n:]
+		width++
+	}
+	return width
+}
+
+// Fit cuts a string to a width, with an ellipsis where something was cut. Width 0 is no limit.
+func Fit(s string, width int) string {
+	if width <= 0 || Width(s) <= width {
+		return s
+	}
+	var b strings.Builder
+	colored := false
+	for left := width - 1; s != ""; {
+		n := escape(s)
+		if n == 0 {
+			if left == 0 {
+				break
+			}
+			left--
+			_, n = utf8.DecodeRuneInString(s)
+		} else {
+			colored = true
+		}
+		b.WriteString(s[:n])
+		s = s[n:]
+	}
+	b.WriteString("…")
+	if colored {
+		b.WriteString("\x1b[0m")
+	}
+	return b.String()
+}
+
+// escape is the length of the escape sequence that s begins with, 0 for none.
+func escape(s string) int {
+	if !strings.HasPrefix(s, "\x1b[") {
+		return 0
+	}
+	return strings.IndexByte(s, 'm') + 1
+}
+
+// Clean makes text from elsewhere safe to print: control characters, which a terminal would obey, become spaces.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-Width(s)))
+}

@@ -1,0 +1,36 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Screen is a block of lines at the end of a terminal that is drawn again in place.
+type Screen struct {
+	Out io.Writer
+	// Size of the terminal, asked before each drawing: it may be resized.
+	Size  func() (width, height int)
+	drawn int
+}
+
+// Draw replaces the block. Lines are cut to the terminal's width, and the last ones left out where it is too low.
+func (s *Screen) Draw(lines []string) error {
+	width, height := s.Size()
+	if height > 2 && len(lines) > height-1 {
+		cut := len(lines) - (height - 2)
+		lines = append(lines[:height-2:height-2], fmt.Sprintf("… %d more lines", cut))
+	}
+	var b strings.Builder
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn) // up
+	}
+	b.WriteString("\r")
+	for _, line := range lines {
+		b.WriteString("\x1b[2K" + Fit(line, width) + "\n") // clear the line before it is written
+	}
+	b.WriteString("\x1b[J") // clear what is left of a longer block
+	s.drawn = len(lines)
+	_, err := io.WriteString(s.Out, b.String())
+	return err
+}

@@ -1,0 +1,146 @@
+package term
+
+import (
+	"slices"
+	"strings"
+)
+
+// Table lays rows out in columns. Where it is wider than it may be, its last columns are wrapped at spaces.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	// Wrap is how many of the last columns may be wrapped; the others keep their width.
+	Wrap int
+	// Indent is put before each line.
+	Indent string
+}
+
+const (
+	gap        = "  "
+	narrowest  = 16 // no column is wrapped to less
+	headerBold = Bold
+)
+
+// Add appends a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// Lines draws the table for a width; 0 is no limit.
+func (t *Table) Lines(p Paint, width int) []string {
+	widths := t.widths(width)
+	var out []string
+	if len(t.Header) > 0 {
+		cells := make([]string, len(t.Header))
+		for i, h := range t.Header {
+			cells[i] = p.Text(headerBold, h)
+		}
+		out = append(out, t.line(cells, widths))
+	}
+	for _, row := range t.Rows {
+		out = append(out, t.rowLines(row, widths)...)
+	}
+	return out
+}
+
+// widths of the columns: what they need, less where they may be wrapped and must.
+func (t *Table) widths(limit int) []int {
+	var widths []int
+	for _, row := range slices.Concat([][]string{t.Header}, t.Rows) {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	if limit <= 0 || t.Wrap == 0 {
+		return widths
+	}
+	fixed := len(widths) - min(t.Wrap, len(widths))
+	left := limit - len(t.Indent) - len(gap)*(len(widths)-1)
+	for _, w := range widths[:fixed] {
+		left -= w
+	}
+	share(widths[fixed:], left)
+	return widths
+}
+
+// share gives columns room: those that need less than their part keep what they need, the others part the rest.
+func share(widths []int, room int) {
+	open := make([]int, len(widths))
+	for i := range widths {
+		open[i] = i
+	}
+	for len(open) > 0 {
+		part := max(narrowest, room/len(open))
+		rest := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return widths[i] <= part })
+		if len(rest) == len(open) {
+			for _, i := range open {
+				widths[i] = part
+			}
+			return
+		}
+		for _, i := range open {
+			if widths[i] <= part {
+				room -= widths[i]
+			}
+		}
+		open = rest
+	}
+}
+
+func (t *Table) rowLines(row []string, widths []int) []string {
+	columns := make([][]string, len(row))
+	height := 1
+	for i, cell := range row {
+		columns[i] = Wrap(cell, widths[i])
+		height = max(height, len(columns[i]))
+	}
+	out := make([]string, height)
+	for n := range out {
+		cells := make([]string, len(row))
+		for i, lines := range columns {
+			if n < len(lines) {
+				cells[i] = lines[n]
+			}
+		}
+		out[n] = t.line(cells, widths)
+	}
+	return out
+}
+
+func (t *Table) line(cells []string, widths []int) string {
+	padded := make([]string, len(cells))
+	for i, cell := range cells {
+		padded[i] = pad(cell, widths[i])
+	}
+	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
+}
+
+// Wrap breaks text at spaces into lines of a width; a word that is wider is broken where it must. Width 0 is no limit.
+func Wrap(s string, width int) []string {
+	if width <= 0 || Width(s) <= width {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for Width(line) > width && escape(line) == 0 {
+			runes := []rune(line)
+			lines = append(lines, string(runes[:width]))
+			line = string(runes[width:])
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
