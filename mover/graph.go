@@ -60,6 +60,7 @@ type node struct {
 	soft   []*node // owners by convention, for order and membership
 	down   []*node // inverse of both
 	in     bool
+	part   bool // of a selected cluster: below it
 	keep   string
 	level  int
 }
@@ -150,22 +151,22 @@ func (g *graph) include() {
 		if class := g.class(c); class != nil {
 			c.soft = append(c.soft, class) // order only: no way down from the class to its clusters
 			class.keep = cmp.Or(class.keep, g.classStays(class))
-			g.descend(class)
+			g.descend(class, false)
 		}
-		g.descend(c)
+		g.descend(c, true)
 	}
 	for _, n := range g.nodes {
 		r := n.o.Ref
 		switch {
 		case r.Namespace == "" && n.o.Hierarchy:
 			n.keep = "it belongs to the whole management cluster"
-			g.descend(n)
+			g.descend(n, false)
 		case r.Namespace != g.sel.Namespace:
 		case g.sel.All && (pause.IsRoot(r) && !pause.IsCluster(r) || n.o.Hierarchy):
 			if r.Kind == "ClusterClass" {
 				n.keep = cmp.Or(n.keep, g.classStays(n))
 			}
-			g.descend(n)
+			g.descend(n, false)
 		case n.o.Movable && (g.sel.All || slices.Contains(g.sel.Clusters, n.o.ClusterName)):
 			n.in = true
 		}
@@ -174,6 +175,12 @@ func (g *graph) include() {
 
 func (g *graph) selected(c *node) bool {
 	return c.o.Ref.Namespace == g.sel.Namespace && (g.sel.All || slices.Contains(g.sel.Clusters, c.o.Ref.Name))
+}
+
+// foreign: it belongs to a cluster that was not selected, and is met only because both hang on the same identity.
+func (g *graph) foreign(n *node) bool {
+	c := g.cluster(n.o.Ref.Namespace, n.o.ClusterName)
+	return c != nil && !g.selected(c)
 }
 
 func (g *graph) classStays(class *node) string {
@@ -188,25 +195,26 @@ func (g *graph) classStays(class *node) string {
 	return ""
 }
 
-func (g *graph) descend(n *node) {
-	if n.in {
+func (g *graph) descend(n *node, part bool) {
+	if n.in && (n.part || !part) {
 		return
 	}
-	n.in = true
+	n.in, n.part = true, n.part || part
 	for _, child := range n.down {
-		if pause.IsCluster(child.o.Ref) && !g.selected(child) {
+		if pause.IsCluster(child.o.Ref) && !g.selected(child) || !part && g.foreign(child) {
 			continue
 		}
-		g.descend(child)
+		g.descend(child, part)
 	}
 }
 
-// keepShared marks members that something left behind still needs: they are copied and stay at the source.
+// keepShared marks members that something left behind still needs: they are copied and stay at the source. What stands
+// for a moving cluster's own machines never stays, whoever else owns it: both sides would work on it.
 func (g *graph) keepShared() {
 	for changed := true; changed; {
 		changed = false
 		for _, n := range g.nodes {
-			if !n.in || n.keep != "" {
+			if !n.in || n.keep != "" || n.part && !shareable(n.o.Ref) {
 				continue
 			}
 			for _, p := range n.owners {
@@ -225,7 +233,12 @@ func (g *graph) keepShared() {
 	}
 }
 
-// layer gives each member its level, and returns those that own each other in a circle.
+// shareable kinds only describe: a copy of them on either side does nothing by itself.
+func shareable(r object.Ref) bool {
+	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template")
+}
+
+// layer gives each member its level, and returns those in or below a circle of owners: no order suits them.
 func (g *graph) layer() []*node {
 	waiting := make(map[*node]int)
 	var ready []*node

@@ -14,7 +14,7 @@ func (g *graph) members(cyclic []*node) Members {
 	for _, n := range g.nodes {
 		switch {
 		case slices.Contains(cyclic, n):
-			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it and its owners own each other in a circle"})
+			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it is in or below a circle of objects that own each other"})
 		case n.in:
 			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep}
 			member.Within, m.Dropped = g.within(n, m.Dropped)
@@ -35,6 +35,8 @@ func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
 	for _, owner := range n.o.Owners {
 		p := g.byUID[owner.UID]
 		switch {
+		case p == n:
+			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "it owns itself: the reference does not travel"})
 		case p == nil:
 			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + owner.Ref.Short() + " is not there or cannot move: the reference does not travel"})
 		case !p.in:
@@ -101,5 +103,10 @@ func (g *graph) whyLeft(n *node) string {
 			return "its owner " + owner.Ref.Short() + " is not there or cannot move"
 		}
 	}
-	return "its owner " + n.owners[0].o.Ref.String() + " does not move"
+	for _, p := range n.owners {
+		if !p.in {
+			return "its owner " + p.o.Ref.String() + " does not move"
+		}
+	}
+	return "its owners move by themselves, not with what they own"
 }
