@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,8 +44,8 @@ func Rewrite(source *unstructured.Unstructured, item Item, moveID string, uids m
 	u := strip(source)
 	var owners []metav1.OwnerReference
 	for _, o := range item.Owners {
-		uid, ok := uids[o.Ref]
-		if !ok {
+		uid := uids[o.Ref]
+		if uid == "" {
 			return nil, fmt.Errorf("%s: its owner %s is not on the target yet", item.Ref, o.Ref)
 		}
 		owners = append(owners, metav1.OwnerReference{
@@ -107,7 +110,8 @@ func within(want, have any, path string) (string, bool) {
 		return "", true
 	case map[string]any:
 		h, _ := have.(map[string]any)
-		for key, value := range want {
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			value := want[key]
 			if empty(value) && h[key] == nil {
 				continue
 			}
@@ -128,7 +132,19 @@ func within(want, have any, path string) (string, bool) {
 		}
 		return "", true
 	default:
-		return path, fmt.Sprint(want) == fmt.Sprint(have)
+		return path, reflect.DeepEqual(number(want), number(have))
+	}
+}
+
+// number makes the same number equal, whether it was decoded as an integer or not.
+func number(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case int:
+		return float64(v)
+	default:
+		return v
 	}
 }
 
