@@ -2,24 +2,23 @@ package mover
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 )
 
 const (
-	// quietTime is how long a phase before Verified may go on failing in ways that may pass.
+	// quietTime is how long a step before Verified may go on failing in ways that may pass.
 	quietTime = 5 * time.Minute
 	// waitingEvery bounds how often the log is told what is waited for.
 	waitingEvery = 5 * time.Second
 	// waitingNamed bounds how many objects a Waiting event names.
 	waitingNamed = 20
-	// perEvent bounds the objects in one event, so that a commit stays far below the log's message limit.
-	perEvent = 1000
 )
 
 // Decide says which facts follow from an outcome. It is called with Tick before every step, so that an operator's
@@ -43,7 +42,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	case CreateDone:
 		return []Event{AllCreated{}}, nil
 	case VerifyDone:
-		return s.decideVerified(o), nil
+		return s.decideVerified(o, now), nil
 	case DeletedSome:
 		return []Event{Deleted(o)}, nil
 	case DeleteDone:
@@ -87,18 +86,14 @@ func (s *State) tick(time.Time) []Event {
 
 func decidePreflight(o PreflightDone) []Event {
 	if slices.ContainsFunc(o.Findings, func(f Finding) bool { return f.Severity == Error }) {
-		return []Event{Refused{Findings: o.Findings}}
+		return []Event{Refused{Findings: boundFindings(o.Findings)}}
 	}
-	return []Event{PreflightPassed{Clusters: o.Clusters, Warnings: o.Findings}}
+	return []Event{PreflightPassed{Clusters: o.Clusters, Warnings: boundFindings(o.Findings)}}
 }
 
 func decideBaseline(o BaselineSeen) []Event {
 	var events []Event
-	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(o.Objects), object.Compare), perEvent) {
-		part := make(map[object.Ref]pause.Baseline, len(refs))
-		for _, r := range refs {
-			part[r] = o.Objects[r]
-		}
+	for part := range parts(o.Objects) {
 		events = append(events, BaselineTaken{Objects: part})
 	}
 	return append(events, PauseIntended{Roots: o.Roots})
@@ -106,14 +101,11 @@ func decideBaseline(o BaselineSeen) []Event {
 
 func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 	var events []Event
-	if len(o.New) > 0 {
-		events = append(events, Acknowledged{Objects: o.New})
+	for part := range parts(o.New) {
+		events = append(events, Acknowledged{Objects: part})
 	}
 	if len(o.Pending) == 0 {
-		if o.Stable {
-			events = append(events, AllAcknowledged{})
-		}
-		return events
+		return append(events, s.decideStable(o.Stable, now)...)
 	}
 	for _, w := range o.Pending {
 		if limit := s.ackLimit(w.Ref); now.Sub(s.PausedAt) > limit {
@@ -122,7 +114,35 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then make another Move")...)
 		}
 	}
+	if s.Setback != "" {
+		return append(events, waitingFor(o.Pending)) // the look went well: the setback has passed
+	}
 	return s.waiting(events, o.Pending, now)
+}
+
+// decideStable: all is at rest, but only a second look at the same objects shows that nothing more comes. A new holder
+// has not looked before; its time begins with its claim.
+func (s *State) decideStable(stable bool, now time.Time) []Event {
+	limit := s.Spec.Acknowledge
+	for _, d := range s.Spec.AckKinds {
+		limit = max(limit, d)
+	}
+	switch since := later(s.PausedAt, s.ClaimedAt); {
+	case stable:
+		return []Event{AllAcknowledged{}}
+	case now.Sub(since) > time.Duration(limit):
+		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", time.Duration(limit)),
+			"find out what makes and deletes objects there while their clusters are paused, then make another Move")
+	default:
+		return nil
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (s *State) ackLimit(r object.Ref) time.Duration {
@@ -134,14 +154,21 @@ func (s *State) ackLimit(r object.Ref) time.Duration {
 
 // waiting tells the log what is missing when that changed, and not more often than anybody would read it.
 func (s *State) waiting(events []Event, pending []Wait, now time.Time) []Event {
-	named := pending[:min(len(pending), waitingNamed)]
-	if slices.Equal(named, s.Waiting) && len(pending) == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery {
+	w := waitingFor(pending)
+	if slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingEvery {
 		return events
 	}
-	return append(events, Waiting{For: slices.Clone(named), Total: len(pending)})
+	return append(events, w)
+}
+
+func waitingFor(pending []Wait) Waiting {
+	return Waiting{For: cleanWaits(pending[:min(len(pending), waitingNamed)]), Total: len(pending)}
 }
 
 func (s *State) decideDraft(o Drafted) ([]Event, error) {
+	if late := s.notPaused(o.Items); len(late) > 0 && !s.Spec.DryRun {
+		return s.failed("it came after the pause was set, and is not paused: "+summary(late), "make another Move"), nil
+	}
 	hash, err := PlanHash(o.Items)
 	if err != nil {
 		return nil, err
@@ -150,14 +177,33 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	for part := range slices.Chunk(o.Items, perEvent) {
 		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
 	}
-	events = append(events, Planned{Hash: hash, Left: o.Left})
+	events = append(events, Planned{Hash: hash, Left: cleanWaits(o.Left[:min(len(o.Left), leftNamed)])})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}
 	return events, nil
 }
 
-func (s *State) decideVerified(o VerifyDone) []Event {
+// notPaused are the roots of a plan that this move has not paused. To create a copy of such a one would have both sides
+// work on the same machines.
+func (s *State) notPaused(plan []Item) []Wait {
+	paused := make(map[object.Ref]types.UID, len(s.Roots))
+	for _, r := range s.Roots {
+		paused[r.Ref] = r.UID
+	}
+	var late []Wait
+	for _, item := range plan {
+		if pause.IsRoot(item.Ref) && item.Keep == "" && paused[item.Ref] != item.UID {
+			late = append(late, Wait{Ref: item.Ref, Why: "UID " + string(item.UID)})
+		}
+	}
+	return late
+}
+
+func (s *State) decideVerified(o VerifyDone, now time.Time) []Event {
+	if s.Abort {
+		return s.tick(now) // it came while the verification was under way: in time
+	}
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
 	}
@@ -167,21 +213,24 @@ func (s *State) decideVerified(o VerifyDone) []Event {
 
 func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	var events []Event
-	if len(o.New) > 0 {
-		events = append(events, Awoke{Objects: o.New})
+	for refs := range slices.Chunk(o.New, perEvent) {
+		events = append(events, Awoke{Objects: refs})
 	}
 	if len(o.Pending) == 0 {
 		return append(events, Succeeded{})
 	}
-	if limit := time.Duration(s.Spec.Awake); now.Sub(s.PhaseSince) > limit && s.Setback == "" {
+	events = s.waiting(events, o.Pending, now)
+	limit := time.Duration(s.Spec.Awake)
+	if now.Sub(s.PhaseSince) > limit && (s.Setback == "" || len(events) > 0) {
 		events = append(events, Setback{Message: fmt.Sprintf("not every object woke on the target within %s: %s", limit, summary(o.Pending))})
 	}
-	return s.waiting(events, o.Pending, now)
+	return events
 }
 
 // decideFailure: before Verified what cannot be helped, or does not pass in time, is rolled back; from Verified on,
 // and in a rollback, a move never gives up.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
+	o.Message = clean(o.Message)
 	again := func() []Event {
 		if s.Setback == o.Message {
 			return nil
@@ -191,11 +240,14 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if s.Verified() || s.Phase == PhaseRollingBack {
 		return again()
 	}
-	limit := quietTime
-	if s.Phase == PhaseCreating {
-		limit = time.Duration(s.Spec.Create)
+	since, limit := s.SetbackSince, quietTime
+	if s.Setback == "" {
+		since = now
 	}
-	if !o.Final && now.Sub(s.PhaseSince) <= limit {
+	if s.Phase == PhaseCreating {
+		since, limit = s.PhaseSince, time.Duration(s.Spec.Create)
+	}
+	if !o.Final && now.Sub(since) <= limit {
 		return again()
 	}
 	if s.Phase == PhasePreflight || s.Spec.DryRun {
@@ -214,12 +266,12 @@ func (s *State) failed(message, next string) []Event {
 
 func summary(list []Wait) string {
 	const named = 5
-	var parts []string
+	var said []string
 	for _, w := range list[:min(len(list), named)] {
-		parts = append(parts, w.Ref.String()+" ("+w.Why+")")
+		said = append(said, w.Ref.String()+" ("+clean(w.Why)+")")
 	}
 	if len(list) > named {
-		parts = append(parts, fmt.Sprintf("and %d more", len(list)-named))
+		said = append(said, fmt.Sprintf("and %d more", len(list)-named))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(said, "; ")
 }

@@ -33,9 +33,10 @@ const (
 
 // State is a move as its events tell it. The zero value is a move nobody asked for.
 type State struct {
-	Spec   Spec
-	Phase  Phase
-	Holder string // who claimed it last
+	Spec      Spec
+	Phase     Phase
+	Holder    string // who claimed it last
+	ClaimedAt time.Time
 
 	Clusters []string
 	Findings []Finding
@@ -58,12 +59,16 @@ type State struct {
 	Removed    map[object.Ref]bool
 	Awake      map[object.Ref]bool
 
-	Waiting       []Wait
-	WaitingTotal  int
-	WaitingSince  time.Time
-	Setback       string
-	Abort         bool
-	AbortReason   string
+	Waiting      []Wait
+	WaitingTotal int
+	WaitingSince time.Time
+	// Setback is why the step failed when it was last tried; empty when the last try went well.
+	Setback      string
+	SetbackSince time.Time
+	Abort        bool
+	AbortReason  string
+	// AbortRefused: an abort came after Verified, and was told so.
+	AbortRefused  bool
 	Failure       Failed
 	RollbackCause string
 	TargetCleared bool
@@ -94,16 +99,16 @@ func (s *State) Verified() bool {
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
-	case Setback, Waiting, Claimed:
+	case Setback, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.Setback = "" // something went on
+		s.Setback, s.SetbackSince = "", time.Time{} // something went on
 	}
 	switch e := e.(type) {
 	case Requested:
 		*s = State{Spec: e.Spec, StartedAt: at}
 		s.enter(PhasePending, at)
 	case Claimed:
-		s.Holder = e.Holder
+		s.Holder, s.ClaimedAt = e.Holder, at
 		if s.Phase == PhasePending {
 			s.enter(PhasePreflight, at)
 		}
@@ -145,6 +150,9 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Created = merge(s.Created, e.Objects)
 		s.Adopted = mark(s.Adopted, e.Adopted)
 		s.Counts.Created = len(s.Created)
+		if len(e.Adopted) > 0 {
+			s.countPlan()
+		}
 	case AllCreated:
 		s.AllCreated = true
 	case Verified:
@@ -167,8 +175,11 @@ func (s *State) Apply(e Event, at time.Time) {
 	case AbortRequested:
 		s.Abort, s.AbortReason = true, e.Reason
 	case AbortRefused:
-		s.Abort = false
+		s.Abort, s.AbortRefused = false, true
 	case Setback:
+		if s.Setback == "" {
+			s.SetbackSince = at
+		}
 		s.Setback = e.Message
 	case Failed:
 		s.Failure = e
@@ -187,7 +198,15 @@ func (s *State) Apply(e Event, at time.Time) {
 
 func (s *State) planned(e Planned, at time.Time) {
 	s.Plan, s.PlanHash, s.Left, s.Draft = s.Draft, e.Hash, e.Left, nil
-	s.Counts.Objects = len(s.Plan)
+	s.countPlan()
+	if !s.Spec.DryRun {
+		s.enter(PhaseCreating, at)
+	}
+}
+
+// countPlan counts what the plan asks for. What turns out to be on the target already need not wake there.
+func (s *State) countPlan() {
+	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToAwake = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
 		if item.Keep == "" {
 			s.Counts.ToDelete++
@@ -196,14 +215,11 @@ func (s *State) planned(e Planned, at time.Time) {
 			s.Counts.ToAwake++
 		}
 	}
-	if s.Spec.DryRun {
-		return
-	}
-	s.enter(PhaseCreating, at)
 }
 
-// MustAwake says whether an object is waited for on the target: one that said at the source that it paused because of us is to say there that it is not.
-// One that a user had paused stays so, and so does all that hangs on a cluster that a user had paused.
+// MustAwake says whether an object is waited for on the target: one that said at the source that it paused because of
+// us is to say there that it is not. One that a user had paused stays so, and so does all that hangs on a cluster that
+// a user had paused.
 func (s *State) MustAwake(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {

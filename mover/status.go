@@ -2,6 +2,7 @@ package mover
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,10 @@ func Explain(s *State) (message, next string) {
 		if s.Finished() {
 			return s.explainRefusal()
 		}
-		return "failed and left as it stands, paused: " + s.Failure.Message, "set spec.abort to roll it back; " + s.Failure.Next
+		return "failed and left as it stands, paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
+	}
+	if s.AbortRefused {
+		message += "; the abort came too late, the move only goes forward from here"
 	}
 	if s.Setback != "" {
 		message += "; trying again after: " + s.Setback

@@ -1,0 +1,90 @@
+package mover_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"scute.dev/kube/object"
+)
+
+// groups of the kinds that the scripts speak of. A kind that is not listed is of an infrastructure provider.
+func groupOf(kind string) string {
+	switch kind {
+	case "Secret", "ConfigMap":
+		return ""
+	case "Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck":
+		return object.CoreGroup
+	case "KubeadmControlPlane":
+		return object.KubeadmControlPlaneGroup
+	case "KubeadmConfig", "KubeadmConfigTemplate":
+		return "bootstrap.cluster.x-k8s.io"
+	case "ClusterResourceSet", "ClusterResourceSetBinding":
+		return object.AddonsGroup
+	default:
+		return "infrastructure.cluster.x-k8s.io"
+	}
+}
+
+// ref reads "Kind/name" (of namespace fleet), "Kind/namespace/name", or "Kind//name" for one of the whole cluster.
+func ref(t testing.TB, word string) object.Ref {
+	t.Helper()
+	parts := strings.Split(word, "/")
+	switch len(parts) {
+	case 2:
+		return object.Ref{Group: groupOf(parts[0]), Kind: parts[0], Namespace: "fleet", Name: parts[1]}
+	case 3:
+		return object.Ref{Group: groupOf(parts[0]), Kind: parts[0], Namespace: parts[1], Name: parts[2]}
+	default:
+		t.Fatalf("%q is not Kind/name, Kind/namespace/name or Kind//name", word)
+		return object.Ref{}
+	}
+}
+
+// word is the inverse of ref.
+func word(r object.Ref) string {
+	if r.Namespace == "fleet" {
+		return r.Kind + "/" + r.Name
+	}
+	return r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+func words(refs []object.Ref) string {
+	refs = slices.SortedFunc(slices.Values(refs), object.Compare)
+	out := make([]string, len(refs))
+	for i, r := range refs {
+		out[i] = word(r)
+	}
+	return strings.Join(out, " ")
+}
+
+// lines cuts a command's input into its words.
+func lines(d *datadriven.TestData) [][]string {
+	var out [][]string
+	for line := range strings.Lines(d.Input) {
+		if f := strings.Fields(line); len(f) > 0 && !strings.HasPrefix(f[0], "#") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// option of a line: "key=value" among its words.
+func option(fields []string, key string) (string, bool) {
+	for _, f := range fields {
+		if f == key {
+			return "", true
+		}
+		if v, ok := strings.CutPrefix(f, key+"="); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func bullet(b *strings.Builder, format string, args ...any) {
+	fmt.Fprintf(b, format+"\n", args...)
+}
