@@ -139,8 +139,10 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 	case ok:
 		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but commit %s stands at %d", ErrConflict, c.Expected, next.CommitID, next.Seq)
 	}
-	last, ok, err := l.get(ctx, getRequest{LastFor: c.Aggregate.Subject()})
+	last, ok, err := l.last(ctx, c.Aggregate.Subject())
 	switch {
+	case errors.Is(err, ErrGap):
+		return Receipt{}, err
 	case err != nil:
 		return Receipt{}, &unsettledError{err}
 	case ok && last.Seq != c.Expected || !ok && c.Expected != 0:

@@ -83,12 +83,9 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 // readChain walks from commit to commit on one subject: two requests for an aggregate's newest commit, one more for
 // each further one. A filtered consumer or a batch from the direct API is no faster for the few that a decision needs.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
-	last, ok, err := l.get(ctx, getRequest{LastFor: subject})
-	if err != nil {
+	last, ok, err := l.last(ctx, subject)
+	if err != nil || !ok {
 		return nil, err
-	}
-	if !ok {
-		return nil, l.mustBeEmpty(ctx, subject)
 	}
 	var out []Record
 	for after < last.Seq {
@@ -108,19 +105,28 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// mustBeEmpty tells an aggregate without commits from one whose last commit cannot be read, which the server reports
-// alike.
-func (l *Log) mustBeEmpty(ctx context.Context, subject string) error {
+// last is the newest commit on a subject. It tells a subject without commits from one whose newest commit cannot be
+// read, which the server reports alike.
+func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
+	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
+	if err != nil || ok {
+		return r, ok, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
 	if err != nil {
-		return l.explain(err)
+		return Record{}, false, l.explain(err)
 	}
-	if n := info.State.Subjects[subject]; n > 0 {
-		return fmt.Errorf("%w: the aggregate has %d commits, but its last one cannot be read; restore the log from a backup or a mirror", ErrGap, n)
+	n := info.State.Subjects[subject]
+	if n == 0 {
+		return Record{}, false, nil
 	}
-	return nil
+	// The first commit may have come between the two questions.
+	if r, ok, err = l.get(ctx, getRequest{LastFor: subject}); err == nil && !ok {
+		err = fmt.Errorf("%w: the aggregate has %d commits, but its last one cannot be read; restore the log from a backup or a mirror", ErrGap, n)
+	}
+	return r, ok, err
 }
 
 // At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.

@@ -10,12 +10,8 @@ import (
 
 // TestWrongConfigurationIsNamed makes the stream with one field wrong at a time, on a real server.
 func TestWrongConfigurationIsNamed(t *testing.T) {
-	host := openTest(t, EmbeddedOptions{Dir: t.TempDir(), Stream: "HOST", Listen: "127.0.0.1:0"})
+	host := emptyHost(t)
 	ctx := within(t, time.Minute)
-	// The host's own stream has the subjects; make room for the ones under test.
-	if err := host.js.DeleteStream(ctx, "HOST"); err != nil {
-		t.Fatal(err)
-	}
 	for field, spoil := range map[string]func(*jetstream.StreamConfig){
 		"Subjects":             func(c *jetstream.StreamConfig) { c.Subjects = []string{"scute.log.move.*"} },
 		"Storage":              func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
@@ -96,6 +92,18 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 	})
 }
 
+// emptyHost is a server on which nobody has the log's subjects.
+func emptyHost(t *testing.T) *Log {
+	t.Helper()
+	host := openTest(t, EmbeddedOptions{Stream: "HOST", Listen: "127.0.0.1:0"})
+	deleteStream(t, host.js, "HOST")
+	// The server removes its folder of streams when the last one goes, and a stream made at that moment fails: keep one.
+	if _, err := host.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
 func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 	t.Helper()
 	if err := js.DeleteStream(context.WithoutCancel(t.Context()), name); err != nil {
@@ -105,8 +113,7 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 
 // TestReaderChangesNothing: only a writer creates and resizes the stream.
 func TestReaderChangesNothing(t *testing.T) {
-	host := openTest(t, EmbeddedOptions{Stream: "HOST", Listen: "127.0.0.1:0"})
-	deleteStream(t, host.js, "HOST")
+	host := emptyHost(t)
 	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL()})
 	wantErr(t, err, ErrMissing, host.URL(), "creates it")
 	connectTest(t, ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,11 +22,16 @@ func TestWritersMakeOneHistory(t *testing.T) {
 	for range 2 {
 		logs = append(logs, connectTest(t, ExternalOptions{URL: host.URL()}))
 	}
-	oneHistory(t, logs)
+	oneHistory(t, logs, 50)
 }
 
-// oneHistory lets writers append to a few aggregates through several handles of one log.
-func oneHistory(t *testing.T, logs []*Log) {
+// oneHistory lets writers append to a few aggregates through several handles of one log; checks is how many such runs.
+func oneHistory(t *testing.T, logs []*Log, checks int) {
+	before := flag.Lookup("rapid.checks").Value.String()
+	defer flag.Set("rapid.checks", before)
+	if err := flag.Set("rapid.checks", strconv.Itoa(checks)); err != nil {
+		t.Fatal(err)
+	}
 	var run atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
 		writers := rapid.IntRange(2, 6).Draw(rt, "writers")

@@ -1,0 +1,257 @@
+package eventlog
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+// serverTest runs a NATS server with JetStream as someone else would operate it.
+func serverTest(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	o.JetStream, o.StoreDir, o.NoSigs, o.NoLog = true, t.TempDir(), true, true
+	o.Host, o.JetStreamMaxStore = "127.0.0.1", 1<<40
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server did not start")
+	}
+	return srv
+}
+
+func TestConnectWithTLSAndCredentials(t *testing.T) {
+	dir := t.TempDir()
+	certs := makeCertificates(t, dir)
+	operator, creds := makeAccount(t, dir)
+	srv := serverTest(t, &server.Options{
+		TLS: true, TLSVerify: true, TLSConfig: certs.server,
+		TrustedOperators: []*jwt.OperatorClaims{operator.claims}, AccountResolver: operator.resolver, SystemAccount: operator.system,
+	})
+	o := ExternalOptions{URL: srv.ClientURL(), CredsFile: creds, TLS: certs.client, Create: true, MaxBytes: 1 << 20}
+	l := connectTest(t, o)
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 2))
+	if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 1 {
+		t.Errorf("%v, %v", records, err)
+	}
+	for name, spoil := range map[string]func(*ExternalOptions){
+		"without credentials":        func(o *ExternalOptions) { o.CredsFile = "" },
+		"without the server's CA":    func(o *ExternalOptions) { o.TLS.CA = "" },
+		"without own certificate":    func(o *ExternalOptions) { o.TLS.Cert, o.TLS.Key = "", "" },
+		"with a file that is absent": func(o *ExternalOptions) { o.CredsFile = filepath.Join(dir, "absent") },
+	} {
+		bad := o
+		spoil(&bad)
+		_, err := Connect(t.Context(), bad)
+		if err == nil {
+			t.Errorf("%s: connected", name)
+			continue
+		}
+		wantErr(t, err, ErrUnavailable, srv.ClientURL())
+	}
+}
+
+func TestConnectToNobody(t *testing.T) {
+	_, err := Connect(t.Context(), ExternalOptions{URL: "nats://127.0.0.1:1"})
+	wantErr(t, err, ErrUnavailable, "127.0.0.1:1")
+}
+
+// TestReplicated runs a cluster of three servers, where conflicts are told in other ways, and takes the leader away.
+func TestReplicated(t *testing.T) {
+	var urls []string
+	var servers []*server.Server
+	// A server is one of a cluster when it has a route, be it to nobody; the others learn theirs from the first.
+	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
+	for i := range 3 {
+		srv := serverTest(t, &server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Routes: routes,
+			Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+		})
+		routes = []*url.URL{{Scheme: "nats", Host: srv.ClusterAddr().String()}}
+		servers = append(servers, srv)
+		urls = append(urls, srv.ClientURL())
+	}
+	ctx := within(t, 2*time.Minute)
+	o := ExternalOptions{URL: strings.Join(urls, ","), Replicas: 3, Create: true}
+	l := connectEventually(t, o)
+	logs := []*Log{l, connectTest(t, o), connectTest(t, ExternalOptions{URL: o.URL})}
+	oneHistory(t, logs, 25)
+
+	a := moveOf("after the leader went")
+	last := mustAppend(t, l, commit(a, "before", 0, 1))
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, srv := range servers {
+		if srv.Name() == info.Cluster.Leader {
+			srv.Shutdown()
+			srv.WaitForShutdown()
+		}
+	}
+	again := commit(a, "after", last, 1)
+	r, err := l.Append(ctx, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := l.Read(ctx, a, 0)
+	if err != nil || len(records) != 2 || records[1].Seq != r.Seq {
+		t.Errorf("%d commits, %v", len(records), err)
+	}
+}
+
+// connectEventually waits until a new cluster has elected its leaders.
+func connectEventually(t *testing.T, o ExternalOptions) *Log {
+	t.Helper()
+	ctx := within(t, time.Minute)
+	for {
+		l, err := Connect(ctx, o)
+		if err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+			return l
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatal(err)
+		}
+	}
+}
+
+type certificates struct {
+	server *tls.Config
+	client TLSFiles
+}
+
+// makeCertificates makes an authority and what it signed for both sides.
+func makeCertificates(t *testing.T, dir string) certificates {
+	t.Helper()
+	key := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	caKey := key()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	sign := func(name string, serial int64, k *ecdsa.PrivateKey) (cert, keyPath string) {
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}
+		if name == "ca" {
+			template = ca
+		}
+		der, err := x509.CreateCertificate(rand.Reader, template, ca, &k.PublicKey, caKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyDER, err := x509.MarshalECPrivateKey(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return write(name+".crt", "CERTIFICATE", der), write(name+".key", "EC PRIVATE KEY", keyDER)
+	}
+	caFile, _ := sign("ca", 1, caKey)
+	serverCert, serverKey := sign("server", 2, key())
+	clientCert, clientKey := sign("client", 3, key())
+	config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: serverCert, KeyFile: serverKey, CaFile: caFile, Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificates{server: config, client: TLSFiles{CA: caFile, Cert: clientCert, Key: clientKey}}
+}
+
+type operator struct {
+	claims   *jwt.OperatorClaims
+	resolver *server.MemAccResolver
+	system   string
+}
+
+// makeAccount makes an operator, a system account and an account with JetStream, and a user's credentials file.
+func makeAccount(t *testing.T, dir string) (operator, string) {
+	t.Helper()
+	pair := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		kp, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := kp.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kp, public
+	}
+	encode := func(c interface {
+		Encode(nkeys.KeyPair) (string, error)
+	}, by nkeys.KeyPair) string {
+		s, err := c.Encode(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	okp, opub := pair(nkeys.CreateOperator)
+	_, spub := pair(nkeys.CreateAccount)
+	akp, apub := pair(nkeys.CreateAccount)
+	ukp, upub := pair(nkeys.CreateUser)
+	claims := jwt.NewOperatorClaims(opub)
+	claims.SystemAccount = spub
+	encode(claims, okp)
+	account := jwt.NewAccountClaims(apub)
+	account.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+	resolver := &server.MemAccResolver{}
+	for pub, token := range map[string]string{apub: encode(account, okp), spub: encode(jwt.NewAccountClaims(spub), okp)} {
+		if err := resolver.Store(pub, token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed, err := ukp.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds, err := jwt.FormatUserConfig(encode(jwt.NewUserClaims(upub), akp), seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "user.creds")
+	if err := os.WriteFile(path, creds, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return operator{claims, resolver, spub}, path
+}
