@@ -39,7 +39,7 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// Start runs the API and returns when it is ready. The caller must Stop what it gets.
+// Start runs etcd and kube-apiserver and returns when they are ready. The caller must Stop what it gets.
 func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	s := &Server{opts: opts}
 	defer func() {
@@ -61,10 +61,19 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if err := s.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}
+	return s, nil
+}
+
+// StartControllerManager starts kube-controller-manager where it does not run, and does not wait for it. Its garbage
+// collector looks for new kinds only every 30 s: install CRDs first.
+func (s *Server) StartControllerManager() (err error) {
+	if s.manager != nil && s.manager.Exited() == nil {
+		return nil
+	}
 	s.manager, err = process.Start(process.Spec{
-		Path: opts.Binaries.ControllerManager, Args: s.managerArgs(), Log: s.path("kube-controller-manager.log"),
+		Path: s.opts.Binaries.ControllerManager, Args: s.managerArgs(), Log: s.path("kube-controller-manager.log"),
 	})
-	return s, err
+	return err
 }
 
 // prepare makes the certificates and files that the programs read.

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,13 +62,43 @@ func (s *Side) startStack(ctx context.Context) error {
 	if s.client, err = client.New(s.Config(), client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("making the client of %q: %w", s.name, err)
 	}
+	webhooks := &s.webhooks
 	if s.bed.opts.Bare {
-		return stack.Install(ctx, s.client, s.bed.modules, nil)
+		webhooks = nil
 	}
-	if err := stack.Install(ctx, s.client, s.bed.modules, &s.webhooks); err != nil {
+	if err := stack.Install(ctx, s.client, s.bed.modules, webhooks); err != nil {
 		return err
 	}
-	return s.StartControllers(ctx)
+	if err := s.api.StartControllerManager(); err != nil {
+		return err
+	}
+	if !s.bed.opts.Bare {
+		if err := s.StartControllers(ctx); err != nil {
+			return err
+		}
+	}
+	return s.waitGarbageCollector(ctx)
+}
+
+// waitGarbageCollector waits until an orphan disappears. Before that, owner references to objects that are gone would
+// stay where a real cluster removes them at once.
+func (s *Side) waitGarbageCollector(ctx context.Context) error {
+	orphan := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceDefault, Name: "testbed-orphan",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "nobody"}},
+	}}
+	if err := s.client.Create(ctx, orphan); err != nil {
+		return fmt.Errorf("probing the garbage collector of %q: %w", s.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return s.waitFor(ctx, "the garbage collector of "+s.name, func(ctx context.Context) ([]string, error) {
+		err := s.client.Get(ctx, client.ObjectKeyFromObject(orphan), orphan)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return []string{"it leaves an orphan in place"}, err
+	})
 }
 
 func (s *Side) stopAPI(ctx context.Context) error {
