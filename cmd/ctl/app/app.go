@@ -3,15 +3,15 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"fmt"
-
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/cmd/ctl/move"
 )
@@ -75,7 +75,7 @@ Exit status: 0 done, 1 failed or the answer is no, 2 the command line is wrong, 
 	}
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(move.NewCmd(env), logcmd.NewCmd(env), newCmdVersion(env))
+	cmd.AddCommand(move.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,7 +34,8 @@ type Cluster struct {
 // NewScheme knows Moves, the core kinds, and the reviews that ask the API server who may do what.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
+	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
+		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme))
 	return scheme, err
 }
 

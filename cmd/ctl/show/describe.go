@@ -14,7 +14,10 @@ import (
 const label = 13
 
 func (v View) field(name, value string) string {
-	return fmt.Sprintf("%-*s%s", label, name+":", value)
+	if name != "" {
+		name += ":"
+	}
+	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
 // wrapped is a field whose value may need more than one line.

@@ -22,7 +22,7 @@ func (v View) Table(list []v1alpha1.Move, namespaces, wide bool) []string {
 		c := m.Status.Counts
 		row := []string{
 			m.Name, v.Phase(m), v.age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
-			count(c.Created, c.Objects, m.Spec.DryRun || c.ToDelete == 0), count(c.Deleted, c.ToDelete, false), count(c.Awake, c.ToAwake, false),
+			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m),
 			v.age(&m.CreationTimestamp),
 		}
 		if namespaces {
@@ -36,9 +36,9 @@ func (v View) Table(list []v1alpha1.Move, namespaces, wide bool) []string {
 	return t.Lines(v.Paint, v.Width)
 }
 
-// count is "done/total", or "-" while there is nothing to count.
-func count(done, total int, none bool) string {
-	if none || total == 0 {
+// count is "done/total", or "-" while there is no plan to count by and where none is carried out.
+func count(done, total int, m *v1alpha1.Move) string {
+	if m.Spec.DryRun || m.Status.Counts.ToDelete == 0 || total == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d", done, total)

@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/kube"
+)
+
+// Level of a result.
+type Level int
+
+// The levels.
+const (
+	OK Level = iota
+	Warning
+	Problem
+)
+
+// String is the level as it is printed.
+func (l Level) String() string { return [...]string{"ok", "warning", "problem"}[l] }
+
+// Result is the answer to one question.
+type Result struct {
+	Level   Level
+	Subject string
+	Message string
+	// Remedy is what to do about a warning or a problem.
+	Remedy string
+}
+
+func ok(subject, format string, args ...any) Result {
+	return Result{OK, subject, fmt.Sprintf(format, args...), ""}
+}
+
+func warning(subject, remedy, format string, args ...any) Result {
+	return Result{Warning, subject, fmt.Sprintf(format, args...), remedy}
+}
+
+func problem(subject, remedy, format string, args ...any) Result {
+	return Result{Problem, subject, fmt.Sprintf(format, args...), remedy}
+}
+
+// visit is one run of the checks: what later checks need of earlier ones.
+type visit struct {
+	flags   *reach.Flags
+	program string
+	report  func(Result)
+
+	cluster  *reach.Cluster // nil when there is none to ask
+	kube     *kube.Cluster
+	moves    *moves.Cluster
+	types    []kube.Type
+	unheard  bool // nobody is there to take moves up
+	all      []v1alpha1.Move
+	hasMoves bool // all could be listed
+}
+
+// check is one question. It reports what it finds, and says whether it makes sense to ask on.
+type check func(ctx context.Context, v *visit) (goOn bool)
+
+// run asks everything, in the order in which one answer makes the next one possible.
+func (v *visit) run(ctx context.Context) {
+	for _, c := range []check{apiServer, clusterAPI, served, daemon, permissions, listed} {
+		if !c(ctx, v) {
+			break
+		}
+	}
+	eventLog(ctx, v)
+	if v.hasMoves {
+		standing(v)
+		leftBehind(ctx, v)
+	}
+}

@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+)
+
+// contract is the version of the Cluster API contract that scute moves.
+const contract = "v1beta2"
+
+func apiServer(ctx context.Context, v *visit) bool {
+	cluster, err := v.flags.Cluster()
+	if err != nil {
+		v.report(problem("Kubernetes", "set KUBECONFIG, --kubeconfig or --context to the management cluster", "%v", err))
+		return false
+	}
+	config := *cluster.Config
+	config.Timeout = reach.CallTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(&config)
+	if err == nil {
+		version, verr := client.ServerVersion()
+		if err = verr; err == nil {
+			v.report(ok("Kubernetes", "%s at %s", version.GitVersion, config.Host))
+		}
+	}
+	if err == nil {
+		v.kube, err = kube.Connect("cluster", cluster.Config)
+	}
+	if err != nil {
+		v.report(problem("Kubernetes", "check the address, the network and your credentials: kubectl get --raw /version", "%v", cluster.Explain(err)))
+		return false
+	}
+	v.cluster, v.moves = cluster, &moves.Cluster{Cluster: cluster}
+	return true
+}
+
+func clusterAPI(ctx context.Context, v *visit) bool {
+	const subject = "Cluster API"
+	types, err := v.kube.Movable(ctx)
+	if apierrors.IsForbidden(err) {
+		v.report(warning(subject, "ask for permission to list customresourcedefinitions, or let somebody who has it run this", "its kinds cannot be looked at: %v", err))
+		return true
+	}
+	if err != nil {
+		v.report(problem(subject, "see what the API server says: kubectl get crds", "%v", err))
+		return true
+	}
+	v.types = types
+	i := slices.IndexFunc(types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
+	if i < 0 {
+		v.report(problem(subject, "install it: clusterctl init", "Clusters are not served: this is no management cluster"))
+		return true
+	}
+	if !slices.Contains(types[i].Contracts, contract) {
+		v.report(problem(subject, "upgrade Cluster API to 1.11 or newer: clusterctl upgrade plan", "its contract is %s; scute moves %s", strings.Join(types[i].Contracts, ", "), contract))
+	} else {
+		v.report(ok(subject, "contract %s, %d kinds", contract, len(types)))
+	}
+	var old []string
+	for _, t := range types {
+		if len(t.Contracts) > 0 && !slices.Contains(t.Contracts, contract) {
+			old = append(old, t.GroupKind())
+		}
+	}
+	if len(old) > 0 {
+		v.report(warning(subject, "upgrade the provider; a move counts its objects as paused at once, because they give no signal",
+			"%d kinds of an older contract: %s", len(old), few(old)))
+	}
+	return true
+}
+
+// served looks for scute's own kinds.
+func served(ctx context.Context, v *visit) bool {
+	const subject = "scute's kinds"
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	_, err := v.cluster.Client.RESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Move").GroupKind(), v1alpha1.GroupVersion().Version)
+	if err != nil {
+		v.report(problem(subject, "helm install scute charts/scute -n "+v.flags.ScuteNamespace+" --create-namespace", "%v", v.cluster.Explain(err)))
+		return false
+	}
+	v.report(ok(subject, "moves.%s", v1alpha1.GroupVersion()))
+	return ctx.Err() == nil
+}
+
+func daemon(ctx context.Context, v *visit) bool {
+	const subject = "scuted"
+	pods, err := v.flags.Daemons(ctx, v.cluster)
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list pods in "+v.flags.ScuteNamespace, "%v", err))
+		return true
+	}
+	ready := 0
+	for i := range pods {
+		p := &pods[i]
+		switch {
+		case p.DeletionTimestamp != nil:
+		case reach.Ready(p):
+			ready++
+			v.report(ok(subject, "pod %s/%s is ready, %s", p.Namespace, p.Name, image(p)))
+		default:
+			v.report(warning(subject, "kubectl -n "+p.Namespace+" describe pod "+p.Name+"; kubectl -n "+p.Namespace+" logs "+p.Name,
+				"pod %s/%s is %s and not ready", p.Namespace, p.Name, p.Status.Phase))
+		}
+	}
+	switch {
+	case ready > 0:
+	case v.flags.LogAlone():
+		v.unheard = true
+		v.report(warning(subject, "name its namespace with --scute-namespace if it runs in this cluster", "no ready pod in namespace %s", v.flags.ScuteNamespace))
+	default:
+		v.unheard = true
+		v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
+			"no ready pod in namespace %s: nobody takes up moves", v.flags.ScuteNamespace))
+	}
+	return true
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const named = 4
+	if len(names) <= named {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:named], ", ") + ", …"
+}

@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/term"
+)
+
+type options struct {
+	env   *cli.Env
+	flags *reach.Flags
+}
+
+// NewCmd is `scutectl doctor`.
+func NewCmd(env *cli.Env) *cobra.Command {
+	o := &options{env: env, flags: reach.New()}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out what is missing to run here",
+		Long: `Find out what is missing to run here: the way to the cluster, Cluster API, scute, your permissions, the log, and what
+was left behind. Nothing is changed.
+
+Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags.AddFlags(cmd.Flags())
+	o.flags.AddNamespace(cmd.Flags())
+	return cmd
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.flags.Validate(); err != nil {
+		return err
+	}
+	counts := make(map[Level]int)
+	v := &visit{flags: o.flags, program: o.env.Name, report: func(r Result) {
+		counts[r.Level]++
+		o.print(r)
+	}}
+	v.run(ctx)
+	if ctx.Err() != nil {
+		return cli.Interrupted(fmt.Errorf("interrupted: what follows was not looked at"))
+	}
+	switch {
+	case counts[Problem] > 0:
+		o.env.Notef("%d problems, %d warnings.", counts[Problem], counts[Warning])
+		return cli.Failed()
+	case counts[Warning] > 0:
+		o.env.Notef("No problem, %d warnings.", counts[Warning])
+	default:
+		o.env.Notef("All is well.")
+	}
+	return nil
+}
+
+const (
+	levelColumns   = 8
+	subjectColumns = 14
+)
+
+// print writes a result as it comes: its level, what it is about, what it is, and the remedy below. In a pipe it is one
+// line.
+func (o *options) print(r Result) {
+	paint := term.Paint{On: o.env.Colored(o.env.Out)}
+	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]
+	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
+	width := o.env.Width()
+	if width == 0 {
+		line := head + term.Clean(r.Message)
+		if r.Remedy != "" {
+			line += "; remedy: " + term.Clean(r.Remedy)
+		}
+		fmt.Fprintln(o.env.Out, line)
+		return
+	}
+	indent := levelColumns + subjectColumns + 2
+	for i, line := range term.Wrap(term.Clean(r.Message), max(20, width-indent)) {
+		if i > 0 {
+			head = strings.Repeat(" ", indent)
+		}
+		fmt.Fprintln(o.env.Out, head+line)
+	}
+	if r.Remedy == "" {
+		return
+	}
+	for i, line := range term.Wrap(term.Clean(r.Remedy), max(20, width-indent-2)) {
+		mark := "  "
+		if i == 0 {
+			mark = "→ "
+		}
+		fmt.Fprintln(o.env.Out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
+	}
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/eventlog"
+)
+
+// A log that is fuller than this, of its limit, is told: it refuses new events when it is full.
+const (
+	fullWarning = 0.80
+	fullProblem = 0.95
+)
+
+func eventLog(ctx context.Context, v *visit) {
+	const subject = "event log"
+	if v.cluster == nil && !v.flags.LogAlone() {
+		return // it would be found through the cluster
+	}
+	if v.unheard && !v.flags.LogAlone() {
+		v.report(warning(subject, "mend the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+		return
+	}
+	log, err := v.flags.Log(ctx, io.Discard)
+	if err != nil {
+		v.report(explainLog(subject, err))
+		return
+	}
+	defer log.Close()
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	stats, err := log.Stats(ctx)
+	if err != nil {
+		v.report(explainLog(subject, err))
+		return
+	}
+	share := 0.0
+	if stats.MaxBytes > 0 {
+		share = float64(stats.Bytes) / float64(stats.MaxBytes)
+	}
+	r := ok(subject, "%d commits on %d aggregates, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
+		stats.Commits, stats.Aggregates, mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
+	if share >= fullWarning {
+		r.Level, r.Remedy = Warning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
+	}
+	if share >= fullProblem {
+		r.Level = Problem
+	}
+	v.report(r)
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+func explainLog(subject string, err error) Result {
+	switch {
+	case errors.Is(err, eventlog.ErrGap):
+		return problem(subject, "stop the daemon, keep the folder as it is, and restore the log from a backup or a mirror", "%v", err)
+	case errors.Is(err, eventlog.ErrConfig):
+		return problem(subject, "correct the stream's configuration where it differs", "%v", err)
+	case errors.Is(err, eventlog.ErrLocked):
+		return warning(subject, "leave --log out, or use --nats", "%v", err)
+	default:
+		return problem(subject, "see that the daemon is ready and that you may create pods/portforward, or name the log with --log or --nats", "%v", err)
+	}
+}

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// patience is how long a Move may stand unheard.
+const patience = time.Minute
+
+// listed reads all Moves, or those of the namespace where one may not read all.
+func listed(ctx context.Context, v *visit) bool {
+	all, err := v.moves.List(ctx, "")
+	if apierrors.IsForbidden(err) {
+		all, err = v.moves.List(ctx, v.cluster.Namespace)
+		if err == nil {
+			v.report(warning("moves", "ask for permission to list moves of all namespaces", "only those of namespace %s can be looked at", v.cluster.Namespace))
+		}
+	}
+	if err != nil {
+		v.report(problem("moves", "see the permissions above", "%v", err))
+		return false
+	}
+	v.all, v.hasMoves = all, true
+	return true
+}
+
+// standing looks for moves that wait for a human.
+func standing(v *visit) {
+	const subject = "moves"
+	busy, bad := 0, 0
+	for i := range v.all {
+		m := &v.all[i]
+		if m.Status.FinishedAt != nil {
+			continue
+		}
+		busy++
+		name, look := m.Namespace+"/"+m.Name, v.program+" move describe "+m.Name+" -n "+m.Namespace
+		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
+		switch {
+		case m.Status.Next != "":
+			bad++
+			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
+		case unheard && time.Since(m.CreationTimestamp.Time) > patience:
+			bad++
+			v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(time.Now(), m.CreationTimestamp.Time)))
+		case v.unheard:
+			bad++
+			v.report(warning(subject, "see scuted above; "+look, "%s is in %s and nobody drives it", name, m.Status.Phase))
+		}
+	}
+	if bad == 0 {
+		v.report(ok(subject, "%d under way, %d in all; none waits for a human", busy, len(v.all)))
+	}
+}
+
+// leftBehind looks for clusters that are paused or marked though no move works on them.
+func leftBehind(ctx context.Context, v *visit) {
+	const subject = "clusters"
+	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
+	if i < 0 {
+		return
+	}
+	working := make(map[string]bool)
+	for i := range v.all {
+		if m := &v.all[i]; m.Status.FinishedAt == nil && m.Status.MoveID != "" {
+			working[m.Status.MoveID] = true
+		}
+	}
+	seen, clean := 0, true
+	err := v.kube.List(ctx, v.types[i], "", func(u *unstructured.Unstructured) error {
+		seen++
+		o := object.Observe(u)
+		name := o.Ref.Namespace + "/" + o.Ref.Name
+		paused := o.PausedByUser || o.Cluster != nil && o.Cluster.Paused
+		switch {
+		case o.Mark != "" && !working[o.Mark]:
+			clean = false
+			v.report(problem(subject, "find out in the log how that move ended ("+v.program+" log tail --aggregate move/"+o.Mark+
+				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
+				"%s bears the mark of move %s, which is not under way", name, o.Mark))
+		case o.Mark == "" && paused:
+			clean = false
+			v.report(warning(subject, "unpause it if nobody wants it so; a move keeps it paused on the target", "%s is paused, and not by scute", name))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		v.report(warning(subject, "ask for permission to list clusters", "%v", err))
+	case clean:
+		v.report(ok(subject, "%d, none left paused or marked", seen))
+	}
+}
