@@ -76,10 +76,14 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	err = backoff.Retry(func() error {
-		if r, err = l.try(ctx, c, m); err != nil && !retryable(err) {
-			return backoff.Permanent(err)
+		var last error
+		switch r, last = l.try(ctx, c, m); {
+		case retryable(last) && ctx.Err() == nil:
+			return last
+		default:
+			// At the deadline, too: the last try's error says more than the context's.
+			return backoff.Permanent(last)
 		}
-		return err
 	}, backoff.WithContext(newBackOff(0), ctx))
 	return r, err
 }

@@ -43,7 +43,11 @@ func Define[E, T any](name string, version int) Fact[E] {
 			var none E
 			return none, err
 		}
-		return any(v).(E), nil
+		e, ok := any(v).(E) // NewCatalog has checked it
+		if !ok {
+			return e, fmt.Errorf("%T is not an event of this domain", v)
+		}
+		return e, nil
 	}}
 }
 

@@ -206,8 +206,8 @@ type operator struct {
 // makeAccount makes an operator, a system account and an account with JetStream, and a user's credentials file.
 func makeAccount(t *testing.T, dir string) (operator, string) {
 	t.Helper()
-	pair := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
-		kp, err := make()
+	pair := func(create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		kp, err := create()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,8 @@ func makeAccount(t *testing.T, dir string) (operator, string) {
 	}
 	encode := func(c interface {
 		Encode(nkeys.KeyPair) (string, error)
-	}, by nkeys.KeyPair) string {
+	}, by nkeys.KeyPair,
+	) string {
 		s, err := c.Encode(by)
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func TestWritersMakeOneHistory(t *testing.T) {
 // oneHistory lets writers append to a few aggregates through several handles of one log; checks is how many such runs.
 func oneHistory(t *testing.T, logs []*Log, checks int) {
 	before := flag.Lookup("rapid.checks").Value.String()
-	defer flag.Set("rapid.checks", before)
+	defer func() { _ = flag.Set("rapid.checks", before) }()
 	if err := flag.Set("rapid.checks", strconv.Itoa(checks)); err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,7 @@ type Projector[V View] struct {
 
 	caughtUp chan struct{}
 	ended    chan struct{}
+	endErr   error // set before ended is closed
 	snapshot snapshotState
 
 	mu       sync.RWMutex
@@ -56,7 +57,6 @@ type Projector[V View] struct {
 	last     eventlog.Record // the last one folded in; Seq is the view's position
 	aside    map[eventlog.Aggregate]*SetAside
 	advanced chan struct{} // closed when the view advances; nil while nobody waits
-	endErr   error
 }
 
 // New makes a projector of views that newView makes empty. Run starts it.
@@ -79,9 +79,7 @@ func New[V View](log Log, newView func() V, o Options) *Projector[V] {
 func (p *Projector[V]) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	err = fmt.Errorf("projecting the log into view %q: %w", p.opts.Name, err)
-	p.mu.Lock()
 	p.endErr = err
-	p.mu.Unlock()
 	close(p.ended)
 	return err
 }
@@ -169,8 +167,7 @@ func (p *Projector[V]) WaitFor(ctx context.Context, seq uint64) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for view %q to reach %d, it is at %d: %w", p.opts.Name, seq, p.Position(), ctx.Err())
 		case <-p.ended:
-			p.mu.RLock()
-			defer p.mu.RUnlock()
+			// ended is closed after endErr was set.
 			return fmt.Errorf("waiting for view %q to reach %d: %w", p.opts.Name, seq, p.endErr)
 		}
 	}

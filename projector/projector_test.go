@@ -165,15 +165,12 @@ func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
 func TestSnapshotEqualsReplay(t *testing.T) {
 	l := openLog(t, t.TempDir())
 	before := flag.Lookup("rapid.checks").Value.String()
-	defer flag.Set("rapid.checks", before)
+	defer func() { _ = flag.Set("rapid.checks", before) }()
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "run")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := t.TempDir()
 		o := Options{Name: "counts", Version: 2, Snapshot: filepath.Join(dir, "deep", "snapshot"), Every: uint64(rapid.IntRange(1, 5).Draw(rt, "every"))}
 		for range rapid.IntRange(1, 3).Draw(rt, "starts") {
 			p := New(l, newCounts, o)

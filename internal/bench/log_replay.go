@@ -124,7 +124,7 @@ func replayRemote(ctx context.Context, dir string, n uint64) (rate, peak float64
 	if err != nil {
 		return 0, 0, err
 	}
-	defer stop()
+	defer func() { err = errors.Join(err, stop()) }()
 	l, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: url})
 	if err != nil {
 		return 0, 0, err
