@@ -115,6 +115,7 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	u.SetOwnerReferences(m.OwnerReferences)
 	u.SetFinalizers(m.Finalizers)
 	u.SetDeletionTimestamp(m.DeletionTimestamp)
+	u.SetManagedFields(m.ManagedFields)
 }
 
 const pageSize = 500

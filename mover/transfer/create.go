@@ -28,6 +28,10 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	if err := t.ensureNamespaces(ctx, s.Plan); err != nil {
 		return nil, err
 	}
+	there, err := t.present(ctx, t.target, t.onto, s.Plan)
+	if err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex
 	uids := make(map[object.Ref]types.UID, len(s.Plan))
 	for ref, uid := range s.Created {
@@ -45,7 +49,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	for _, level := range mover.Levels(s.Plan) {
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
 		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (made, error) {
-			m, err := t.createOne(ctx, s.Spec, item, lookup(item))
+			m, err := t.createOne(ctx, s.Spec, item, lookup(item), there[item.Ref])
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -102,9 +106,10 @@ func (t *Transfer) post(ctx context.Context, typ kube.Type, u *unstructured.Unst
 	return created, err
 }
 
-// createOne copies one object. What is there already with our mark is our own work from before a death.
-func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, owners map[object.Ref]types.UID) (made, error) {
-	from, err := t.sourceType(item.Ref, item.Version)
+// createOne copies one object, unless it is there with our mark: then it is our own work from before a death. have is
+// what a look at the target just showed; nil is nothing.
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, owners map[object.Ref]types.UID, have *unstructured.Unstructured) (made, error) {
+	source, err := t.planned(ctx, item)
 	if err != nil {
 		return made{}, err
 	}
@@ -112,39 +117,56 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	if err != nil {
 		return made{}, err
 	}
-	source, err := t.Source.Get(ctx, from, item.Ref.Namespace, item.Ref.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return made{}, final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
-	case err != nil:
-		return made{}, err
-	case source.GetUID() != item.UID:
-		return made{}, final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
-	}
 	want, err := mover.Rewrite(source, item, t.ID, owners)
 	if err != nil {
 		return made{}, err
 	}
-	have, err := t.post(ctx, onto, want)
-	adopted := false
-	if apierrors.IsAlreadyExists(err) {
-		have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
-		if err == nil && object.Observe(have).Mark != t.ID {
-			var why string
-			if adopted, why = adoptable(item.Keep != "", item.Ref, want, have); !adopted {
-				return made{}, final("rename or remove one of the two, then make another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
-			}
+	if have == nil {
+		have, err = t.post(ctx, onto, want)
+		if apierrors.IsAlreadyExists(err) { // it was not there a moment ago
+			have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 		}
-	}
-	if err != nil {
-		return made{}, err
-	}
-	if !adopted {
-		if err := t.carry(ctx, spec, onto, source, have); err != nil {
+		if err != nil {
 			return made{}, err
 		}
 	}
-	return made{ref: item.Ref, uid: have.GetUID(), adopted: adopted}, nil
+	if object.Observe(have).Mark != t.ID {
+		return t.adopt(ctx, item, onto, want)
+	}
+	if err := t.carry(ctx, spec, onto, source, have); err != nil {
+		return made{}, err
+	}
+	return made{ref: item.Ref, uid: have.GetUID()}, nil
+}
+
+// planned reads the very object of the plan.
+func (t *Transfer) planned(ctx context.Context, item mover.Item) (*unstructured.Unstructured, error) {
+	from, err := t.sourceType(item.Ref, item.Version)
+	if err != nil {
+		return nil, err
+	}
+	source, err := t.Source.Get(ctx, from, item.Ref.Namespace, item.Ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
+	case err != nil:
+		return nil, err
+	case source.GetUID() != item.UID:
+		return nil, final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+	}
+	return source, nil
+}
+
+// adopt takes what was on the target before us as it is, if it may stand in for ours.
+func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (made, error) {
+	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
+	if err != nil {
+		return made{}, err
+	}
+	if same, why := adoptable(item.Keep != "", item.Ref, want, have); !same {
+		return made{}, final("rename or remove one of the two, then make another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
+	}
+	return made{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
 // carry brings over what a create cannot: who owns which field, and the status where it was asked for.

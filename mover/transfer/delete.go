@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
@@ -18,6 +19,10 @@ import (
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
 // objects of the plan.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	if err != nil {
+		return nil, err
+	}
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
@@ -27,7 +32,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			if err != nil {
 				return item.Ref, err
 			}
-			return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID)
+			return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID, there[item.Ref])
 		}, func(batch []object.Ref) error {
 			return emit(mover.DeletedSome{Objects: batch})
 		})
@@ -40,48 +45,49 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 
 // remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. Finalizers and
 // the mark that lets webhooks agree go in one patch, then the deletion; both name the UID. An object of another UID is
-// not ours to remove: the one that we mean is gone.
-func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
-	}})
-	if err != nil {
-		return err
-	}
-	r := c.Resource(typ, ref.Namespace)
-	background := metav1.DeletePropagationBackground
+// not ours to remove: the one that we mean is gone. have is what a look just showed; nil is nothing.
+func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have *unstructured.Unstructured) error {
 	const tries = 5 // a controller may put its finalizer back once, before it has seen the pause
 	for range tries {
-		err = c.Do(ctx, "release "+ref.String(), func(ctx context.Context) error {
-			_, err := r.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-			return err
-		})
-		if gone(err) || err != nil && otherUID(ctx, c, typ, ref, uid) {
+		if have == nil || have.GetUID() != uid {
 			return nil
 		}
-		if err != nil {
+		if err := release(ctx, c, typ, ref, have); err != nil && !gone(err) && !apierrors.IsConflict(err) {
 			return err
 		}
-		err = c.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
-			return r.Delete(ctx, ref.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+		background := metav1.DeletePropagationBackground
+		err := c.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
+			return c.Resource(typ, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
+			})
 		})
 		if err != nil && !gone(err) && !apierrors.IsConflict(err) {
 			return err
 		}
-		u, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
-		switch {
-		case gone(err), err == nil && u.GetUID() != uid:
+		if have, err = c.Get(ctx, typ, ref.Namespace, ref.Name); gone(err) {
 			return nil
-		case err != nil:
+		} else if err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
 }
 
-func gone(err error) bool { return apierrors.IsNotFound(err) }
-
-func otherUID(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID) bool {
-	u, err := c.Get(ctx, typ, ref.Namespace, ref.Name)
-	return gone(err) || err == nil && u.GetUID() != uid
+// release takes the finalizers off an object and marks it as moved, if that is not done.
+func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have *unstructured.Unstructured) error {
+	if _, marked := have.GetAnnotations()[object.DeleteForMoveAnnotation]; marked && len(have.GetFinalizers()) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": have.GetUID(), "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
+	}})
+	if err != nil {
+		return err
+	}
+	return c.Do(ctx, "release "+ref.String(), func(ctx context.Context) error {
+		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
 }
+
+func gone(err error) bool { return apierrors.IsNotFound(err) }

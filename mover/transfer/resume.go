@@ -3,6 +3,9 @@ package transfer
 import (
 	"context"
 	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -10,12 +13,30 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses gives the target the pause states that were found at the source, ClusterClasses before Clusters, and
-// takes scute's mark off every copy. Taking it off is a write, so it also wakes each controller.
+// restorePauses takes scute's mark off every copy and then gives the roots the pause states that were found at the
+// source, ClusterClasses before the Clusters that use them. In this order, because the topology controller copies the
+// annotations of a class's templates as soon as it is awake.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	roots := rootsOf(s)
-	levels := mover.Levels(s.Plan) // classes come before the clusters that use them
-	for _, level := range levels {
+	there, err := t.present(ctx, t.target, t.onto, s.Plan)
+	if err != nil {
+		return nil, err
+	}
+	err = parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
+		have := there[item.Ref]
+		if _, ok := roots[item.Ref]; ok || have == nil || have.GetAnnotations()[object.MoveAnnotation] != t.ID {
+			return nil
+		}
+		typ, err := t.targetType(item.Ref, item.Version)
+		if err != nil {
+			return err
+		}
+		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], map[string]any{object.MoveAnnotation: nil})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, level := range mover.Levels(s.Plan) {
 		err := parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 			root, ok := roots[item.Ref]
 			if !ok || s.Adopted[item.Ref] {
@@ -32,17 +53,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 			return nil, err
 		}
 	}
-	err := parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
-		if _, ok := roots[item.Ref]; ok || s.Adopted[item.Ref] {
-			return nil
-		}
-		typ, err := t.targetType(item.Ref, item.Version)
-		if err != nil {
-			return err
-		}
-		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], map[string]any{object.MoveAnnotation: nil})
-	})
-	return mover.PausesSet{}, err
+	return mover.PausesSet{}, nil
 }
 
 // awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
@@ -77,6 +88,12 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 		return nil, err
 	}
 	slices.SortFunc(out.Pending, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
+	if t.firstAwakeLook.IsZero() {
+		t.firstAwakeLook = time.Now()
+	}
+	if time.Since(t.firstAwakeLook) < touchAfter {
+		return out, nil // most wake by themselves
+	}
 	return out, t.touch(ctx, t.target, t.onto, wake)
 }
 
@@ -109,12 +126,16 @@ func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) 
 // clearTarget removes our copies from the target, what is owned before its owners. They were paused all along, so no
 // controller has acted on them and nothing in the world is touched.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	there, err := t.present(ctx, t.target, t.onto, s.Plan)
+	if err != nil {
+		return nil, err
+	}
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return s.Removed[item.Ref] || s.Adopted[item.Ref] })
 		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
-			return item.Ref, t.removeCopy(ctx, item)
+			return item.Ref, t.removeCopy(ctx, item, there[item.Ref])
 		}, func(batch []object.Ref) error {
 			return emit(mover.RemovedSome{Objects: batch})
 		})
@@ -125,23 +146,16 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.ClearDone{}, nil
 }
 
-// removeCopy looks first: a copy may exist that no event tells of, and an object without our mark is not ours.
-func (t *Transfer) removeCopy(ctx context.Context, item mover.Item) error {
+// removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.
+func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
+	if have == nil || have.GetAnnotations()[object.MoveAnnotation] != t.ID {
+		return nil
+	}
 	typ, err := t.targetType(item.Ref, item.Version)
 	if err != nil {
 		return err
 	}
-	u, err := t.target.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
-	if gone(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if object.Observe(u).Mark != t.ID {
-		return nil
-	}
-	return remove(ctx, t.target, typ, item.Ref, u.GetUID())
+	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), have)
 }
 
 // restoreSource puts back the pause states found at the source and wakes what acknowledged the pause.
@@ -156,12 +170,33 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err != nil {
 		return nil, err
 	}
+	// Machines do not watch their Cluster's pause: they sleep on for a minute or more unless they are touched.
 	var machines []object.Ref
 	for ref := range s.Acks {
 		if ref.Group == object.CoreGroup && ref.Kind == "Machine" {
 			machines = append(machines, ref)
 		}
 	}
-	// Machines do not watch their Cluster's pause: they sleep on for a minute or more unless they are touched.
-	return mover.SourceBack{}, t.touch(ctx, t.Source, t.types, machines)
+	var asleep []object.Ref
+	err = each(ctx, t.workers(), machines, func(ctx context.Context, ref object.Ref) (object.Observed, error) {
+		u, err := t.Source.Get(ctx, t.types[ref.GroupKind()], ref.Namespace, ref.Name)
+		if gone(err) {
+			return object.Observed{}, nil
+		}
+		if err != nil {
+			return object.Observed{}, err
+		}
+		return object.Observe(u), nil
+	}, func(batch []object.Observed) error {
+		for _, o := range batch {
+			if o.Paused == object.True {
+				asleep = append(asleep, o.Ref)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mover.SourceBack{}, t.touch(ctx, t.Source, t.types, asleep)
 }

@@ -32,31 +32,31 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world
 	if !ok {
 		return nil, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
 	}
-	if err := t.read(ctx, w, []part{{clusterType, ""}}, hash); err != nil {
+	if err := t.read(ctx, w, []listing{{clusterType, ""}}, hash); err != nil {
 		return nil, err
 	}
-	var parts []part
+	var parts []listing
 	for _, kind := range slices.Sorted(maps.Keys(t.types)) {
 		typ := t.types[kind]
 		switch {
 		case kind == clusterType.GroupKind():
 		case typ.Namespaced:
-			parts = append(parts, part{typ, spec.Namespace})
+			parts = append(parts, listing{typ, spec.Namespace})
 			if typ.Plain() {
 				continue
 			}
 			for _, namespace := range classNamespaces(w.objects, spec) {
-				parts = append(parts, part{typ, namespace})
+				parts = append(parts, listing{typ, namespace})
 			}
 		default:
-			parts = append(parts, part{typ, ""})
+			parts = append(parts, listing{typ, ""})
 		}
 	}
 	return w, t.read(ctx, w, parts, hash)
 }
 
-// part is a kind in a namespace; "" is everywhere.
-type part struct {
+// listing is a kind in a namespace; "" is everywhere.
+type listing struct {
 	typ       kube.Type
 	namespace string
 }
@@ -75,9 +75,9 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-func (t *Transfer) read(ctx context.Context, w *world, parts []part, hash bool) error {
+func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool) error {
 	var mu sync.Mutex
-	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p part) error {
+	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
 		if p.typ.Plain() {
 			list = t.Source.ListMetadata

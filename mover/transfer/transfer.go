@@ -35,6 +35,8 @@ type Transfer struct {
 	lastGraph string // of the look before, to see when nothing changes any more
 	spoke     map[string]bool
 	touched   map[object.Ref]time.Time
+	// firstAwakeLook is when this process first looked whether the target is awake.
+	firstAwakeLook time.Time
 }
 
 // FinalError is a failure that trying again cannot help, with what a human can do.
