@@ -1,8 +1,8 @@
 package runner
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -115,8 +115,7 @@ func (a *aggregate) now() time.Time {
 	return time.Now()
 }
 
-// append stores events as one commit (or several, when they are large) and applies them. A commit's id tells the
-// process and the sequence it builds on: tried again after an unclear answer, it is the same commit.
+// append stores events as one commit (or several, when they are large) and applies them.
 func (a *aggregate) append(ctx context.Context, events ...mover.Event) error {
 	for len(events) > 0 {
 		n, commit, err := a.commit(events)
@@ -137,22 +136,32 @@ func (a *aggregate) append(ctx context.Context, events ...mover.Event) error {
 }
 
 func (a *aggregate) commit(events []mover.Event) (int, eventlog.Commit, error) {
-	commit := eventlog.Commit{
-		Aggregate: a.name, Expected: a.seq,
-		ID: fmt.Sprintf("%s/%s/%d", a.name.ID, cmp.Or(a.runner.Incarnation, a.actor), a.seq),
-	}
+	commit := eventlog.Commit{Aggregate: a.name, Expected: a.seq}
 	now := a.now().UTC()
 	size := 0
-	for i, e := range events {
+	for _, e := range events {
 		ev, err := a.catalog.Encode(e)
 		if err != nil {
 			return 0, commit, err
 		}
-		if size += len(ev.Data); i > 0 && size > commitBytes {
-			return i, commit, nil
+		if size += len(ev.Data); len(commit.Events) > 0 && size > commitBytes {
+			break
 		}
 		ev.Time, ev.Actor, ev.Correlation, ev.Epoch = now, a.actor, a.name.ID, a.seq
 		commit.Events = append(commit.Events, ev)
 	}
-	return len(events), commit, nil
+	commit.ID = a.commitID(commit.Events)
+	return len(commit.Events), commit, nil
+}
+
+// commitID is the same for the same facts, of the same actor, on the same state: tried again after an unclear answer,
+// it is the same commit. Other facts are another commit, above all when an abort and the move itself meet in one
+// process: one taken for the other would be a fact that is not in the log.
+func (a *aggregate) commitID(events []eventlog.Event) string {
+	h := sha256.New()
+	for _, ev := range events {
+		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
+		h.Write(ev.Data)
+	}
+	return fmt.Sprintf("%s/%s/%d/%x", a.name.ID, a.actor, a.seq, h.Sum(nil)[:8])
 }

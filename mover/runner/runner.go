@@ -98,17 +98,20 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		if _, err := a.decide(ctx, outcome); err != nil {
 			return err
 		}
-		var wait time.Duration
-		if failed, ok := outcome.(mover.StepFailed); ok {
+		failed, isFailure := outcome.(mover.StepFailed)
+		if isFailure {
 			r.Logger.Warn("step failed", "move", id, "step", step, "error", failed.Message, "final", failed.Final)
-			wait = retry.NextBackOff()
 		} else {
 			retry.Reset()
-			if mover.Next(&a.state) == step {
-				wait = look.NextBackOff()
-			} else {
-				look.Reset()
-			}
+		}
+		var wait time.Duration
+		switch again := mover.Next(&a.state) == step; {
+		case !again:
+			look.Reset() // something else follows, at once: the rollback of a final failure too
+		case isFailure:
+			wait = retry.NextBackOff()
+		default:
+			wait = look.NextBackOff()
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return err
@@ -146,8 +149,8 @@ func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec)
 	return err
 }
 
-// Abort records an operator's decision to roll a move back. It says nothing when the move is over or the decision is
-// recorded already; whether it comes in time is for the move to decide.
+// Abort records an operator's decision to roll a move back. It says nothing when the move is over, or when the decision
+// is recorded already, be it under way or refused; whether it comes in time is for the move to decide.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	for {
 		a, err := r.load(ctx, id)
@@ -157,7 +160,7 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 		switch {
 		case a.seq == 0:
 			return fmt.Errorf("move %q is not in the log", id)
-		case a.state.Finished() || a.state.Abort || a.state.RollbackCause != "":
+		case a.state.Finished() || a.state.Abort || a.state.AbortRefused || a.state.RollbackCause != "":
 			return nil
 		}
 		a.actor = actor

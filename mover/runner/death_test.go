@@ -1,0 +1,118 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+var errDead = errors.New("the process is dead")
+
+// mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored
+// but before the answer came.
+type mortal struct {
+	runner.Log
+	left   int // appends that still go well
+	stored bool
+}
+
+func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if m.left <= 0 {
+		if m.left == 0 && m.stored {
+			if _, err := m.Log.Append(ctx, c); err != nil {
+				return eventlog.Receipt{}, err
+			}
+		}
+		m.left = -1
+		return eventlog.Receipt{}, errDead
+	}
+	m.left--
+	return m.Log.Append(ctx, c)
+}
+
+func (m *mortal) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+	if m.left < 0 {
+		return nil, errDead
+	}
+	return m.Log.Read(ctx, a, after)
+}
+
+// TestDeathAtEveryAppend kills the driving process at its first, second, third ... append until a move gets through,
+// before and after the commit is stored. The next process must bring it to the end that a move without a death has.
+func TestDeathAtEveryAppend(t *testing.T) {
+	ends := []struct {
+		name  string
+		end   mover.Phase
+		shape func(*world)
+	}{
+		{"to the end", mover.PhaseSucceeded, func(*world) {}},
+		{"rolled back", mover.PhaseRolledBack, func(w *world) {
+			w.fail = map[mover.Step]mover.StepFailed{mover.VerifyCopies: {Message: "it differs", Final: true}}
+		}},
+	}
+	l := openLog(t)
+	for _, e := range ends {
+		for _, stored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stored=%t", e.name, stored), func(t *testing.T) {
+				for n := 0; ; n++ {
+					id, w := fmt.Sprintf("%s-%t-%d", e.name, stored, n), newWorld(4)
+					e.shape(w)
+					request(t, l, id)
+					err := process("mortal", &mortal{Log: l, left: n, stored: stored}, w).Drive(t.Context(), id)
+					died := errors.Is(err, errDead)
+					if err != nil && !died {
+						t.Fatalf("append %d: %v", n, err)
+					}
+					if err := process("heir", l, w).Drive(t.Context(), id); err != nil {
+						t.Fatalf("after a death at append %d: %v", n, err)
+					}
+					if s := stateOf(t, l, id); s.Phase != e.end {
+						t.Errorf("after a death at append %d the move ended %s", n, s.Phase)
+					}
+					w.check(t, e.end)
+					if !died {
+						t.Logf("%d appends tried", n)
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDeathInEveryStep stops the process between two objects of each step, and before each step.
+func TestDeathInEveryStep(t *testing.T) {
+	l := openLog(t)
+	for n := 0; ; n++ {
+		id, w := fmt.Sprintf("step-%d", n), newWorld(4)
+		request(t, l, id)
+		left := n
+		w.before = func(context.Context, mover.Step) error {
+			if left--; left < 0 {
+				return errDead
+			}
+			return nil
+		}
+		err := process("mortal", l, w).Drive(t.Context(), id)
+		w.before = nil
+		if err != nil && !errors.Is(err, errDead) {
+			t.Fatal(err)
+		}
+		if err := process("heir", l, w).Drive(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		w.check(t, mover.PhaseSucceeded)
+		if !w.moved() {
+			t.Errorf("death at point %d: not moved", n)
+		}
+		if err == nil {
+			t.Logf("%d points tried", n)
+			return
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestDrive(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	request(t, l, "go")
+	if err := process("one", l, w).Drive(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	if s := stateOf(t, l, "go"); s.Phase != mover.PhaseSucceeded {
+		t.Errorf("phase %s", s.Phase)
+	}
+	w.check(t, mover.PhaseSucceeded)
+
+	before := len(commitsOf(t, l, "go"))
+	if err := process("two", l, w).Drive(t.Context(), "go"); err != nil {
+		t.Errorf("driving what is over: %v", err)
+	}
+	if after := len(commitsOf(t, l, "go")); after != before {
+		t.Errorf("driving what is over wrote %d commits", after-before)
+	}
+}
+
+func TestRequestTwice(t *testing.T) {
+	l := openLog(t)
+	request(t, l, "go")
+	request(t, l, "go")
+	other := process("other", l, nil)
+	if err := other.Request(t.Context(), "go", "user/another", aSpec()); err != nil {
+		t.Error(err)
+	}
+	if n := len(commitsOf(t, l, "go")); n != 1 {
+		t.Errorf("%d commits, want 1", n)
+	}
+}
+
+func TestAbortOfAnUnknownMove(t *testing.T) {
+	err := process("one", openLog(t), nil).Abort(t.Context(), "nobody", "user/test", "")
+	if err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("error %v does not name the move", err)
+	}
+}
+
+// A holder who was replaced appends nothing more, however long it slept in a step.
+func TestClaimFences(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	request(t, l, "go")
+	asleep, wake := make(chan struct{}), make(chan struct{})
+	first := true
+	w.before = func(ctx context.Context, step mover.Step) error {
+		if step == mover.CreateCopies && first {
+			first = false
+			close(asleep)
+			<-wake
+		}
+		return ctx.Err()
+	}
+	lost := make(chan error, 1)
+	go func() { lost <- process("older", l, w).Drive(t.Context(), "go") }()
+	<-asleep
+	if err := process("newer", l, w).Drive(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	close(wake)
+	if err := <-lost; !errors.Is(err, runner.ErrLost) || !strings.Contains(err.Error(), "newer") {
+		t.Errorf("the older holder ended with %v, want ErrLost naming the newer", err)
+	}
+	claimed := false
+	for _, r := range commitsOf(t, l, "go") {
+		events, err := r.Events()
+		if err != nil {
+			t.Fatal(err)
+		}
+		claimed = claimed || events[0].Actor == "daemon/newer"
+		if claimed && events[0].Actor != "daemon/newer" {
+			t.Errorf("%s wrote %v after the newer had claimed the move", events[0].Actor, r.Types())
+		}
+	}
+	w.check(t, stateOf(t, l, "go").Phase)
+}
+
+// An abort is heard in the middle of a long step: the step is told to stop at its next word.
+func TestAbortDuringAStep(t *testing.T) {
+	l, w := openLog(t), newWorld(50)
+	request(t, l, "go")
+	created := 0
+	w.before = func(ctx context.Context, step mover.Step) error {
+		if step == mover.CreateCopies {
+			if created++; created == 3 {
+				return process("operator", l, nil).Abort(ctx, "go", "user/test", "enough")
+			}
+		}
+		return nil
+	}
+	if err := process("one", l, w).Drive(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	s := stateOf(t, l, "go")
+	if s.Phase != mover.PhaseRolledBack || !strings.Contains(s.RollbackCause, "enough") {
+		t.Errorf("phase %s, cause %q", s.Phase, s.RollbackCause)
+	}
+	if created > 4 {
+		t.Errorf("the step went on for %d objects after the abort", created-3)
+	}
+	w.check(t, mover.PhaseRolledBack)
+}
+
+// Who aborts a Move that is Verified, as a resource does at every look, is recorded and answered once.
+func TestAbortTooLate(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	request(t, l, "go")
+	w.before = func(ctx context.Context, step mover.Step) error {
+		if step == mover.DeleteSource {
+			return process("operator", l, nil).Abort(ctx, "go", "resource/fleet/go", "spec.abort is set")
+		}
+		return nil
+	}
+	if err := process("one", l, w).Drive(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	types := typesOf(commitsOf(t, l, "go"))
+	for _, name := range []string{"dev.scute.move.abort-requested.v1", "dev.scute.move.abort-refused.v1"} {
+		n := 0
+		for _, typ := range types {
+			if typ == name {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d x %s, want 1", n, name)
+		}
+	}
+	w.check(t, mover.PhaseSucceeded)
+}
+
+// interloper appends something of somebody else's just before a chosen commit.
+type interloper struct {
+	runner.Log
+	at   string // a type of that commit
+	act  func()
+	done bool
+}
+
+func (i *interloper) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if !i.done && slices.ContainsFunc(c.Events, func(e eventlog.Event) bool { return strings.HasPrefix(e.Type, "dev.scute.move."+i.at+".") }) {
+		i.done = true
+		i.act()
+	}
+	return i.Log.Append(ctx, c)
+}
+
+// The Move controller aborts and the supervisor drives with one and the same runner. When their commits meet at one
+// sequence, one of them must lose: neither may be taken for the other's.
+func TestAbortAndDecisionMeet(t *testing.T) {
+	for _, at := range []string{"claimed", "preflight-passed", "baseline-taken", "paused", "acknowledged", "plan-drafted", "created", "all-created", "verified"} {
+		t.Run(at, func(t *testing.T) {
+			l, w := openLog(t), newWorld(4)
+			request(t, l, "go")
+			meet := &interloper{Log: l, at: at}
+			one := process("one", meet, w)
+			meet.act = func() {
+				if err := one.Abort(t.Context(), "go", "resource/fleet/go", "spec.abort is set"); err != nil {
+					t.Error(err)
+				}
+			}
+			err := one.Drive(t.Context(), "go")
+			if at == "claimed" && errors.Is(err, eventlog.ErrConflict) {
+				err = one.Drive(t.Context(), "go") // the supervisor comes back to it
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := stateOf(t, l, "go"); s.Phase != mover.PhaseRolledBack {
+				t.Errorf("phase %s", s.Phase)
+			}
+			w.check(t, mover.PhaseRolledBack)
+		})
+	}
+}
+
+// The same the other way round: the decision is stored first, and the abort must still find its place.
+func TestDecisionAndAbortMeet(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	request(t, l, "go")
+	meet := &interloper{Log: l, at: "abort-requested"}
+	one := process("one", meet, w)
+	meet.act = func() {
+		ctx, stop := context.WithCancel(t.Context())
+		w.before = func(context.Context, mover.Step) error { stop(); return context.Canceled }
+		if err := one.Drive(ctx, "go"); !errors.Is(err, context.Canceled) {
+			t.Errorf("driving: %v", err)
+		}
+		w.before = nil
+	}
+	if err := one.Abort(t.Context(), "go", "resource/fleet/go", ""); err != nil {
+		t.Fatal(err)
+	}
+	if s := stateOf(t, l, "go"); !s.Abort {
+		t.Errorf("the abort is not in the log: %v", typesOf(commitsOf(t, l, "go")))
+	}
+}
+
+// A decision that is too large for one commit is split; what was stored of it before a death does no harm.
+func TestLargeDecision(t *testing.T) {
+	l, w := openLog(t), newWorld(3000)
+	for i := range w.items[1:] {
+		r := &w.items[1+i]
+		delete(w.source, r.Ref)
+		r.Ref.Name = fmt.Sprintf("%s-%0200d", r.Ref.Name, 0)
+		w.source[r.Ref] = true
+	}
+	request(t, l, "go")
+	errStop := errors.New("stop here")
+	w.before = func(_ context.Context, step mover.Step) error {
+		if step == mover.CreateCopies {
+			return errStop
+		}
+		return nil
+	}
+	// The first process dies between two commits of the plan.
+	dying := &mortal{Log: l, left: 1 << 30}
+	w.fail = nil
+	drafts := &interloper{Log: dying, at: "plan-drafted", act: func() { dying.left = 1 }}
+	if err := process("one", drafts, w).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
+		t.Fatalf("driving ended with %v", err)
+	}
+	if s := stateOf(t, l, "go"); s.Phase != mover.PhasePlanned || len(s.Draft) == 0 || len(s.Draft) == len(w.items) {
+		t.Fatalf("phase %s with %d of %d objects drafted: the plan was not split", s.Phase, len(s.Draft), len(w.items))
+	}
+	if err := process("two", l, w).Drive(t.Context(), "go"); !errors.Is(err, errStop) {
+		t.Fatalf("driving ended with %v", err)
+	}
+	s := stateOf(t, l, "go")
+	if len(s.Plan) != len(w.items) || len(s.Baseline) != len(w.items) || len(s.Acks) != len(w.items) {
+		t.Errorf("plan %d, baseline %d, acks %d, want %d each", len(s.Plan), len(s.Baseline), len(s.Acks), len(w.items))
+	}
+	if hash, err := mover.PlanHash(s.Plan); err != nil || hash != s.PlanHash {
+		t.Errorf("the plan's hash is not that of the plan: %v", err)
+	}
+}
+
+// A type from the future stops the move that has it, and no other.
+func TestUnknownEvent(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	request(t, l, "old")
+	request(t, l, "new")
+	head := commitsOf(t, l, "new")[0].Seq
+	if _, err := l.Append(t.Context(), eventlog.Commit{
+		Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "new"}, ID: "future", Expected: head,
+		Events: []eventlog.Event{{Type: "dev.scute.move.teleported.v1", Data: []byte(`{}`)}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	one := process("one", l, w)
+	if err := one.Drive(t.Context(), "new"); !errors.Is(err, eventlog.ErrUnknownType) {
+		t.Errorf("driving a move with an unknown event: %v", err)
+	}
+	if n := len(commitsOf(t, l, "new")); n != 2 {
+		t.Errorf("something was written to it: %d commits", n)
+	}
+	if err := one.Drive(t.Context(), "old"); err != nil {
+		t.Errorf("driving another move: %v", err)
+	}
+
+	moves := runner.NewMoves(nil)
+	var aside int
+	if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error {
+		if err := moves.Apply(r); err != nil {
+			aside++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if aside != 1 || len(moves.Due()) != 0 {
+		t.Errorf("%d commits set aside, due: %v", aside, moves.Due())
+	}
+	if s, _ := moves.Status("new"); !strings.Contains(s.Message, "stranded") || !strings.Contains(s.Message, "teleported") || s.Next == "" {
+		t.Errorf("its status does not say so: %q, %q", s.Message, s.Next)
+	}
+	if s, _ := moves.Status("old"); s.Phase != mover.PhaseSucceeded || s.LogSequence == 0 || s.MoveID != "old" {
+		t.Errorf("status of the other: %+v", s)
+	}
+}

@@ -1,0 +1,140 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+// supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it. stop returns when
+// all has ended.
+func supervise(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
+	t.Helper()
+	wake := make(chan struct{}, 1)
+	moves = runner.NewMoves(func(string) {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = l.Follow(ctx, 0, func(r eventlog.Record) error { _ = moves.Apply(r); return nil })
+	})
+	wg.Go(func() { (&runner.Supervisor{Runner: r, Moves: moves, Wake: wake, Limit: limit}).Run(ctx) })
+	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	t.Cleanup(stop)
+	return moves, stop
+}
+
+// eventually waits for what other goroutines bring about; the deadline only ends a test that has failed.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestSupervisorDrivesAll(t *testing.T) {
+	const n, limit = 6, 2
+	l := openLog(t)
+	var mu sync.Mutex
+	worlds, busy, most := make(map[string]*world), 0, 0
+	for i := range n {
+		id := fmt.Sprintf("fleet/go-%d", i)
+		w := newWorld(3)
+		w.before = func(_ context.Context, step mover.Step) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch step {
+			case mover.RunPreflight:
+				busy++
+				most = max(most, busy)
+			case mover.AwaitAwake:
+				busy--
+			}
+			return nil
+		}
+		worlds[id] = w
+	}
+	r := process("one", l, nil)
+	r.Performer = func(id string) runner.Performer { return worlds[id] }
+	moves, _ := supervise(t, l, r, limit)
+	for id := range worlds {
+		request(t, l, id)
+	}
+	eventually(t, "all moves at their end", func() bool {
+		done := 0
+		for id := range worlds {
+			if s, ok := moves.Status(id); ok && s.FinishedAt != nil {
+				done++
+			}
+		}
+		return done == n
+	})
+	for id, w := range worlds {
+		if s, _ := moves.Status(id); s.Phase != mover.PhaseSucceeded {
+			t.Errorf("%s: %s", id, s.Phase)
+		}
+		w.check(t, mover.PhaseSucceeded)
+	}
+	if most > limit {
+		t.Errorf("%d moves were driven at once, the limit is %d", most, limit)
+	}
+}
+
+// A supervisor that is told to stop in the middle of steps lets go of them; another one takes the moves on.
+func TestSupervisorStops(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	inStep := make(chan struct{})
+	w.before = func(ctx context.Context, step mover.Step) error {
+		if step == mover.CreateCopies {
+			close(inStep)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}
+	request(t, l, "go")
+	_, stop := supervise(t, l, process("one", l, w), 0)
+	<-inStep
+	stop()
+
+	w.before = nil
+	moves, _ := supervise(t, l, process("two", l, w), 0)
+	eventually(t, "the move at its end", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseSucceeded })
+	w.check(t, mover.PhaseSucceeded)
+}
+
+// A move that failed and waits for a human is let go of, and taken up again when the human has spoken.
+func TestSupervisorWaitsForAHuman(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "quota exceeded", Final: true}}
+	r := process("one", l, w)
+	spec := aSpec()
+	spec.KeepFailed = true
+	if err := r.Request(t.Context(), "go", "user/test", spec); err != nil {
+		t.Fatal(err)
+	}
+	moves, _ := supervise(t, l, r, 0)
+	eventually(t, "the failure", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseFailed })
+	if due := moves.Due(); len(due) != 0 {
+		t.Errorf("due: %v", due)
+	}
+	if err := r.Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rollback", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseRolledBack })
+	w.check(t, mover.PhaseRolledBack)
+}

@@ -1,0 +1,269 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+	"scute.dev/mover/transfer"
+	"scute.dev/pause"
+)
+
+// world is what the steps of one move work on: the objects of two management clusters and the pause on them. It
+// outlives the processes that drive the move, and notes what must never happen.
+type world struct {
+	mu             sync.Mutex
+	items          []mover.Item
+	source, target map[object.Ref]bool
+	paused, awake  bool // of the source, of the target
+	emptying       bool // the first deletion at the source was made
+	wrong          []string
+	steps          []mover.Step
+
+	// before is called before each step and after each object, outside the lock; an error ends the process there.
+	before func(ctx context.Context, step mover.Step) error
+	fail   map[mover.Step]mover.StepFailed
+}
+
+func newWorld(n int) *world {
+	w := &world{source: make(map[object.Ref]bool), target: make(map[object.Ref]bool)}
+	cluster := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}
+	w.items = append(w.items, mover.Item{Ref: cluster, Version: "v1beta2", UID: "uid-a", Cluster: "a"})
+	for i := 1; i < n; i++ {
+		r := object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: fmt.Sprintf("a-%d", i)}
+		w.items = append(w.items, mover.Item{Ref: r, Version: "v1beta2", UID: types.UID("uid-" + r.Name), Level: 1, Cluster: "a"})
+	}
+	for _, item := range w.items {
+		w.source[item.Ref] = true
+	}
+	return w
+}
+
+// Perform is one step on the world, object by object, idempotent as the contract of runner.Performer asks.
+func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+	if err := w.pass(ctx, step); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	w.steps = append(w.steps, step)
+	failed, fails := w.fail[step]
+	w.mu.Unlock()
+	if fails {
+		return failed, nil
+	}
+	cluster := w.items[0]
+	switch step {
+	case mover.RunPreflight:
+		return mover.PreflightDone{Clusters: []string{"a"}}, nil
+	case mover.TakeBaseline:
+		out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline), Roots: []pause.Root{{Ref: cluster.Ref, UID: cluster.UID}}}
+		for _, item := range w.items {
+			out.Objects[item.Ref] = pause.Baseline{UID: item.UID, Paused: object.False}
+		}
+		return out, nil
+	case mover.SetPause:
+		w.do(func() { w.paused = true })
+		return mover.PauseSet{}, nil
+	case mover.AwaitAcks:
+		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
+		for _, item := range w.items {
+			if s.Acks[item.Ref] == "" {
+				out.New[item.Ref] = pause.ByCondition
+			}
+		}
+		return out, nil
+	case mover.DraftPlan:
+		return mover.Drafted{Items: w.items}, nil
+	case mover.CreateCopies:
+		return mover.CreateDone{}, w.each(ctx, step, w.items, func(item mover.Item) error {
+			w.must(w.paused, "a copy was made while the source was not paused")
+			w.target[item.Ref] = true
+			return nil
+		}, func(item mover.Item) mover.Outcome {
+			return mover.CreatedSome{Objects: map[object.Ref]types.UID{item.Ref: "there-" + item.UID}}
+		}, emit)
+	case mover.VerifyCopies:
+		var out mover.VerifyDone
+		for _, item := range w.items {
+			if !w.target[item.Ref] {
+				out.Differences = append(out.Differences, mover.Wait{Ref: item.Ref, Why: "it is not on the target"})
+			}
+		}
+		return out, nil
+	case mover.DeleteSource:
+		backwards := slices.Clone(w.items)
+		slices.Reverse(backwards)
+		return mover.DeleteDone{}, w.each(ctx, step, backwards, func(item mover.Item) error {
+			w.must(w.target[item.Ref], "an object that is not on the target was deleted at the source")
+			w.emptying = true
+			delete(w.source, item.Ref)
+			return nil
+		}, func(item mover.Item) mover.Outcome { return mover.DeletedSome{Objects: []object.Ref{item.Ref}} }, emit)
+	case mover.RestorePauses:
+		w.do(func() {
+			w.must(len(w.source) == 0, "the target was woken while the source was not empty")
+			w.awake = true
+		})
+		return mover.PausesSet{}, nil
+	case mover.AwaitAwake:
+		out := mover.AwakeSeen{}
+		for _, item := range w.items {
+			if !s.Awake[item.Ref] {
+				out.New = append(out.New, item.Ref)
+			}
+		}
+		return out, nil
+	case mover.ClearTarget:
+		return mover.ClearDone{}, w.each(ctx, step, w.items, func(item mover.Item) error {
+			w.must(!w.emptying, "a copy was removed after the source's object was deleted")
+			delete(w.target, item.Ref)
+			return nil
+		}, func(item mover.Item) mover.Outcome { return mover.RemovedSome{Objects: []object.Ref{item.Ref}} }, emit)
+	case mover.RestoreSource:
+		w.do(func() {
+			w.must(!w.emptying, "the source was unpaused after a deletion")
+			w.paused = false
+		})
+		return mover.SourceBack{}, nil
+	default:
+		return nil, fmt.Errorf("no such step: %q", step)
+	}
+}
+
+func (w *world) each(ctx context.Context, step mover.Step, items []mover.Item, act func(mover.Item) error, tell func(mover.Item) mover.Outcome, emit transfer.Emit) error {
+	for _, item := range items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		err := act(item)
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := emit(tell(item)); err != nil {
+			return err
+		}
+		if err := w.pass(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) pass(ctx context.Context, step mover.Step) error {
+	if w.before == nil {
+		return nil
+	}
+	return w.before(ctx, step)
+}
+
+func (w *world) do(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func (w *world) must(ok bool, wrong string) {
+	if !ok {
+		w.wrong = append(w.wrong, wrong)
+	}
+}
+
+// moved and untouched are the two good ends.
+func (w *world) moved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
+func (w *world) untouched() bool {
+	return len(w.source) == len(w.items) && len(w.target) == 0 && !w.paused
+}
+
+func (w *world) check(t *testing.T, end mover.Phase) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, wrong := range w.wrong {
+		t.Error(wrong)
+	}
+	switch {
+	case end == mover.PhaseSucceeded && !w.moved():
+		t.Errorf("Succeeded, but source %v, target %v, awake %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.awake)
+	case end == mover.PhaseRolledBack && !w.untouched():
+		t.Errorf("RolledBack, but source %v, target %v, paused %t", slices.Collect(maps.Keys(w.source)), slices.Collect(maps.Keys(w.target)), w.paused)
+	}
+}
+
+// openLog is a real event log in a folder of its own.
+func openLog(t *testing.T) *eventlog.Log {
+	t.Helper()
+	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// process is a runner as a process of its own would have it: another incarnation on the same log.
+func process(name string, l runner.Log, w *world) *runner.Runner {
+	return &runner.Runner{
+		Log: l, Incarnation: name, Logger: slog.New(slog.DiscardHandler),
+		Performer: func(string) runner.Performer { return w },
+	}
+}
+
+func aSpec() mover.Spec {
+	return mover.Spec{
+		Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
+		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Awake: mover.Duration(time.Minute),
+	}
+}
+
+func request(t *testing.T, l runner.Log, id string) {
+	t.Helper()
+	if err := process("asker", l, nil).Request(t.Context(), id, "user/test", aSpec()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stateOf folds a move from the log, as a new process would.
+func stateOf(t *testing.T, l *eventlog.Log, id string) mover.State {
+	t.Helper()
+	var s mover.State
+	for _, r := range commitsOf(t, l, id) {
+		if err := runner.Fold(&s, mover.NewCatalog(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func commitsOf(t *testing.T, l *eventlog.Log, id string) []eventlog.Record {
+	t.Helper()
+	records, err := l.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+func typesOf(records []eventlog.Record) []string {
+	var all []string
+	for _, r := range records {
+		all = append(all, r.Types()...)
+	}
+	return all
+}
