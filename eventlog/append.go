@@ -31,7 +31,7 @@ const (
 )
 
 // errInFlight says that a write on the subject is under way and its end not known yet.
-var errInFlight = errors.New("another write on the aggregate is in flight")
+var errInFlight error = &unsettledError{errors.New("a write on the aggregate is in flight")}
 
 // Append stores a commit, if the aggregate is still as it was when the decision was made. It returns
 //
@@ -55,10 +55,10 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
 	r, err := l.try(ctx, c, m)
-	if retryable(err) {
+	if unsettled(err) {
 		r, err = l.retry(ctx, c, m)
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errInFlight) {
+	if unsettled(err) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 	err = backoff.Retry(func() error {
 		var last error
 		switch r, last = l.try(ctx, c, m); {
-		case retryable(last) && ctx.Err() == nil:
+		case unsettled(last) && ctx.Err() == nil:
 			return last
 		default:
 			// At the deadline, too: the last try's error says more than the context's.
@@ -107,10 +107,10 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		// Nobody listens on the subject: the stream is gone, or has no leader for the moment.
-		if _, err := l.state(ctx); err != nil {
+		if _, err := l.state(ctx); errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) {
 			return Receipt{}, err
 		}
-		return Receipt{}, errInFlight
+		return Receipt{}, &unsettledError{err}
 	default:
 		return Receipt{}, &unsettledError{err}
 	}
@@ -156,14 +156,13 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 }
 
 // unsettledError is an answer that did not come, or does not tell whether the commit is stored.
-type unsettledError struct{ err error }
+type unsettledError struct{ error }
 
-func (e *unsettledError) Error() string   { return fmt.Sprintf("%v: %v", ErrUnavailable, e.err) }
-func (e *unsettledError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
+func (e *unsettledError) Unwrap() error { return e.error }
 
-func retryable(err error) bool {
-	var unsettled *unsettledError
-	return errors.As(err, &unsettled) || errors.Is(err, errInFlight)
+func unsettled(err error) bool {
+	var u *unsettledError
+	return errors.As(err, &u)
 }
 
 // newBackOff waits 50 ms, then longer up to 1 s, with jitter; maxElapsed 0 goes on until the context ends.

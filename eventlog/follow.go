@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -89,39 +90,68 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 
 // deliverFrom delivers what one consumer gives.
 func (l *Log) deliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	messages, stop, err := l.consume(ctx, *cursor+1)
+	var (
+		mu    sync.Mutex // held while fn runs, so that it does not run any more once this function has returned
+		ended bool
+		done  = make(chan error, 1)
+		start = *cursor
+	)
+	end := func(err error) {
+		select {
+		case done <- err:
+		default: // only the first counts
+		}
+	}
+	stop, err := l.consume(ctx, start+1, func(m jetstream.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			return
+		}
+		err := step(m, start, cursor, fn)
+		if ended = err != nil || *cursor >= until; ended {
+			end(err)
+		}
+	}, func(err error) { end(l.explain(err)) })
 	if err != nil {
 		return err
 	}
-	defer stop()
-	for fresh := true; *cursor < until; fresh = false {
-		m, err := messages.Next()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return l.explain(err)
-		}
-		r, err := fromDelivery(m)
-		if err != nil {
-			return backoff.Permanent(err)
-		}
-		if r.Seq != *cursor+1 {
-			if fresh {
-				return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, *cursor, r.Seq)
-			}
-			return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
-		}
-		if err := fn(r); err != nil {
-			return backoff.Permanent(err)
-		}
-		*cursor = r.Seq
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
+	mu.Lock()
+	ended = true
+	mu.Unlock()
+	stop()
+	return err
+}
+
+// step takes one message: it must be the one after *cursor.
+func step(m jetstream.Msg, start uint64, cursor *uint64, fn func(Record) error) error {
+	r, err := fromDelivery(m)
+	if err != nil {
+		return backoff.Permanent(err)
+	}
+	switch {
+	case r.Seq == *cursor+1:
+	case *cursor == start:
+		return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, start, r.Seq)
+	default:
+		// The server or the client lost it on the way, or it is gone: the next delivery tells.
+		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
+	}
+	if err := fn(r); err != nil {
+		return backoff.Permanent(err)
+	}
+	*cursor = r.Seq
 	return nil
 }
 
-// consume makes a consumer that starts at a sequence and keeps no state that matters.
-func (l *Log) consume(ctx context.Context, start uint64) (jetstream.MessagesContext, func(), error) {
+// consume makes a consumer that starts at a sequence and keeps no state that matters. It is stopped by the function
+// returned.
+func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
@@ -134,7 +164,7 @@ func (l *Log) consume(ctx context.Context, start uint64) (jetstream.MessagesCont
 		InactiveThreshold: inactive,
 	})
 	if err != nil {
-		return nil, nil, l.explain(err)
+		return nil, l.explain(err)
 	}
 	forget := func() {
 		// A courtesy: the server forgets it by itself, and a reader may lack the permission.
@@ -142,15 +172,14 @@ func (l *Log) consume(ctx context.Context, start uint64) (jetstream.MessagesCont
 		defer cancel()
 		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
 	}
-	messages, err := consumer.Messages(
+	consuming, err := consumer.Consume(take,
 		jetstream.PullMaxMessages(pullSize),
 		jetstream.PullHeartbeat(heartbeat),
-		jetstream.WithMessagesErrOnMissingHeartbeat(true),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }),
 	)
 	if err != nil {
 		forget()
-		return nil, nil, l.explain(err)
+		return nil, l.explain(err)
 	}
-	unhook := context.AfterFunc(ctx, messages.Stop)
-	return messages, func() { unhook(); messages.Stop(); forget() }, nil
+	return func() { consuming.Stop(); forget() }, nil
 }
