@@ -59,7 +59,8 @@ type Projector[V View] struct {
 	advanced chan struct{} // closed when the view advances; nil while nobody waits
 }
 
-// New makes a projector of views that newView makes empty. Run starts it.
+// New makes a projector. newView makes an empty view, another one at each call: what a snapshot filled in vain is thrown
+// away. Run starts it.
 func New[V View](log Log, newView func() V, o Options) *Projector[V] {
 	o.Every = cmp.Or(o.Every, DefaultEvery)
 	logger := o.Logger
