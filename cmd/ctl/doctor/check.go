@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/moves"
@@ -49,12 +50,14 @@ type visit struct {
 	flags   *reach.Flags
 	program string
 	report  func(Result)
+	now     func() time.Time
 
 	cluster  *reach.Cluster // nil when there is none to ask
 	kube     *kube.Cluster
 	moves    *moves.Cluster
 	types    []kube.Type
 	unheard  bool // nobody is there to take moves up
+	outside  bool // the daemon runs, and not in a pod that leads to its log
 	all      []v1alpha1.Move
 	hasMoves bool // all could be listed
 }

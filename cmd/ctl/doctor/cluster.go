@@ -4,9 +4,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/moves"
@@ -26,9 +29,9 @@ func apiServer(ctx context.Context, v *visit) bool {
 	}
 	config := *cluster.Config
 	config.Timeout = reach.CallTimeout
-	client, err := discovery.NewDiscoveryClientForConfig(&config)
+	asking, err := discovery.NewDiscoveryClientForConfig(&config)
 	if err == nil {
-		version, verr := client.ServerVersion()
+		version, verr := asking.ServerVersion()
 		if err = verr; err == nil {
 			v.report(ok("Kubernetes", "%s at %s", version.GitVersion, config.Host))
 		}
@@ -113,17 +116,32 @@ func daemon(ctx context.Context, v *visit) bool {
 				"pod %s/%s is %s and not ready", p.Namespace, p.Name, p.Status.Phase))
 		}
 	}
-	switch {
-	case ready > 0:
-	case v.flags.LogAlone():
-		v.unheard = true
-		v.report(warning(subject, "name its namespace with --scute-namespace if it runs in this cluster", "no ready pod in namespace %s", v.flags.ScuteNamespace))
-	default:
-		v.unheard = true
-		v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
-			"no ready pod in namespace %s: nobody takes up moves", v.flags.ScuteNamespace))
+	if ready > 0 {
+		return true
 	}
+	// A daemon may run elsewhere, started by hand: whoever acts renews the lease.
+	if holder, fresh := leader(ctx, v); fresh {
+		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease in namespace %s", holder, v.flags.ScuteNamespace))
+		v.outside = true
+		return true
+	}
+	v.unheard = true
+	v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
+		"no ready pod in namespace %s, and nobody holds the lease there: nobody takes up moves", v.flags.ScuteNamespace))
 	return true
+}
+
+// leader is who holds the daemon's lease, and whether it was renewed in time.
+func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	var lease coordinationv1.Lease
+	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: reach.LeaseName}, &lease)
+	if err != nil || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return "", false
+	}
+	age := v.now().Sub(lease.Spec.RenewTime.Time)
+	return *lease.Spec.HolderIdentity, age < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
 }
 
 // few names the first of many.

@@ -40,7 +40,7 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	counts := make(map[Level]int)
-	v := &visit{flags: o.flags, program: o.env.Name, report: func(r Result) {
+	v := &visit{flags: o.flags, program: o.env.Name, now: o.env.Now, report: func(r Result) {
 		counts[r.Level]++
 		o.print(r)
 	}}
@@ -50,10 +50,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	switch {
 	case counts[Problem] > 0:
-		o.env.Notef("%d problems, %d warnings.", counts[Problem], counts[Warning])
+		o.env.Notef("%s, %s.", number(counts[Problem], "problem"), number(counts[Warning], "warning"))
 		return cli.Failed()
 	case counts[Warning] > 0:
-		o.env.Notef("No problem, %d warnings.", counts[Warning])
+		o.env.Notef("No problem, %s.", number(counts[Warning], "warning"))
 	default:
 		o.env.Notef("All is well.")
 	}
@@ -97,4 +97,11 @@ func (o *options) print(r Result) {
 		}
 		fmt.Fprintln(o.env.Out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
 	}
+}
+
+func number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -24,6 +24,10 @@ func eventLog(ctx context.Context, v *visit) {
 		v.report(warning(subject, "mend the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
 		return
 	}
+	if v.outside && !v.flags.LogAlone() {
+		v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))
+		return
+	}
 	log, err := v.flags.Log(ctx, io.Discard)
 	if err != nil {
 		v.report(explainLog(subject, err))

@@ -50,9 +50,9 @@ func standing(v *visit) {
 		case m.Status.Next != "":
 			bad++
 			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
-		case unheard && time.Since(m.CreationTimestamp.Time) > patience:
+		case unheard && v.now().Sub(m.CreationTimestamp.Time) > patience:
 			bad++
-			v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(time.Now(), m.CreationTimestamp.Time)))
+			v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), m.CreationTimestamp.Time)))
 		case v.unheard:
 			bad++
 			v.report(warning(subject, "see scuted above; "+look, "%s is in %s and nobody drives it", name, m.Status.Phase))

@@ -2,10 +2,12 @@ package fact
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
@@ -13,8 +15,33 @@ import (
 type Fact struct {
 	// What happened, in a few words: "objects created".
 	What string
-	// Detail is what it happened to, in a line; may be empty.
+	// Detail says more, in a line; may be empty.
 	Detail string
+	// Objects that it happened to, where Detail does not name them, and where: "on the target".
+	Objects []object.Ref
+	Place   string
+}
+
+// Text is the detail and the objects in a line.
+func (f Fact) Text() string {
+	switch {
+	case len(f.Objects) == 0:
+		return term.Clean(f.Detail)
+	case f.Place != "":
+		return term.Clean(join(f.Place+": "+refs(f.Objects), f.Detail))
+	default:
+		return term.Clean(join(refs(f.Objects), f.Detail))
+	}
+}
+
+// Join makes one of two facts in a row, where they say the same of different objects.
+func (f Fact) Join(next Fact) (joined Fact, ok bool) {
+	if f.What != next.What || len(f.Objects) == 0 || len(next.Objects) == 0 {
+		return f, false
+	}
+	f.Objects = slices.Concat(f.Objects, next.Objects)
+	f.Detail = "" // it counted one commit's
+	return f, true
 }
 
 // Words reads events of every kind that scute writes.
@@ -29,9 +56,7 @@ func New() *Words { return &Words{moves: mover.NewCatalog()} }
 func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	if kind == eventlog.KindMove {
 		if e, err := w.moves.Decode(ev); err == nil {
-			f := move(e)
-			f.Detail = term.Clean(f.Detail)
-			return f
+			return move(e)
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

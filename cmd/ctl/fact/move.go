@@ -15,63 +15,63 @@ import (
 func move(e mover.Event) Fact {
 	switch e := e.(type) {
 	case mover.Requested:
-		return Fact{"move requested", requested(e.Spec)}
+		return Fact{What: "move requested", Detail: requested(e.Spec)}
 	case mover.Claimed:
-		return Fact{"claimed", "by " + e.Holder}
+		return Fact{What: "claimed", Detail: "by " + e.Holder}
 	case mover.PreflightPassed:
-		return Fact{"preflight passed", join(plural(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+		return Fact{What: "preflight passed", Detail: join(plural(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
 	case mover.Refused:
-		return Fact{"refused", findings(e.Findings)}
+		return Fact{What: "refused", Detail: findings(e.Findings)}
 	case mover.BaselineTaken:
-		return Fact{"baseline taken", "of " + refs(slices.Collect(maps.Keys(e.Objects)))}
+		return Fact{What: "baseline taken", Objects: slices.Collect(maps.Keys(e.Objects))}
 	case mover.PauseIntended:
-		return Fact{"pause intended", roots(e.Roots)}
+		return Fact{What: "pause intended", Detail: roots(e.Roots)}
 	case mover.Paused:
-		return Fact{"paused", "the pause stands on every root"}
+		return Fact{What: "paused", Detail: "the pause stands on every root"}
 	case mover.Acknowledged:
-		return Fact{"pause acknowledged", acknowledged(e.Objects)}
+		return Fact{What: "pause acknowledged", Detail: signals(e.Objects), Objects: slices.Collect(maps.Keys(e.Objects))}
 	case mover.Waiting:
-		return Fact{"waiting", waits(e.For, e.Total)}
+		return Fact{What: "waiting", Detail: waits(e.For, e.Total)}
 	case mover.AllAcknowledged:
-		return Fact{"all acknowledged", "every object is at rest"}
+		return Fact{What: "all acknowledged", Detail: "every object is at rest"}
 	case mover.PlanDrafted:
-		return Fact{"plan drafted", plural(len(e.Items), "object")}
+		return Fact{What: "plan drafted", Detail: plural(len(e.Items), "object")}
 	case mover.Planned:
-		return Fact{"planned", join("plan "+short(e.Hash), left(e.Left))}
+		return Fact{What: "planned", Detail: join("plan "+short(e.Hash), left(e.Left))}
 	case mover.Created:
-		return Fact{"objects created", created(e)}
+		return Fact{What: "objects created", Detail: adopted(e.Adopted), Objects: slices.Collect(maps.Keys(e.Objects)), Place: "on the target"}
 	case mover.AllCreated:
-		return Fact{"all created", "the whole plan is on the target"}
+		return Fact{What: "all created", Detail: "the whole plan is on the target"}
 	case mover.Verified:
-		return Fact{"verified", "the target holds the plan: from here only forward"}
+		return Fact{What: "verified", Detail: "the target holds the plan: from here only forward"}
 	case mover.Deleted:
-		return Fact{"objects deleted", "at the source: " + refs(e.Objects)}
+		return Fact{What: "objects deleted", Objects: e.Objects, Place: "at the source"}
 	case mover.SourceEmptied:
-		return Fact{"source emptied", ""}
+		return Fact{What: "source emptied"}
 	case mover.PausesRestored:
-		return Fact{"pauses restored", "on the target, as they were found"}
+		return Fact{What: "pauses restored", Detail: "on the target, as they were found"}
 	case mover.Awoke:
-		return Fact{"objects awake", "on the target: " + refs(e.Objects)}
+		return Fact{What: "objects awake", Objects: e.Objects, Place: "on the target"}
 	case mover.Succeeded:
-		return Fact{"succeeded", ""}
+		return Fact{What: "succeeded"}
 	case mover.AbortRequested:
-		return Fact{"abort requested", e.Reason}
+		return Fact{What: "abort requested", Detail: e.Reason}
 	case mover.AbortRefused:
-		return Fact{"abort refused", e.Why}
+		return Fact{What: "abort refused", Detail: e.Why}
 	case mover.Setback:
-		return Fact{"setback", e.Message}
+		return Fact{What: "setback", Detail: e.Message}
 	case mover.Failed:
-		return Fact{"failed", join(e.Message, e.Next)}
+		return Fact{What: "failed", Detail: join(e.Message, e.Next)}
 	case mover.RollbackStarted:
-		return Fact{"rollback started", e.Reason}
+		return Fact{What: "rollback started", Detail: e.Reason}
 	case mover.Removed:
-		return Fact{"copies removed", "from the target: " + refs(e.Objects)}
+		return Fact{What: "copies removed", Objects: e.Objects, Place: "from the target"}
 	case mover.TargetCleared:
-		return Fact{"target cleared", "no copy of the move is left there"}
+		return Fact{What: "target cleared", Detail: "no copy of the move is left there"}
 	case mover.RolledBack:
-		return Fact{"rolled back", "the source is as it was found"}
+		return Fact{What: "rolled back", Detail: "the source is as it was found"}
 	default:
-		return Fact{strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "mover.")), ""}
+		return Fact{What: strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "mover."))}
 	}
 }
 
@@ -87,15 +87,15 @@ func requested(s mover.Spec) string {
 	return out
 }
 
-func created(e mover.Created) string {
-	all := slices.Collect(maps.Keys(e.Objects))
-	if len(e.Adopted) == 0 {
-		return "on the target: " + refs(all)
+func adopted(list []object.Ref) string {
+	if len(list) == 0 {
+		return ""
 	}
-	return fmt.Sprintf("on the target: %s; %d were there before", refs(all), len(e.Adopted))
+	return fmt.Sprintf("%d were there before", len(list))
 }
 
-func acknowledged(objects map[object.Ref]pause.Signal) string {
+// signals counts how objects acknowledged.
+func signals(objects map[object.Ref]pause.Signal) string {
 	how := make(map[pause.Signal]int)
 	for _, signal := range objects {
 		how[signal]++
@@ -104,7 +104,7 @@ func acknowledged(objects map[object.Ref]pause.Signal) string {
 	for _, signal := range slices.Sorted(maps.Keys(how)) {
 		parts = append(parts, fmt.Sprintf("%d %s", how[signal], signal))
 	}
-	return fmt.Sprintf("%s (%s)", refs(slices.Collect(maps.Keys(objects))), strings.Join(parts, ", "))
+	return "by " + strings.Join(parts, ", ")
 }
 
 func roots(list []pause.Root) string {

@@ -1,6 +1,7 @@
 package fact
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +12,12 @@ import (
 // named is how many objects a line names.
 const named = 2
 
-// refs counts objects and names the first of them: "12 objects: Cluster prod, Machine prod-abc, …".
+// refs counts objects and names the first of them, those of Cluster API's core before all others: "12 objects: Cluster
+// prod, Machine prod-abc, …".
 func refs(list []object.Ref) string {
-	list = slices.SortedFunc(slices.Values(list), object.Compare)
+	list = slices.SortedFunc(slices.Values(list), func(a, b object.Ref) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), object.Compare(a, b))
+	})
 	var names []string
 	for _, r := range list[:min(len(list), named)] {
 		names = append(names, r.Short())
@@ -27,6 +31,13 @@ func refs(list []object.Ref) string {
 		names = append(names, "…")
 	}
 	return plural(len(list), "object") + ": " + strings.Join(names, ", ")
+}
+
+func rank(r object.Ref) int {
+	if r.Group == object.CoreGroup {
+		return 0
+	}
+	return 1
 }
 
 func plural(n int, noun string) string {

@@ -110,16 +110,16 @@ const listed = 50
 func (o *replayOptions) census(c *census, log *reach.Log) error {
 	v := o.view()
 	out := []string{
-		fmt.Sprintf("Log          %s", log.Where),
-		fmt.Sprintf("Commits      %d, sequences 1 to %d without a gap", c.Commits, c.Head),
-		fmt.Sprintf("Events       %d of %d types", c.Events, len(c.Types)),
-		fmt.Sprintf("Aggregates   %d", len(c.Aggregates)),
+		fmt.Sprintf("Log           %s", log.Where),
+		fmt.Sprintf("Commits       %d, sequences 1 to %d without a gap", c.Commits, c.Head),
+		fmt.Sprintf("Events        %d of %d types", c.Events, len(c.Types)),
+		fmt.Sprintf("Aggregates    %d", len(c.Aggregates)),
 	}
 	if c.Head == 0 {
-		out[1] = "Commits      none yet"
+		out[1] = "Commits       none yet"
 	}
 	for err, n := range c.Unreadable {
-		out = append(out, v.Paint.Text(term.Red, fmt.Sprintf("Not readable %d commits: %s", n, err)))
+		out = append(out, v.Paint.Text(term.Red, fmt.Sprintf("Not readable  %d commits: %s", n, err)))
 	}
 	types := term.Table{Header: []string{"TYPE", "EVENTS"}, Indent: "  "}
 	for _, t := range slices.Sorted(maps.Keys(c.Types)) {

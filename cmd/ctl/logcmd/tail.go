@@ -200,7 +200,7 @@ func (o *tailOptions) write(events []show.Event) error {
 		}
 		line, err := json.Marshal(jsonEvent{
 			Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor,
-			Causation: e.Causation, Correlation: e.Correlation, Epoch: e.Epoch, Fact: e.Fact.What, Detail: e.Fact.Detail, Data: e.Data,
+			Causation: e.Causation, Correlation: e.Correlation, Epoch: e.Epoch, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
 		})
 		if err != nil {
 			return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)

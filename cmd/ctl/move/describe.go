@@ -75,7 +75,7 @@ func (o *describeOptions) timeline(ctx context.Context, log *reach.Log, id strin
 		return err
 	}
 	if left > 0 {
-		o.Env.Notef("%d earlier events are left out: %s log tail --aggregate %s --lines %d", left, o.Env.Name, aggregate, len(events))
+		o.Env.Notef("%d earlier rows are left out: `%s log tail --aggregate %s -n -1` shows every event.", left, o.Env.Name, aggregate)
 	}
 	return nil
 }

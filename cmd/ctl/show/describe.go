@@ -11,7 +11,7 @@ import (
 )
 
 // label is the width of the column with the names of things.
-const label = 13
+const label = 14
 
 func (v View) field(name, value string) string {
 	if name != "" {

@@ -48,54 +48,102 @@ func (e Event) style() term.Style {
 	}
 }
 
+// clockOnly is a time without its day, in UTC.
+const clockOnly = "15:04:05.000Z"
+
 // Columns of a log line.
 const (
 	agoColumns       = 9
 	seqColumns       = 6
 	aggregateColumns = 30
+	shortColumns     = 20
 	factColumns      = 18
 	actorColumns     = 26
 )
 
-// Line is an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. In a terminal
-// of limited width the day of today and the daemon's incarnation give way to the detail.
+// Line is an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. On a terminal,
+// which is narrow, the day of today, the last part of an aggregate's name and the actor, if it is a daemon, give way.
 func (v View) Line(e Event) string {
-	at, actor, actorWidth := term.Exact(e.Time), e.Actor, actorColumns
-	if v.Width > 0 {
-		if e.Time.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly) {
-			at = e.Time.UTC().Format("15:04:05.000Z")
-		}
-		if strings.HasPrefix(actor, "daemon/") {
-			actor = "daemon"
-		}
-		actorWidth = 10
+	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Fact.Text()
+	what := v.Paint.Text(e.style(), fill(e.Fact.What, factColumns))
+	if v.Width == 0 {
+		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(e.Actor, actorColumns), detail}
+		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
-	line := fmt.Sprintf("%s  %s  %s  %s  %s  %s  %s", v.Paint.Text(term.Dim, at), fill(term.Ago(v.Now, e.Time), agoColumns),
-		fill(fmt.Sprintf("#%d", e.Seq), seqColumns), v.Paint.Text(term.Cyan, fill(e.Aggregate.String(), aggregateColumns)),
-		v.Paint.Text(e.style(), fill(e.Fact.What, factColumns)), v.Paint.Text(term.Dim, fill(actor, actorWidth)), e.Fact.Detail)
-	return strings.TrimRight(term.Fit(line, v.Width), " ")
+	at := term.Exact(e.Time)
+	if e.Time.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly) {
+		at = e.Time.UTC().Format(clockOnly)
+	}
+	name := e.Aggregate.String()
+	if parts := strings.Split(name, "/"); len(parts) == 4 {
+		name = strings.Join(parts[:3], "/") // without the start of the resource's UID
+	}
+	if !strings.HasPrefix(e.Actor, "daemon/") {
+		detail = strings.TrimPrefix(detail+"; by "+e.Actor, "; ")
+	}
+	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
+	return strings.TrimRight(term.Fit(strings.Join(line, "  "), v.Width), " ")
 }
 
 func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s) }
 
-// timelineMax is how many of the last events a timeline shows.
+// timelineMax is how many of the last rows a timeline shows.
 const timelineMax = 60
 
-// Timeline is a Move's events as a table, and how many earlier ones were left out.
+// row of a timeline: an event, or several in a row that say the same of different objects.
+type row struct {
+	Event
+	last    uint64 // sequence of the last of them
+	commits int
+}
+
+// Timeline is a Move's events as a table, and how many earlier rows were left out.
 func (v View) Timeline(events []Event) (lines []string, left int) {
-	left = max(0, len(events)-timelineMax)
-	t := term.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL", "ACTOR"}, Indent: "  ", Wrap: 2}
-	var start time.Time
-	if len(events) > 0 {
-		start = events[0].Time
+	rows := rows(events)
+	left = max(0, len(rows)-timelineMax)
+	t := term.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL"}, Indent: "  ", Wrap: 1}
+	if v.Width == 0 {
+		t.Header = append(t.Header, "ACTOR")
 	}
-	for _, e := range events[left:] {
-		actor := e.Actor
-		if v.Width > 0 && strings.HasPrefix(actor, "daemon/") {
-			actor = "daemon"
-		}
-		t.Add(term.Exact(e.Time), "+"+e.Time.Sub(start).Round(time.Millisecond).String(), fmt.Sprint(e.Seq),
-			v.Paint.Text(e.style(), e.Fact.What), e.Fact.Detail, actor)
+	for _, r := range rows[left:] {
+		t.Add(v.cells(r, events[0].Time)...)
 	}
 	return t.Lines(v.Paint, v.Width), left
+}
+
+func rows(events []Event) []row {
+	var out []row
+	for _, e := range events {
+		if n := len(out) - 1; n >= 0 && out[n].Actor == e.Actor {
+			if joined, ok := out[n].Fact.Join(e.Fact); ok {
+				out[n].Fact, out[n].last, out[n].commits = joined, e.Seq, out[n].commits+1
+				continue
+			}
+		}
+		out = append(out, row{Event: e, last: e.Seq, commits: 1})
+	}
+	return out
+}
+
+// cells of a row. On a terminal, which is narrow, the day is left out and an actor named only if it is no daemon.
+func (v View) cells(r row, start time.Time) []string {
+	seq, detail := fmt.Sprint(r.Seq), r.Fact.Text()
+	if r.commits > 1 {
+		seq = fmt.Sprintf("%d-%d", r.Seq, r.last)
+		detail += fmt.Sprintf(" (in %d commits)", r.commits)
+	}
+	after := r.Time.Sub(start)
+	in := "+" + term.Span(after)
+	if after < time.Minute {
+		in = fmt.Sprintf("+%.3fs", after.Seconds())
+	}
+	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Fact.What), detail}
+	switch {
+	case v.Width == 0:
+		return append(cells, r.Actor)
+	case !strings.HasPrefix(r.Actor, "daemon/"):
+		cells[4] = strings.TrimPrefix(detail+"; by "+r.Actor, "; ")
+	}
+	cells[0] = r.Time.UTC().Format(clockOnly)
+	return cells
 }
