@@ -85,11 +85,13 @@ func newGraph(world []object.Observed, sel Selection) *graph {
 		g.nodes = append(g.nodes, n)
 		g.byUID[o.UID] = n
 		g.byRef[o.Ref] = n
-		if pause.IsCluster(o.Ref) {
+	}
+	slices.SortFunc(g.nodes, func(a, b *node) int { return object.Compare(a.o.Ref, b.o.Ref) })
+	for _, n := range g.nodes {
+		if pause.IsCluster(n.o.Ref) {
 			g.clusters = append(g.clusters, n)
 		}
 	}
-	slices.SortFunc(g.nodes, func(a, b *node) int { return object.Compare(a.o.Ref, b.o.Ref) })
 	return g
 }
 
@@ -167,7 +169,7 @@ func (g *graph) include() {
 				n.keep = cmp.Or(n.keep, g.classStays(n))
 			}
 			g.descend(n, false)
-		case n.o.Movable && (g.sel.All || slices.Contains(g.sel.Clusters, n.o.ClusterName)):
+		case n.o.Movable && !pause.IsCluster(r) && (g.sel.All || slices.Contains(g.sel.Clusters, n.o.ClusterName)):
 			n.in = true
 		}
 	}
