@@ -72,7 +72,7 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	}
 	undo = append(undo, func() error { nc.Close(); return nil })
 
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: true, existed: mark.seq.Load() > 0}
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: true, existed: mark.acknowledged() > 0}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, o.Dir)

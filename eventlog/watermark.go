@@ -4,76 +4,77 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
-	"sync/atomic"
+	"syscall"
 )
 
-// watermarkFile holds the highest sequence that an embedded log has acknowledged.
+// watermarkFile holds the highest sequence that an embedded log has acknowledged: eight bytes, big-endian.
 const watermarkFile = "scute.acknowledged"
 
 // watermark remembers what was acknowledged, beside the server's own files.
 //
 // After damage the server starts with a shorter log and only a warning, as if the lost commits had never been. With
-// the watermark a start can tell: the log must reach at least as far. It is written without a sync after each
-// acknowledgement (about a microsecond), so it outlives the process; at a power loss it may be some seconds old, which
-// weakens the check but never raises a false alarm.
+// the watermark a start can tell: the log must reach at least as far. The file is mapped into memory, so that recording
+// costs nothing and yet outlives the process; at a power loss it may be some seconds old, which weakens the check but
+// never raises a false alarm. (A write for each acknowledgement would wait for the file system's journal, which the
+// log's own syncs keep busy.)
 type watermark struct {
-	seq     atomic.Uint64 // the highest acknowledged
-	writing sync.Mutex    // held by whoever writes it to f
-	f       *os.File
+	mu     sync.Mutex
+	file   *os.File
+	mapped []byte
 }
+
+const watermarkSize = 8
 
 func openWatermark(path string) (*watermark, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the watermark: %w", err)
 	}
-	w := &watermark{f: f}
-	var b [8]byte
-	switch _, err := f.ReadAt(b[:], 0); {
-	case err == nil:
-		w.seq.Store(binary.BigEndian.Uint64(b[:]))
-	case !errors.Is(err, io.EOF):
-		f.Close()
-		return nil, fmt.Errorf("reading the watermark: %w", err)
+	mapped, err := mapWatermark(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("mapping the watermark %s: %w", path, err), f.Close())
 	}
-	return w, nil
+	return &watermark{file: f, mapped: mapped}, nil
 }
 
-// raise records that seq was acknowledged. It waits for nobody: while one caller writes, others leave their sequence to
-// it. On a nil watermark (an external log) it does nothing.
-func (w *watermark) raise(seq uint64) error {
-	if w == nil {
-		return nil
+func mapWatermark(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	for have := w.seq.Load(); have < seq && !w.seq.CompareAndSwap(have, seq); {
-		have = w.seq.Load()
-	}
-	for w.writing.TryLock() {
-		now := w.seq.Load()
-		err := w.write(now)
-		w.writing.Unlock()
-		if err != nil || w.seq.Load() == now {
-			return err
+	if info.Size() < watermarkSize {
+		// Written, not truncated to size: a hole could not be filled on a full disk.
+		if _, err := f.WriteAt(make([]byte, watermarkSize), 0); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return syscall.Mmap(int(f.Fd()), 0, watermarkSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-func (w *watermark) write(seq uint64) error {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], seq)
-	if _, err := w.f.WriteAt(b[:], 0); err != nil {
-		return fmt.Errorf("writing the watermark: %w", err)
+// raise records that seq was acknowledged. On a nil watermark (an external log) it does nothing.
+func (w *watermark) raise(seq uint64) {
+	if w == nil {
+		return
 	}
-	return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mapped != nil && seq > binary.BigEndian.Uint64(w.mapped) {
+		binary.BigEndian.PutUint64(w.mapped, seq)
+	}
+}
+
+// acknowledged is the highest sequence recorded; 0 in a new folder.
+func (w *watermark) acknowledged() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return binary.BigEndian.Uint64(w.mapped)
 }
 
 // covered checks that a log whose last sequence is head holds everything that was acknowledged.
 func (w *watermark) covered(head uint64) error {
-	if acked := w.seq.Load(); head < acked {
+	if acked := w.acknowledged(); head < acked {
 		return fmt.Errorf("%w: commits up to %d were acknowledged, but the log ends at %d: its tail was damaged or removed; restore it from a backup",
 			ErrGap, acked, head)
 	}
@@ -81,5 +82,12 @@ func (w *watermark) covered(head uint64) error {
 }
 
 func (w *watermark) close() error {
-	return errors.Join(w.f.Sync(), w.f.Close())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := syscall.Munmap(w.mapped)
+	w.mapped = nil
+	if err = errors.Join(err, w.file.Sync(), w.file.Close()); err != nil {
+		return fmt.Errorf("closing the watermark: %w", err)
+	}
+	return nil
 }
