@@ -43,11 +43,11 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 	return mover.DeleteDone{}, nil
 }
 
-// remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. Finalizers and
-// the mark that lets webhooks agree go in one patch, then the deletion; both name the UID. An object of another UID is
-// not ours to remove: the one that we mean is gone. have is what a look just showed; nil is nothing.
+// remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. The finalizers go
+// and the mark that lets webhooks agree comes in one patch, then the deletion; both name the UID. An object of another
+// UID is not ours to remove: the one that we mean is gone. have is what a look just showed; nil is nothing.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have *unstructured.Unstructured) error {
-	const tries = 5 // a controller may put its finalizer back once, before it has seen the pause
+	const tries = 3 // two are needed when a finalizer comes back between the patch and the deletion
 	for range tries {
 		if have == nil || have.GetUID() != uid {
 			return nil
@@ -73,9 +73,10 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
 }
 
-// release takes the finalizers off an object and marks it as moved, if that is not done.
+// release marks an object as moved and takes its finalizers off. Once marked it is deleted first: some controllers put
+// their finalizer back on a paused object (cluster-api issue 11812), but on one that is being deleted nobody can.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have *unstructured.Unstructured) error {
-	if _, marked := have.GetAnnotations()[object.DeleteForMoveAnnotation]; marked && len(have.GetFinalizers()) == 0 {
+	if _, marked := have.GetAnnotations()[object.DeleteForMoveAnnotation]; marked && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
