@@ -35,7 +35,7 @@ type Server struct {
 }
 
 const (
-	startTimeout = time.Minute
+	startTimeout = 3 * time.Minute // 3 s on an idle machine; busy ones take much longer
 	pollInterval = 50 * time.Millisecond
 )
 

@@ -62,6 +62,8 @@ type connections interface {
 const (
 	// stopTimeout bounds how long reconciles in flight may go on.
 	stopTimeout = 20 * time.Second
+	// readyTimeout bounds the start: 2 s on an idle machine, but busy ones take much longer.
+	readyTimeout = 3 * time.Minute
 	// connectionRetryInterval is the pause between two attempts to reach a workload cluster.
 	connectionRetryInterval = time.Second
 )
@@ -107,7 +109,7 @@ func (c *Controllers) Stop() error {
 }
 
 func (c *Controllers) ready(ctx context.Context, manager ctrl.Manager) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if !manager.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("waiting for the caches: not filled in time")

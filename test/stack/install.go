@@ -33,7 +33,7 @@ var clusterctlCRDs = filepath.Join("cmd", "clusterctl", "config", "crd", "bases"
 // Install applies the CRDs, namespaces and inventory of all providers, and their webhook configurations if webhooks is
 // not nil; it returns when the API serves the new kinds. The webhooks themselves are served by Controllers.
 func Install(ctx context.Context, c client.Client, modules assets.Modules, webhooks *Webhooks) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	definitions, err := load(filepath.Join(modules.ClusterAPI, clusterctlCRDs))
 	if err != nil {

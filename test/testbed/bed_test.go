@@ -31,7 +31,7 @@ func TestBed(t *testing.T) {
 	})
 	bed := testbed.StartForTest(t, testbed.Options{Audit: true})
 	blue, green := bed.Side("blue"), bed.Side("green")
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 
 	clusters := []testbed.Cluster{
@@ -344,7 +344,7 @@ func get(ctx context.Context, t *testing.T, side *testbed.Side, m *clusterv1.Mac
 
 func eventually(ctx context.Context, t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for !is() {
 		select {

@@ -85,7 +85,7 @@ func TestNothingIsLeft(t *testing.T) {
 				}
 			}
 			_ = child.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			eventually(ctx, t, "everything to be gone", func() bool {
 				_, err := os.Stat(folder)

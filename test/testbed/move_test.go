@@ -17,7 +17,7 @@ import (
 func TestWitnessOfAMove(t *testing.T) {
 	bed := testbed.StartForTest(t, testbed.Options{})
 	blue, green := bed.Side("blue"), bed.Side("green")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if _, err := blue.CreateCluster(ctx, testbed.Tiny("fleet", "tiny")); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (s *Side) waitGarbageCollector(ctx context.Context) error {
 	if err := s.client.Create(ctx, orphan); err != nil {
 		return fmt.Errorf("probing the garbage collector of %q: %w", s.name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	return s.waitFor(ctx, "the garbage collector of "+s.name, func(ctx context.Context) ([]string, error) {
 		err := s.client.Get(ctx, client.ObjectKeyFromObject(orphan), orphan)
