@@ -114,26 +114,50 @@ func startServer(ctx context.Context, o EmbeddedOptions, logger *slog.Logger) (*
 	if err != nil {
 		return nil, fmt.Errorf("starting the server: %w", err)
 	}
-	srv.SetLoggerV2(serverLogger{logger}, false, false, false)
+	fatal := make(chan string, 1)
+	srv.SetLoggerV2(serverLogger{logger, fatal}, false, false, false)
 	srv.Start()
-	timeout := startTimeout
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, time.Until(deadline))
-	}
-	if !srv.ReadyForConnections(timeout) || !srv.JetStreamEnabled() {
+	if err := untilReady(ctx, srv, fatal); err != nil {
 		srv.Shutdown()
 		srv.WaitForShutdown()
-		return nil, fmt.Errorf("%w: the server was not ready after %s; see its log lines above", ErrUnavailable, timeout)
+		return nil, err
 	}
 	return srv, nil
 }
 
+// untilReady waits until the server answers, or says why it never will.
+func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for !srv.ReadyForConnections(100*time.Millisecond) || !srv.JetStreamEnabled() {
+		select {
+		case why := <-fatal:
+			return fmt.Errorf("%w: the server did not start: %s", ErrUnavailable, why)
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the server was not ready in time, see its log lines: %w", ErrUnavailable, ctx.Err())
+		default:
+		}
+	}
+	return nil
+}
+
 // serverLogger hands the server's lines to slog. Its traces, which would hold event data, are off.
-type serverLogger struct{ to *slog.Logger }
+type serverLogger struct {
+	to    *slog.Logger
+	fatal chan<- string // the first reason why the server cannot go on
+}
 
 func (l serverLogger) Noticef(f string, v ...any) { l.to.Debug("nats: " + fmt.Sprintf(f, v...)) }
 func (l serverLogger) Warnf(f string, v ...any)   { l.to.Warn("nats: " + fmt.Sprintf(f, v...)) }
 func (l serverLogger) Errorf(f string, v ...any)  { l.to.Error("nats: " + fmt.Sprintf(f, v...)) }
-func (l serverLogger) Fatalf(f string, v ...any)  { l.to.Error("nats: " + fmt.Sprintf(f, v...)) }
 func (l serverLogger) Debugf(string, ...any)      {}
 func (l serverLogger) Tracef(string, ...any)      {}
+
+func (l serverLogger) Fatalf(f string, v ...any) {
+	why := fmt.Sprintf(f, v...)
+	l.to.Error("nats: " + why)
+	select {
+	case l.fatal <- why:
+	default:
+	}
+}

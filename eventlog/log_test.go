@@ -132,3 +132,43 @@ func TestReopenKeepsEverything(t *testing.T) {
 		t.Error(head, err, diff)
 	}
 }
+
+func TestListenAddressIsTaken(t *testing.T) {
+	first := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
+	dir := t.TempDir()
+	_, err := OpenEmbedded(within(t, 20*time.Second), EmbeddedOptions{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
+	wantErr(t, err, ErrUnavailable, "address already in use", dir)
+	_, err = OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir, Listen: "nowhere"})
+	if err == nil || !strings.Contains(err.Error(), `listen address "nowhere"`) {
+		t.Error(err)
+	}
+	openTest(t, EmbeddedOptions{Dir: dir}) // neither left a lock behind
+}
+
+func TestCloseEndsFollowers(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	arrived, done := make(chan struct{}), make(chan error)
+	go func() {
+		done <- l.Follow(within(t, time.Minute), 0, func(Record) error { close(arrived); return nil })
+	}()
+	<-arrived
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	wantErr(t, <-done, ErrUnavailable)
+	_, err := l.Append(t.Context(), commit(moveOf("a"), "2", 1, 1))
+	wantErr(t, err, ErrUnavailable)
+}
+
+func TestFollowerErrorEndsIt(t *testing.T) {
+	l := openTest(t, EmbeddedOptions{})
+	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+	enough := errors.New("enough")
+	if err := l.Follow(within(t, time.Minute), 0, func(Record) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	if at, err := l.Replay(t.Context(), 0, func(Record) error { return enough }); !errors.Is(err, enough) || at != 0 {
+		t.Error(at, err)
+	}
+}

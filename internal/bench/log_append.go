@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	appendRounds  = 15
-	singleAppends = 1_000
+	appendRounds  = 61
+	singleAppends = 250
 	concurrent    = 32
-	perWriter     = 75
+	perWriter     = 20
 )
 
 // measureAppend compares Append with a publish of the same messages by the NATS client alone, on a stream of the same
