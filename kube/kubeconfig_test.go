@@ -1,0 +1,71 @@
+package kube_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"scute.dev/kube"
+)
+
+const plain = `
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://target.example:6443", certificate-authority-data: Q0E=}}]
+users: [{name: u, user: {token: s3cr3t-t0ken}}]
+`
+
+func TestParseKubeconfig(t *testing.T) {
+	config, err := kube.ParseKubeconfig([]byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Host != "https://target.example:6443" || config.BearerToken != "s3cr3t-t0ken" || string(config.CAData) != "CA" {
+		t.Errorf("host %s", config.Host)
+	}
+}
+
+// What would run a program or read a file here, or cannot be used, is refused; and no error quotes the content.
+func TestParseKubeconfigRefuses(t *testing.T) {
+	with := func(old, new string) string {
+		if !strings.Contains(plain, old) {
+			t.Fatalf("%q is not in the kubeconfig", old)
+		}
+		return strings.Replace(plain, old, new, 1)
+	}
+	key := base64.StdEncoding.EncodeToString([]byte("s3cr3t-t0ken"))
+	for name, c := range map[string]struct{ text, says string }{
+		"exec":                  {with("{token: s3cr3t-t0ken}", "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [s3cr3t-t0ken], interactiveMode: Never}}"), "runs a program"},
+		"exec of another user":  {with("users: [", "users: [{name: v, user: {exec: {command: x, apiVersion: client.authentication.k8s.io/v1}}}, "), `"v"`},
+		"auth provider":         {with("{token: s3cr3t-t0ken}", "{auth-provider: {name: gcp, config: {access-token: s3cr3t-t0ken}}}"), "runs a program"},
+		"token file":            {with("{token: s3cr3t-t0ken}", "{tokenFile: /etc/s3cr3t}"), "names a file"},
+		"client certificate":    {with("{token: s3cr3t-t0ken}", "{client-certificate: /etc/s3cr3t, client-key-data: "+key+"}"), "names a file"},
+		"client key":            {with("{token: s3cr3t-t0ken}", "{client-key: /etc/s3cr3t}"), "names a file"},
+		"certificate authority": {with("certificate-authority-data: Q0E=", "certificate-authority: /etc/s3cr3t"), "names a file"},
+		"garbage":               {"s3cr3t-t0ken", "cannot be parsed"},
+		"not yaml":              {"\x00s3cr3t: [", "cannot be parsed"},
+		"bad base64":            {with("certificate-authority-data: Q0E=", "certificate-authority-data: s3cr3t!"), "cannot be parsed"},
+		"empty":                 {"", ""},
+		"no such context":       {with("current-context: c", "current-context: d"), ""},
+		"no such cluster":       {with("cluster: k,", "cluster: other,"), ""},
+		"no server":             {with(`server: "https://target.example:6443", `, ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := kube.ParseKubeconfig([]byte(c.text))
+			if err == nil {
+				t.Fatalf("accepted: %s", config.Host)
+			}
+			if !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want it to say %q", err, c.says)
+			}
+			for _, secret := range []string{"s3cr3t", key} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("the error quotes the content: %v", err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package object_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/kube/object"
+)
+
+func parse(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestRefAsText(t *testing.T) {
+	name := rapid.StringMatching(`[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?`)
+	rapid.Check(t, func(t *rapid.T) {
+		r := object.Ref{
+			Kind: rapid.StringMatching(`[A-Z][A-Za-z]{0,10}`).Draw(t, "kind"),
+			Name: name.Draw(t, "name"),
+		}
+		if rapid.Bool().Draw(t, "grouped") {
+			r.Group = name.Draw(t, "group")
+		}
+		if rapid.Bool().Draw(t, "namespaced") {
+			r.Namespace = rapid.StringMatching(`[a-z][-a-z0-9]{0,10}`).Draw(t, "namespace")
+		}
+		// As a key, the way events hold it.
+		raw, err := json.Marshal(map[object.Ref]bool{r: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back map[object.Ref]bool
+		if err := json.Unmarshal(raw, &back); err != nil || !back[r] {
+			t.Fatalf("%s came back as %v (%v)", raw, back, err)
+		}
+		if object.Compare(r, r) != 0 {
+			t.Fatal("it is not equal to itself")
+		}
+	})
+	for _, wrong := range []string{"", "Machine", "Machine.x/fleet", "/fleet/a", "Machine.x/fleet/"} {
+		var r object.Ref
+		if err := r.UnmarshalText([]byte(wrong)); err == nil {
+			t.Errorf("%q was read as %+v", wrong, r)
+		}
+	}
+}
+
+func TestRefForPeople(t *testing.T) {
+	for want, r := range map[string]object.Ref{
+		"Machine.cluster.x-k8s.io fleet/a": {Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: "a"},
+		"Secret fleet/a":                   {Kind: "Secret", Namespace: "fleet", Name: "a"},
+		"Identity.x.io global":             {Group: "x.io", Kind: "Identity", Name: "global"},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	refs := []object.Ref{{Group: "b", Kind: "A"}, {Group: "a", Kind: "B", Name: "b"}, {Group: "a", Kind: "B", Name: "a"}, {Group: "a", Kind: "A", Namespace: "z"}}
+	slices.SortFunc(refs, object.Compare)
+	if diff := cmp.Diff([]object.Ref{{Group: "a", Kind: "A", Namespace: "z"}, {Group: "a", Kind: "B", Name: "a"}, {Group: "a", Kind: "B", Name: "b"}, {Group: "b", Kind: "A"}}, refs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestObserve(t *testing.T) {
+	yes := true
+	got := object.Observe(parse(t, `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: a
+  namespace: fleet
+  uid: u
+  resourceVersion: "7"
+  deletionTimestamp: "2026-05-01T12:00:00Z"
+  finalizers: [f, g]
+  labels: {cluster.x-k8s.io/cluster-name: a, clusterctl.cluster.x-k8s.io/move: "", clusterctl.cluster.x-k8s.io/move-hierarchy: ""}
+  annotations:
+    cluster.x-k8s.io/paused: ""
+    clusterctl.cluster.x-k8s.io/block-move: "true"
+    controlplane.cluster.x-k8s.io/remediation-in-progress: "{}"
+    scute.dev/move: fleet/go/1
+  ownerReferences: [{apiVersion: x.io/v1, kind: Fleet, name: f, uid: o, controller: true}]
+spec: {paused: true, topology: {classRef: {name: base}}}
+status:
+  initialization: {infrastructureProvisioned: true, controlPlaneInitialized: true}
+  conditions:
+  - {type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}
+  - {type: TopologyReconciled, status: "False", reason: Paused}
+`))
+	want := object.Observed{
+		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
+		Owners:      []object.Owner{{Ref: object.Ref{Group: "x.io", Kind: "Fleet", Namespace: "fleet", Name: "f"}, Version: "v1", UID: "o", Controller: &yes}},
+		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, Mark: "fleet/go/1",
+		Paused: object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
+		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	machine := object.Observe(parse(t, `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: a-1}
+status:
+  nodeRef: {name: node-1}
+  conditions: [{type: OwnerRemediated, status: "False"}]
+`))
+	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False}, machine.Machine); diff != "" {
+		t.Error(diff)
+	}
+	if machine.Cluster != nil || machine.TopologyPaused != object.Absent || machine.Paused != object.Absent {
+		t.Errorf("facts out of nothing: %+v", machine)
+	}
+}
+
+func TestCondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want object.Truth
+	}{
+		"none":                         {"{}", object.Absent},
+		"of this contract":             {"status: {conditions: [{type: Other, status: x}, {type: Paused, status: 'True'}]}", object.True},
+		"kept apart by the older":      {"status: {v1beta2: {conditions: [{type: Paused, status: 'False'}]}}", object.False},
+		"both: the newer one counts":   {"status: {v1beta2: {conditions: [{type: Paused, status: 'False'}]}, conditions: [{type: Paused, status: 'True'}]}", object.False},
+		"the deprecated are no signal": {"status: {deprecated: {v1beta1: {conditions: [{type: Paused, status: 'True'}]}}}", object.Absent},
+		"misshapen":                    {"status: {conditions: [7, {type: Paused, status: 1}]}", object.Absent},
+		"not a list":                   {"status: {conditions: {Paused: true}}", object.Absent},
+		"no object":                    {"status: nonsense", object.Absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _, _ := object.Condition(parse(t, c.text), "Paused"); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			object.Observe(parse(t, c.text)) // it takes anything
+		})
+	}
+}
