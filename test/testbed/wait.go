@@ -96,10 +96,14 @@ func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string 
 	if r := cluster.Status.Workers; r != nil {
 		reasons = append(reasons, count("workers", r.DesiredReplicas, r.Replicas, r.AvailableReplicas, r.UpToDateReplicas)...)
 	}
+	// Machines come and go before any count says so.
+	if want, have := desired(cluster), len(machines); want != have {
+		reasons = append(reasons, fmt.Sprintf("Cluster: %d machines wanted, %d exist", want, have))
+	}
 	slices.SortFunc(machines, func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	for i := range machines {
 		m := &machines[i]
-		if m.Status.Phase != string(clusterv1.MachinePhaseRunning) || !conditions.IsTrue(m, clusterv1.MachineAvailableCondition) {
+		if !m.DeletionTimestamp.IsZero() || m.Status.Phase != string(clusterv1.MachinePhaseRunning) || !conditions.IsTrue(m, clusterv1.MachineAvailableCondition) {
 			reasons = append(reasons, fmt.Sprintf("Machine %s: phase %s", m.Name, m.Status.Phase))
 			reasons = append(reasons, untrue("Machine "+m.Name, m, clusterv1.MachineAvailableCondition, clusterv1.MachineReadyCondition)...)
 		}
@@ -108,6 +112,18 @@ func missing(cluster *clusterv1.Cluster, machines []clusterv1.Machine) []string 
 		}
 	}
 	return reasons
+}
+
+// desired is the number of machines that the cluster shall have, as far as it is told.
+func desired(cluster *clusterv1.Cluster) int {
+	n := int32(0)
+	if r := cluster.Status.ControlPlane; r != nil && r.DesiredReplicas != nil {
+		n += *r.DesiredReplicas
+	}
+	if r := cluster.Status.Workers; r != nil && r.DesiredReplicas != nil {
+		n += *r.DesiredReplicas
+	}
+	return int(n)
 }
 
 func count(what string, desired, have, available, upToDate *int32) []string {

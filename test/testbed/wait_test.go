@@ -56,6 +56,13 @@ func TestMissingSaysWhy(t *testing.T) {
 			},
 			want: []string{"Cluster: paused", "Machine m: paused"},
 		},
+		"machine missing": {
+			change: func(c *clusterv1.Cluster, _ *clusterv1.Machine) {
+				one := new(int32(1))
+				c.Status.Workers = &clusterv1.WorkersStatus{DesiredReplicas: one, Replicas: one, AvailableReplicas: one, UpToDateReplicas: one}
+			},
+			want: []string{"Cluster: 2 machines wanted, 1 exist"},
+		},
 		"machine on its way": {
 			change: func(_ *clusterv1.Cluster, m *clusterv1.Machine) { m.Status = clusterv1.MachineStatus{Phase: "Pending"} },
 			want:   []string{"Machine m: phase Pending", "Machine m: no condition Available", "Machine m: no condition Ready"},
