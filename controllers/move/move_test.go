@@ -1,0 +1,145 @@
+package move
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+)
+
+func aMove() *v1alpha1.Move {
+	return &v1alpha1.Move{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "go", UID: "0123456789"},
+		Spec: v1alpha1.MoveSpec{
+			Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: "there"}},
+			Selection: v1alpha1.MoveSelection{Clusters: []string{"a", "b"}},
+		},
+	}
+}
+
+func TestSpec(t *testing.T) {
+	want := mover.Spec{
+		Namespace: "fleet", Name: "go", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
+		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Awake: mover.Duration(10 * time.Minute),
+	}
+	if diff := cmp.Diff(want, Spec(aMove())); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+
+	m, no := aMove(), false
+	m.Spec = v1alpha1.MoveSpec{
+		Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: "there", Key: "kubeconfig"}},
+		Selection: v1alpha1.MoveSelection{All: true}, DryRun: true, RollbackOnFailure: &no, CarryStatus: []string{"X.y"}, Abort: true,
+		Timeouts: v1alpha1.MoveTimeouts{
+			Acknowledge: &metav1.Duration{Duration: time.Minute}, Create: &metav1.Duration{Duration: time.Hour}, Awake: &metav1.Duration{Duration: time.Second},
+			AcknowledgeKinds: map[string]metav1.Duration{"X.y": {Duration: 2 * time.Minute}},
+		},
+	}
+	want = mover.Spec{
+		Namespace: "fleet", Name: "go", All: true, Target: mover.Target{SecretName: "there", SecretKey: "kubeconfig"},
+		DryRun: true, KeepFailed: true, CarryStatus: []string{"X.y"},
+		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Second),
+		AckKinds: map[string]mover.Duration{"X.y": mover.Duration(2 * time.Minute)},
+	}
+	if diff := cmp.Diff(want, Spec(m)); diff != "" {
+		t.Errorf("all set (-want +got):\n%s", diff)
+	}
+	yes := true
+	if m.Spec.RollbackOnFailure = &yes; Spec(m).KeepFailed {
+		t.Error("rollback is on, but what failed would be kept")
+	}
+}
+
+func TestID(t *testing.T) {
+	m := aMove()
+	if id := ID(m); id != "fleet/go/01234567" {
+		t.Errorf("id %q", id)
+	}
+	again := aMove()
+	again.UID = "9876543210"
+	if ID(m) == ID(again) {
+		t.Error("a Move made again under the same name is taken for the old one")
+	}
+	m.UID = "short"
+	if id := ID(m); Resource(id) != (types.NamespacedName{Namespace: "fleet", Name: "go"}) {
+		t.Errorf("%q leads to %s", id, Resource(id))
+	}
+	if Resource("nothing") != (types.NamespacedName{}) {
+		t.Error("a foreign id leads to a resource")
+	}
+}
+
+func TestConditions(t *testing.T) {
+	over := metav1.Now()
+	for name, c := range map[string]struct {
+		status v1alpha1.MoveStatus
+		want   map[string]metav1.ConditionStatus
+	}{
+		"under way": {
+			v1alpha1.MoveStatus{Phase: mover.PhaseCreating, Message: "creating"},
+			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "True", v1alpha1.ConditionStalled: "False"},
+		},
+		"succeeded": {
+			v1alpha1.MoveStatus{Phase: mover.PhaseSucceeded, FinishedAt: &over},
+			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "True", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "False"},
+		},
+		"refused": {
+			v1alpha1.MoveStatus{Phase: mover.PhaseFailed, FinishedAt: &over, Next: "mend it"},
+			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "True"},
+		},
+		"failed and kept": {
+			v1alpha1.MoveStatus{Phase: mover.PhaseFailed, Next: "set spec.abort"},
+			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "True"},
+		},
+		"rolled back": {
+			v1alpha1.MoveStatus{Phase: mover.PhaseRolledBack, FinishedAt: &over},
+			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "False"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := conditions(nil, c.status, 3)
+			got := make(map[string]metav1.ConditionStatus)
+			for _, condition := range list {
+				got[condition.Type] = condition.Status
+				if condition.ObservedGeneration != 3 || condition.Reason == "" {
+					t.Errorf("%s: generation %d, reason %q", condition.Type, condition.ObservedGeneration, condition.Reason)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+
+	// What does not change keeps its time; others' conditions are left alone.
+	old := conditions([]metav1.Condition{{Type: "Other", Status: "True"}}, v1alpha1.MoveStatus{Phase: mover.PhaseCreating, Message: "1"}, 1)
+	for i := range old {
+		old[i].LastTransitionTime = metav1.Unix(1, 0)
+	}
+	list := conditions(old, v1alpha1.MoveStatus{Phase: mover.PhaseDeleting, Message: "2"}, 2)
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReconciling); c.LastTransitionTime != metav1.Unix(1, 0) || c.Message != "2" || c.Reason != "Deleting" {
+		t.Errorf("%+v", c)
+	}
+	if meta.FindStatusCondition(list, "Other") == nil {
+		t.Error("another's condition was lost")
+	}
+	if c := meta.FindStatusCondition(old, v1alpha1.ConditionReconciling); c.Message != "1" {
+		t.Error("the old list was changed")
+	}
+}
+
+func TestShort(t *testing.T) {
+	if s := short("as it is"); s != "as it is" {
+		t.Error(s)
+	}
+	if s := short(strings.Repeat("x", 5000)); len(s) > 1024 || !strings.HasSuffix(s, "...") {
+		t.Errorf("%d bytes", len(s))
+	}
+}
