@@ -58,9 +58,12 @@ func (c Commit) encode() (*nats.Msg, error) {
 
 func (c Commit) encodeBinary(m *nats.Msg) {
 	e := c.Events[0]
+	values := make([]string, 0, 11) // one allocation for all of them
 	set := func(name, value string) {
 		if value != "" {
-			m.Header[name] = []string{percentEncode(value)}
+			n := len(values)
+			values = append(values, percentEncode(value))
+			m.Header[name] = values[n : n+1 : n+1]
 		}
 	}
 	set("ce-specversion", ceSpecVersion)
