@@ -91,6 +91,9 @@ func adopted(list []object.Ref) string {
 	if len(list) == 0 {
 		return ""
 	}
+	if len(list) == 1 {
+		return "1 was there before"
+	}
 	return fmt.Sprintf("%d were there before", len(list))
 }
 
@@ -102,9 +105,13 @@ func signals(objects map[object.Ref]pause.Signal) string {
 	}
 	var parts []string
 	for _, signal := range slices.Sorted(maps.Keys(how)) {
-		parts = append(parts, fmt.Sprintf("%d %s", how[signal], signal))
+		words := strings.ReplaceAll(string(signal), "-", " ")
+		if signal == pause.ByCondition {
+			words = "by condition"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", how[signal], words))
 	}
-	return "by " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 func roots(list []pause.Root) string {
@@ -147,6 +154,9 @@ func waits(list []mover.Wait, total int) string {
 func left(list []mover.Wait) string {
 	if len(list) == 0 {
 		return ""
+	}
+	if len(list) == 1 {
+		return "1 object stays behind"
 	}
 	return plural(len(list), "object") + " stay behind"
 }

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
@@ -72,57 +72,60 @@ func listens(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// forward opens a local port that leads into a pod, over a WebSocket, or SPDY where the API server knows no other. It
-// lasts until stop is called; ctx bounds its making.
+// forward opens a local port that leads into a pod. It lasts until stop is called; ctx bounds its making.
 func forward(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (local string, stop func(), err error) {
-	core, err := corev1client.NewForConfig(config)
+	dialer, err := dial(config, pod)
 	if err != nil {
 		return "", nil, err
+	}
+	var complaints said
+	stopping, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stopping, ready, nil, &complaints)
+	if err != nil {
+		return "", nil, err
+	}
+	go func() { ended <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		if err == nil {
+			err = errors.New("it ended at once: " + complaints.String())
+		}
+		return "", nil, err
+	case <-ctx.Done():
+		close(stopping) // a dialing under way has no deadline of its own; it ends with its connection
+		return "", nil, ctx.Err()
+	}
+	end := sync.OnceFunc(func() { close(stopping); <-ended })
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		end()
+		return "", nil, err
+	}
+	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local), end, nil
+}
+
+// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or what stands before it, knows no other.
+func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
 	}
 	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialer(target, config)
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	dialer := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(err error) bool {
+	// Of the two packages httpstream, client-go's WebSocket returns the errors of k8s.io/streaming: the other one's
+	// IsUpgradeFailure would not know them, and nothing would ever fall back.
+	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	})
-	stopping, ready := make(chan struct{}), make(chan struct{})
-	var said said
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stopping, ready, nil, &said)
-	if err != nil {
-		return "", nil, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- forwarder.ForwardPorts() }()
-	var once sync.Once
-	stop = func() { once.Do(func() { close(stopping) }) }
-	select {
-	case <-ready:
-	case err := <-ended:
-		return "", nil, cmpOr(err, errors.New("it ended at once: "+said.String()))
-	case <-ctx.Done():
-		stop()
-		return "", nil, ctx.Err()
-	}
-	ports, err := forwarder.GetPorts()
-	if err != nil {
-		stop()
-		return "", nil, err
-	}
-	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local), func() { stop(); <-ended }, nil
-}
-
-func cmpOr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
+	}), nil
 }
 
 // said keeps what the forwarder complains of.

@@ -73,7 +73,11 @@ func (v View) Standing(m *v1alpha1.Move) []string {
 	}
 	out = append(out, v.progress(m)...)
 	if s.Message != "" {
-		out = append(out, v.wrapped("Now", s.Message, term.Plain)...)
+		name := "Now"
+		if s.FinishedAt != nil {
+			name = "Outcome"
+		}
+		out = append(out, v.wrapped(name, s.Message, term.Plain)...)
 	}
 	if s.Phase == "" {
 		out = append(out, v.wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)

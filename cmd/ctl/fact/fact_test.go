@@ -1,0 +1,72 @@
+package fact_test
+
+import (
+	"strings"
+	"testing"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+func machine(name string) object.Ref {
+	return object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: name}
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct {
+		event mover.Event
+		want  string
+	}{
+		{mover.Requested{Spec: mover.Spec{Namespace: "fleet", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "t"}, DryRun: true}},
+			"move requested: clusters a, b of namespace fleet, target in Secret t, dry run"},
+		{mover.Claimed{Holder: "x"}, "claimed: by x"},
+		{mover.PreflightPassed{Clusters: []string{"a"}}, "preflight passed: 1 cluster: a"},
+		{mover.Refused{Findings: []mover.Finding{{Field: "f", Message: "m"}, {}}}, "refused: 2 findings: f: m, and 1 more"},
+		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
+		{mover.Paused{}, "paused: the pause stands on every root"},
+		{mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyHeld}},
+			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition"},
+		{mover.Waiting{For: []mover.Wait{{Ref: machine("a"), Why: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
+		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
+		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
+		{mover.Setback{Message: "gone\x1b[2J"}, "setback: gone [2J"},
+		{mover.Failed{Message: "m", Next: "n"}, "failed: m; n"},
+		{mover.AbortRequested{Reason: "r"}, "abort requested: r"},
+		{mover.Succeeded{}, "succeeded: "},
+	} {
+		ev, err := mover.NewCatalog().Encode(c.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fact.New().Of(eventlog.KindMove, ev)
+		if got := f.What + ": " + f.Text(); got != c.want {
+			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
+		}
+	}
+}
+
+// What this program does not know is told by its type, and its data, which may be anything, is not shown.
+func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
+	f := fact.New().Of(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	if f.What != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
+		t.Errorf("%s: %s", f.What, f.Text())
+	}
+}
+
+func TestJoinTellsFactsOfManyCommitsAsOne(t *testing.T) {
+	a := fact.Fact{What: "objects created", Objects: []object.Ref{machine("a")}, Detail: "1 was there before"}
+	b := fact.Fact{What: "objects created", Objects: []object.Ref{machine("b")}}
+	joined, ok := a.Join(b)
+	if !ok || joined.Text() != "2 objects: Machine a, Machine b" {
+		t.Errorf("%v: %s", ok, joined.Text())
+	}
+	if _, ok := a.Join(fact.Fact{What: "objects deleted", Objects: b.Objects}); ok {
+		t.Error("two things were told as one")
+	}
+	if _, ok := (fact.Fact{What: "paused"}).Join(fact.Fact{What: "paused"}); ok {
+		t.Error("facts without objects were told as one")
+	}
+}

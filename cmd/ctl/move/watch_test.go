@@ -1,0 +1,125 @@
+package move
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/mover"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a source whose Move goes through given states, and then stands still.
+type script struct {
+	moves.Source
+	states []v1alpha1.Move
+}
+
+func (s script) Watch(ctx context.Context, _ types.NamespacedName, fn func(*v1alpha1.Move) bool) error {
+	for i := range s.states {
+		if fn(&s.states[i]) {
+			return nil
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
+	at := metav1.NewTime(time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC))
+	m := v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}}
+	m.Status = v1alpha1.MoveStatus{Phase: phase, Message: message, PhaseSince: &at, StartedAt: &at, Counts: v1alpha1.MoveCounts{Objects: 4, Acknowledged: 2}}
+	if done {
+		m.Status.FinishedAt = &at
+	}
+	return m
+}
+
+func deps(width, height int) (*Deps, *bytes.Buffer) {
+	var out bytes.Buffer
+	return &Deps{Flags: reach.New(), Env: &cli.Env{
+		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
+		Now:  func() time.Time { return time.Date(2026, 7, 30, 12, 0, 42, 0, time.UTC) },
+		Size: func(any) (int, int, bool) { return width, height, width > 0 },
+	}}, &out
+}
+
+func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
+	d, out := deps(0, 0)
+	err := d.watch(t.Context(), script{states: []v1alpha1.Move{
+		state(mover.PhasePausing, "pausing the source", false),
+		state(mover.PhasePausing, "pausing the source", false), // nothing new
+		state(mover.PhaseSucceeded, "moved", true),
+	}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "2026-07-30T12:00:42.000Z fleet/prod Pausing: pausing the source\n" +
+		"2026-07-30T12:00:42.000Z fleet/prod Succeeded: moved\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
+	d, out := deps(60, 24)
+	err := d.watch(t.Context(), script{states: []v1alpha1.Move{
+		state(mover.PhaseAwaitingAcks, "2 of 4", false),
+		state(mover.PhaseRolledBack, "rolled back", true),
+	}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
+	if code, tell := cli.Code(err); code != cli.ExitFailed || tell {
+		t.Errorf("exit code %d, error %v: a move that was rolled back has been shown", code, err)
+	}
+	frames := strings.Split(out.String(), "\x1b[J")
+	if len(frames) != 3 || !strings.HasPrefix(frames[1], "\x1b[6A\r") {
+		t.Fatalf("%d frames: %q", len(frames), out.String())
+	}
+	want := []string{
+		"\rfleet/prod", "Phase:        AwaitingAcks for 42s (since 2026-07-30 12:00:…", "              ✓✓▶····· 3 of 8",
+		"Started:      42s ago (2026-07-30 12:00:00Z)", "Acknowledged: ████████████░░░░░░░░░░░░ 2/4", "Now:          2 of 4", "",
+	}
+	if diff := cmp.Diff(want, strings.Split(strings.ReplaceAll(frames[0], "\x1b[2K", ""), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWatchInterruptedSaysThatTheMoveGoesOn(t *testing.T) {
+	d, _ := deps(0, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := d.watch(ctx, script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
+	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move goes on") {
+		t.Errorf("exit code %d: %v", code, err)
+	}
+}
+
+func TestWatchThatBreaksOffFails(t *testing.T) {
+	d, _ := deps(0, 0)
+	broken := errors.New("the API server is gone")
+	err := d.watch(t.Context(), failing{err: broken}, types.NamespacedName{})
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+type failing struct {
+	moves.Source
+	err error
+}
+
+func (f failing) Watch(context.Context, types.NamespacedName, func(*v1alpha1.Move) bool) error {
+	return f.err
+}

@@ -1,0 +1,116 @@
+package term_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"scute.dev/cmd/ctl/term"
+)
+
+func TestTableKeepsToTheWidth(t *testing.T) {
+	table := term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 1, Indent: "  "}
+	table.Add("Machine prod-1", "its provider still holds it with an annotation")
+	table.Add("Cluster prod", "short")
+	want := []string{
+		"  OBJECT          WHY",
+		"  Machine prod-1  its provider still",
+		"                  holds it with an",
+		"                  annotation",
+		"  Cluster prod    short",
+	}
+	if diff := cmp.Diff(want, table.Lines(term.Paint{}, 38)); diff != "" {
+		t.Error(diff)
+	}
+	for _, line := range table.Lines(term.Paint{}, 0)[1:] {
+		if strings.Contains(line, "Machine") && !strings.Contains(line, "annotation") {
+			t.Errorf("wrapped without a limit: %q", line)
+		}
+	}
+}
+
+func TestColorsTakeNoRoom(t *testing.T) {
+	paint := term.Paint{On: true}
+	red := paint.Text(term.Red, "problem")
+	if got := term.Width(red); got != len("problem") {
+		t.Errorf("width %d of %q", got, red)
+	}
+	if got, want := term.Fit(red+" and more", 5), "\x1b[31mprob…\x1b[0m"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (term.Paint{}).Text(term.Red, "problem"); got != "problem" {
+		t.Errorf("colored without being asked: %q", got)
+	}
+}
+
+func TestFitAndWrapNeverExceedTheWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[a-zäß ]{0,60}`).Draw(t, "text")
+		width := rapid.IntRange(1, 40).Draw(t, "width")
+		if got := term.Width(term.Fit(s, width)); got > width {
+			t.Fatalf("Fit gave %d columns of %d", got, width)
+		}
+		lines := term.Wrap(s, width)
+		for _, line := range lines {
+			if term.Width(line) > width {
+				t.Fatalf("Wrap gave %q, wider than %d", line, width)
+			}
+		}
+		if got, want := strings.Join(strings.Fields(strings.Join(lines, "")), ""), strings.Join(strings.Fields(s), ""); got != want {
+			t.Fatalf("Wrap lost something: %q, want %q", got, want)
+		}
+	})
+}
+
+func TestCleanDisarmsWhatATerminalWouldObey(t *testing.T) {
+	if got := term.Clean("a\x1b[2Jb\r\nc\u009bd"); strings.ContainsAny(got, "\x1b\r\n\u009b") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestScreenDrawsInPlace(t *testing.T) {
+	var out strings.Builder
+	screen := term.Screen{Out: &out, Size: func() (int, int) { return 10, 5 }}
+	if err := screen.Draw([]string{"one", "a line that is too long"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := screen.Draw([]string{"1", "2", "3", "4", "5", "6"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "\r\x1b[2Kone\n\x1b[2Ka line th…\n\x1b[J" + // the first time nothing is above
+		"\x1b[2A\r\x1b[2K1\n\x1b[2K2\n\x1b[2K3\n\x1b[2K… 3 more …\n\x1b[J"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for _, c := range []struct {
+		done, total int
+		want        string
+	}{{0, 0, "░░░░"}, {0, 3, "░░░░"}, {2, 4, "██░░"}, {3, 4, "███░"}, {4, 4, "████"}, {9, 4, "████"}, {-1, 4, "░░░░"}} {
+		if got := term.Bar(term.Paint{}, term.Cyan, c.done, c.total, 4); got != c.want {
+			t.Errorf("%d of %d: %s, want %s", c.done, c.total, got, c.want)
+		}
+	}
+	if got := term.Of(7, 1000); got != "   7/1000" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0: "just now", -time.Hour: "just now", 2 * time.Second: "2s ago", 192 * time.Second: "3m12s ago", 26 * time.Hour: "26h ago",
+	} {
+		if got := term.Ago(now, now.Add(-d)); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+	if got := term.Exact(now.In(time.FixedZone("", 3600))); got != "2026-07-30T12:00:00.000Z" {
+		t.Error(got)
+	}
+}
