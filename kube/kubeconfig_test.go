@@ -30,11 +30,11 @@ func TestParseKubeconfig(t *testing.T) {
 
 // What would run a program or read a file here, or cannot be used, is refused; and no error quotes the content.
 func TestParseKubeconfigRefuses(t *testing.T) {
-	with := func(old, new string) string {
+	with := func(old, by string) string {
 		if !strings.Contains(plain, old) {
 			t.Fatalf("%q is not in the kubeconfig", old)
 		}
-		return strings.Replace(plain, old, new, 1)
+		return strings.Replace(plain, old, by, 1)
 	}
 	key := base64.StdEncoding.EncodeToString([]byte("s3cr3t-t0ken"))
 	for name, c := range map[string]struct{ text, says string }{

@@ -166,8 +166,8 @@ func waitingFor(pending []Wait) Waiting {
 }
 
 func (s *State) decideDraft(o Drafted) ([]Event, error) {
-	if late := s.notPaused(o.Items); len(late) > 0 && !s.Spec.DryRun {
-		return s.failed("it came after the pause was set, and is not paused: "+summary(late), "make another Move"), nil
+	if changed := s.changedRoots(o.Items); len(changed) > 0 && !s.Spec.DryRun {
+		return s.failed("what moves is not what was paused: "+summary(changed), "make another Move"), nil
 	}
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -184,20 +184,25 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	return events, nil
 }
 
-// notPaused are the roots of a plan that this move has not paused. To create a copy of such a one would have both sides
-// work on the same machines.
-func (s *State) notPaused(plan []Item) []Wait {
+// changedRoots are the roots of a plan that are not held as the plan needs it. A copy of one that is not paused would
+// have both sides work on the same machines; one that is paused and stays would never be resumed.
+func (s *State) changedRoots(plan []Item) []Wait {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
 		paused[r.Ref] = r.UID
 	}
-	var late []Wait
+	var changed []Wait
 	for _, item := range plan {
-		if pause.IsRoot(item.Ref) && item.Keep == "" && paused[item.Ref] != item.UID {
-			late = append(late, Wait{Ref: item.Ref, Why: "UID " + string(item.UID)})
+		uid, held := paused[item.Ref]
+		switch {
+		case !pause.IsRoot(item.Ref):
+		case item.Keep == "" && (!held || uid != item.UID):
+			changed = append(changed, Wait{Ref: item.Ref, Why: "it came after the pause was set, and is not paused"})
+		case item.Keep != "" && held:
+			changed = append(changed, Wait{Ref: item.Ref, Why: "it was paused to move, and is to stay now: " + item.Keep})
 		}
 	}
-	return late
+	return changed
 }
 
 func (s *State) decideVerified(o VerifyDone, now time.Time) []Event {

@@ -183,8 +183,19 @@ func TestNoSecretInTheLog(t *testing.T) {
 	for _, o := range []mover.Outcome{
 		mover.StepFailed{Message: quoting},
 		mover.PreflightDone{Findings: []mover.Finding{{Severity: mover.Warning, Field: "f", Message: quoting}}},
-		base, mover.PauseSet{}, mover.AcksSeen{Pending: []mover.Wait{some}}, acks, mover.Drafted{Items: plan, Left: []mover.Wait{some}}, created,
-		mover.CreateDone{}, mover.VerifyDone{}, mover.StepFailed{Message: quoting}, gone, mover.DeleteDone{}, mover.PausesSet{}, mover.AwakeSeen{Pending: []mover.Wait{some}},
+		base,
+		mover.PauseSet{},
+		mover.AcksSeen{Pending: []mover.Wait{some}},
+		acks,
+		mover.Drafted{Items: plan, Left: []mover.Wait{some}},
+		created,
+		mover.CreateDone{},
+		mover.VerifyDone{},
+		mover.StepFailed{Message: quoting},
+		gone,
+		mover.DeleteDone{},
+		mover.PausesSet{},
+		mover.AwakeSeen{Pending: []mover.Wait{some}},
 	} {
 		list, err := mover.Decide(state, o, time.Unix(100, 0))
 		if err != nil {

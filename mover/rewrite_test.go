@@ -121,7 +121,9 @@ func TestContentHash(t *testing.T) {
 		t.Error("a copy has another hash than its source")
 	}
 	for _, change := range []func(*unstructured.Unstructured){
-		func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "v1.37.0", "spec", "version") },
+		func(u *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(u.Object, "v1.37.0", "spec", "version")
+		},
 		func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, true, "spec", "paused") },
 		func(u *unstructured.Unstructured) { u.SetLabels(nil) },
 		func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"mine": "no"}) },

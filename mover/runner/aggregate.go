@@ -34,23 +34,22 @@ func (r *Runner) aggregate(id string) *aggregate {
 
 func (r *Runner) load(ctx context.Context, id string) (*aggregate, error) {
 	a := r.aggregate(id)
-	_, err := a.read(ctx)
-	return a, err
+	return a, a.read(ctx)
 }
 
-// read folds in what the log holds beyond the known sequence, and says how much that was.
-func (a *aggregate) read(ctx context.Context) (int, error) {
+// read folds in what the log holds beyond the known sequence.
+func (a *aggregate) read(ctx context.Context) error {
 	records, err := a.runner.Log.Read(ctx, a.name, a.seq)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, record := range records {
 		if err := Fold(&a.state, a.catalog, record); err != nil {
-			return 0, err
+			return err
 		}
 		a.seq = record.Seq
 	}
-	return len(records), nil
+	return nil
 }
 
 // Fold applies a stored commit to a state. On an error the state has not changed.
@@ -73,7 +72,7 @@ func Fold(s *mover.State, catalog *eventlog.Catalog[mover.Event], record eventlo
 
 // refresh takes in what others appended, and lets go when one of them has claimed the move.
 func (a *aggregate) refresh(ctx context.Context) error {
-	if _, err := a.read(ctx); err != nil {
+	if err := a.read(ctx); err != nil {
 		return err
 	}
 	if a.state.Holder != a.runner.Incarnation {

@@ -183,6 +183,7 @@ func (w *world) must(ok bool, wrong string) {
 
 // moved and untouched are the two good ends.
 func (w *world) moved() bool { return len(w.source) == 0 && len(w.target) == len(w.items) && w.awake }
+
 func (w *world) untouched() bool {
 	return len(w.source) == len(w.items) && len(w.target) == 0 && !w.paused
 }
