@@ -78,6 +78,16 @@ func (p *Process) Exited() error {
 	}
 }
 
+// ExitCode is the status that the process ended with, -1 if a signal ended it or it still runs.
+func (p *Process) ExitCode() int {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
+	}
+}
+
 // Kill ends the process group with SIGKILL and waits until the process is gone. Killing what has ended does nothing.
 func (p *Process) Kill(ctx context.Context) error {
 	select {

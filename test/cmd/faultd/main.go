@@ -1,9 +1,9 @@
 // Command faultd is scuted with fault points: it kills itself with SIGKILL at the n-th write that a move makes, to the
 // event log or to an API server, before the write is sent or after it was done. Everything else is the real daemon.
 //
-//	SCUTE_FAULT=after:3 faultd ...   dies right after the third write
-//	SCUTE_FAULT=before:1 faultd ...  dies before the first write is sent
-//	SCUTE_FAULT_JOURNAL=file         takes a line for each write that was reached
+//	SCUTE_FAULT=after:3:move          dies right after the third write of a move
+//	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
+//	SCUTE_FAULT_JOURNAL=file          takes a line for each write that was reached
 package main
 
 import (
@@ -45,11 +45,20 @@ func main() {
 	}
 }
 
-// points counts the writes and kills the process at the chosen one.
+// class divides the writes: a daemon that dies at a claim makes no headway, one that dies at a write of the move does.
+type class string
+
+const (
+	ofMove      class = "move"
+	bookkeeping class = "bookkeeping"
+)
+
+// points counts the writes of one class and kills the process at the chosen one.
 type points struct {
 	mu      sync.Mutex
 	count   int
 	at      int
+	class   class
 	before  bool
 	journal *os.File
 }
@@ -57,12 +66,15 @@ type points struct {
 func newPoints(fault, journal string) (*points, error) {
 	p := &points{}
 	if fault != "" {
-		when, n, _ := strings.Cut(fault, ":")
-		var err error
-		if p.at, err = strconv.Atoi(n); err != nil || when != "before" && when != "after" {
-			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N or after:N", fault)
+		parts := strings.Split(fault, ":")
+		n := 0
+		if len(parts) == 3 {
+			n, _ = strconv.Atoi(parts[1])
 		}
-		p.before = when == "before"
+		if n < 1 || parts[0] != "before" && parts[0] != "after" || class(parts[2]) != ofMove && class(parts[2]) != bookkeeping {
+			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N:CLASS or after:N:CLASS, CLASS move or bookkeeping", fault)
+		}
+		p.at, p.before, p.class = n, parts[0] == "before", class(parts[2])
 	}
 	if journal != "" {
 		var err error
@@ -74,19 +86,23 @@ func newPoints(fault, journal string) (*points, error) {
 }
 
 // enter is called before a write and returns what to call after it.
-func (p *points) enter(what string) (leave func()) {
+func (p *points) enter(of class, what string) (leave func()) {
 	p.mu.Lock()
-	p.count++
-	n := p.count
-	p.mu.Unlock()
 	if p.journal != nil {
 		fmt.Fprintln(p.journal, what)
 	}
-	if n == p.at && p.before {
+	n := 0
+	if of == p.class {
+		p.count++
+		n = p.count
+	}
+	p.mu.Unlock()
+	chosen := n > 0 && n == p.at
+	if chosen && p.before {
 		die()
 	}
 	return func() {
-		if n == p.at {
+		if chosen {
 			die()
 		}
 	}
@@ -110,7 +126,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		strings.Contains(path, "selfsubjectaccessreviews") || r.URL.Query().Has("dryRun") {
 		return t.next.RoundTrip(r)
 	}
-	leave := t.points.enter(r.Method + " " + r.URL.Host + path)
+	of := ofMove
+	if strings.HasPrefix(path, "/apis/scute.dev/") {
+		of = bookkeeping
+	}
+	leave := t.points.enter(of, r.Method+" "+r.URL.Host+path)
 	response, err := t.next.RoundTrip(r)
 	leave()
 	return response, err
@@ -122,7 +142,11 @@ type log struct {
 }
 
 func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
-	leave := l.points.enter("APPEND " + c.Events[0].Type)
+	of := ofMove
+	if kind := c.Events[0].Type; strings.Contains(kind, ".claimed.") {
+		of = bookkeeping
+	}
+	leave := l.points.enter(of, "APPEND "+c.Events[0].Type)
 	receipt, err := l.Log.Append(ctx, c)
 	leave()
 	return receipt, err

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+func inNamespace(namespace string) client.InNamespace { return client.InNamespace(namespace) }
+
+// move makes a Move and waits for its end.
+func move(ctx context.Context, t *testing.T, from *scuted.Installation, m *v1alpha1.Move) *v1alpha1.Move {
+	t.Helper()
+	must(t, from.Create(ctx, m))
+	over, err := from.Wait(ctx, m.Namespace, m.Name, scuted.Over)
+	must(t, err)
+	return over
+}
+
+// TestMove moves a cluster with everything a cluster can have, and then lets the target's controllers work.
+func TestMove(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const ns = "moving"
+	shared.cluster(ctx, t, shared.blue, testbed.Cluster{Namespace: ns, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	// With the namespace there, the preflight tries every object on the target.
+	must(t, shared.green.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+
+	before := objects(ctx, t, shared.blue, ns)
+	w := shared.witness(ctx, t)
+	paused := watchPauses(t, shared.blue, ns)
+	daemon(t, shared.blue, scuted.DaemonOptions{})
+
+	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
+	if over.Status.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+	}
+	t.Logf("moved %d objects in %s", over.Status.Counts.Objects, over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Millisecond))
+	if left := objects(ctx, t, shared.blue, ns); len(left) > 0 {
+		t.Errorf("left at the source: %v", names(left))
+	}
+	after := objects(ctx, t, shared.green, ns)
+	if !slices.Equal(names(before), names(after)) {
+		t.Errorf("objects before %v\nafter %v", names(before), names(after))
+	}
+	untouched(t, after)
+	sameManagers(t, before, after)
+	must(t, shared.green.Side.WaitAvailable(ctx, ns, "prod"))
+	w.clean(ctx, t)
+	paused.none(t)
+
+	t.Run("the target's controllers work", func(t *testing.T) { scaleWorkers(ctx, t, shared.green, ns, "prod", 3) })
+}
+
+// sameManagers: who applied a field at the source owns it on the target too, or templates could never drop it again.
+func sameManagers(t *testing.T, before, after map[string]*unstructured.Unstructured) {
+	t.Helper()
+	applied := func(u *unstructured.Unstructured) []string {
+		var found []string
+		for _, e := range u.GetManagedFields() {
+			if e.Operation == metav1.ManagedFieldsOperationApply {
+				found = append(found, e.Manager)
+			}
+		}
+		slices.Sort(found)
+		return found
+	}
+	for name, u := range before {
+		if have := after[name]; have != nil && !slices.Equal(applied(u), applied(have)) {
+			t.Errorf("%s: applied by %v at the source, by %v on the target", name, applied(u), applied(have))
+		}
+	}
+}
+
+func scaleWorkers(ctx context.Context, t *testing.T, on *scuted.Installation, ns, name string, replicas int32) {
+	t.Helper()
+	admin := on.Side.Client()
+	c := &clusterv1.Cluster{}
+	must(t, admin.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, c))
+	patch := client.MergeFrom(c.DeepCopy())
+	c.Spec.Topology.Workers.MachineDeployments[0].Replicas = ptr.To(replicas)
+	must(t, admin.Patch(ctx, c, patch))
+	for {
+		machines := &clusterv1.MachineList{}
+		must(t, admin.List(ctx, machines, inNamespace(ns), client.HasLabels{clusterv1.MachineDeploymentNameLabel}))
+		ready := 0
+		for _, m := range machines.Items {
+			if m.Status.NodeRef.Name != "" {
+				ready++
+			}
+		}
+		if len(machines.Items) == int(replicas) && ready == int(replicas) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d of %d workers are ready: %v", ready, replicas, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	must(t, on.Side.WaitAvailable(ctx, ns, name))
+}
+
+func names(objects map[string]*unstructured.Unstructured) []string {
+	var list []string
+	for name := range objects {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestRollback moves to a target that refuses one of the last objects. The target's namespace does not exist, so the
+// preflight cannot find out; the move must put everything back, whenever the daemon dies.
+func TestRollback(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	const ns = "refused"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	refuse(ctx, t, shared.green, ns, "devmachines")
+
+	t.Run("undisturbed", func(t *testing.T) {
+		before := objects(ctx, t, shared.blue, ns)
+		w := shared.witness(ctx, t)
+		daemon(t, shared.blue, scuted.DaemonOptions{})
+		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny"))
+		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevMachine") {
+			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		}
+		asBefore(ctx, t, ns, before, w)
+	})
+	t.Run("killed", func(t *testing.T) {
+		must(t, shared.green.Side.Client().Delete(ctx, namespace(ns)))
+		waitGone(ctx, t, shared.green, namespace(ns))
+		m := scuted.NewMove(ns, "refused-and-killed", shared.green, "tiny")
+		sweep(ctx, t, sweepOptions{from: shared.blue, to: shared.green, move: m, fault: "after:1:move", workers: "1", atLeast: 80, phase: mover.PhaseRolledBack})
+	})
+}
+
+// TestAbort: an operator goes back while an object does not acknowledge the pause.
+func TestAbort(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const ns = "aborted"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	before := objects(ctx, t, shared.blue, ns)
+	w := shared.witness(ctx, t)
+	daemon(t, shared.blue, scuted.DaemonOptions{})
+
+	// A provider that still has to put things to rest says so with this annotation (seed 003).
+	hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
+	m := scuted.NewMove(ns, "aborted", shared.green, "tiny")
+	must(t, shared.blue.Create(ctx, m))
+	waiting, err := shared.blue.Wait(ctx, ns, m.Name, func(m *v1alpha1.Move) bool {
+		return m.Status.Phase == mover.PhaseAwaitingAcks && len(m.Status.WaitingFor) == 1
+	})
+	must(t, err)
+	if w := waiting.Status.WaitingFor[0]; !strings.Contains(w.Object, "DevCluster") || !strings.Contains(w.Why, "block-move") {
+		t.Errorf("waits for %v, want the DevCluster that is held", w)
+	}
+	admin, err := shared.blue.Client()
+	must(t, err)
+	patch := client.MergeFrom(waiting.DeepCopy())
+	waiting.Spec.Abort = true
+	must(t, admin.Patch(ctx, waiting, patch))
+	over, err := shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
+	must(t, err)
+	if over.Status.Phase != mover.PhaseRolledBack {
+		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+	}
+	hold()
+	asBefore(ctx, t, ns, before, w)
+
+	t.Run("a timeout does the same", func(t *testing.T) {
+		hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
+		m := scuted.NewMove(ns, "timed-out", shared.green, "tiny")
+		m.Spec.Timeouts.AcknowledgeKinds = map[string]metav1.Duration{"DevCluster.infrastructure.cluster.x-k8s.io": {Duration: 2 * time.Second}}
+		over := move(ctx, t, shared.blue, m)
+		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevCluster") {
+			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		}
+		hold()
+		asBefore(ctx, t, ns, before, w)
+	})
+	t.Run("a user's pause survives", func(t *testing.T) { userPause(ctx, t, ns) })
+}
+
+// userPause: what a user had paused is moved, and stays paused.
+func userPause(ctx context.Context, t *testing.T, ns string) {
+	pausedCluster(ctx, t, shared.blue, ns, "tiny", true)
+	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "paused-by-user", shared.green, "tiny"))
+	if over.Status.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(clusters().GroupVersion().WithKind("Cluster"))
+	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "tiny"}, u))
+	if paused, _, _ := unstructured.NestedBool(u.Object, "spec", "paused"); !paused {
+		t.Error("the user's pause was lifted by the move")
+	}
+	pausedCluster(ctx, t, shared.green, ns, "tiny", false)
+	must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
+}
+
+// asBefore checks that a rolled back move left the source as it was and the target empty.
+func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*unstructured.Unstructured, w *witness) {
+	t.Helper()
+	must(t, shared.blue.Side.WaitAvailable(ctx, ns, "tiny"))
+	after := objects(ctx, t, shared.blue, ns)
+	untouched(t, after)
+	for name, u := range before {
+		if have := after[name]; have == nil || have.GetUID() != u.GetUID() {
+			t.Errorf("%s is not at the source as it was", name)
+		}
+	}
+	if left := objects(ctx, t, shared.green, ns); len(left) > 0 {
+		t.Errorf("left on the target: %v", names(left))
+	}
+	w.clean(ctx, t)
+}
+
+// refuse makes a side refuse new objects of one infrastructure resource in a namespace.
+func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns, resource string) {
+	t.Helper()
+	admin := on.Side.Client()
+	name := "refuse-" + resource + "-in-" + ns
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionv1.Fail),
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{resource}},
+			}}}},
+			Validations: []admissionv1.Validation{{Expression: "object.metadata.namespace != '" + ns + "'", Message: "no more " + resource + " here"}},
+		},
+	}
+	must(t, admin.Create(ctx, policy))
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
+	must(t, admin.Create(ctx, binding))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = admin.Delete(ctx, binding)
+		_ = admin.Delete(ctx, policy)
+	})
+}

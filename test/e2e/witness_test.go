@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/test/cloud"
+	"scute.dev/test/scuted"
+)
+
+// witness looks at the cloud before and after: a good move makes, removes and replaces nothing there.
+type witness struct {
+	cloud  *cloud.Cloud
+	before cloud.Snapshot
+	mark   cloud.Mark
+}
+
+func (s *suite) witness(ctx context.Context, t *testing.T) *witness {
+	t.Helper()
+	before, err := s.bed.Cloud().Snapshot(ctx)
+	must(t, err)
+	return &witness{cloud: s.bed.Cloud(), before: before, mark: s.bed.Cloud().Mark()}
+}
+
+func (w *witness) clean(ctx context.Context, t *testing.T) {
+	t.Helper()
+	after, err := w.cloud.Snapshot(ctx)
+	must(t, err)
+	for _, line := range w.before.Diff(after) {
+		t.Errorf("the cloud is not what it was: %s", line)
+	}
+	journal, err := w.cloud.Since(w.mark)
+	must(t, err)
+	if bad := journal.Replacements(); len(bad) > 0 {
+		t.Errorf("the cloud's journal:\n%s", bad)
+	}
+}
+
+// pauses watches the Clusters of a side: whoever unpauses one there is seen, however short it was.
+type pauses struct {
+	mu       sync.Mutex
+	unpaused []string // of Clusters that had been paused
+	done     chan struct{}
+	stop     context.CancelFunc
+}
+
+func watchPauses(t *testing.T, side *scuted.Installation, namespace string) *pauses {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &pauses{done: make(chan struct{}), stop: cancel}
+	client, err := dynamic.NewForConfig(side.Side.Config())
+	must(t, err)
+	resource := client.Resource(clusters()).Namespace(namespace)
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	must(t, err)
+	w, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	must(t, err)
+	go func() {
+		defer close(p.done)
+		paused := make(map[string]bool)
+		for event := range w.ResultChan() {
+			u, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type == watch.Deleted {
+				continue
+			}
+			now, _, _ := unstructured.NestedBool(u.Object, "spec", "paused")
+			key := u.GetName() + " " + string(u.GetUID())
+			if paused[key] && !now {
+				p.mu.Lock()
+				p.unpaused = append(p.unpaused, fmt.Sprintf("%s %s at resource version %s", time.Now().UTC().Format("15:04:05.000"), key, u.GetResourceVersion()))
+				p.mu.Unlock()
+			}
+			paused[key] = now
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-p.done })
+	return p
+}
+
+func (p *pauses) none(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.unpaused) > 0 {
+		t.Errorf("the source was unpaused:\n%s", strings.Join(p.unpaused, "\n"))
+	}
+}
+
+func clusters() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
+}
+
+// objects lists everything of Cluster API in a namespace, with its Secrets, as "Kind name".
+func objects(ctx context.Context, t *testing.T, in *scuted.Installation, namespace string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	admin := in.Side.Client()
+	crds := &unstructured.UnstructuredList{}
+	crds.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	must(t, admin.List(ctx, crds))
+	kinds := []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	for i := range crds.Items {
+		group, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "names", "kind")
+		if strings.HasSuffix(group, "cluster.x-k8s.io") {
+			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: storage(&crds.Items[i]), Kind: kind})
+		}
+	}
+	found := make(map[string]*unstructured.Unstructured)
+	for _, gvk := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		must(t, admin.List(ctx, list, inNamespace(namespace)))
+		for i := range list.Items {
+			u := &list.Items[i]
+			if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; gvk.Kind == "Secret" && !ours {
+				continue
+			}
+			found[gvk.Kind+" "+u.GetName()] = u
+		}
+	}
+	return found
+}
+
+func storage(crd *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if v, ok := v.(map[string]any); ok && v["storage"] == true {
+			name, _ := v["name"].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// untouched checks that no mark of scute's is left on any object.
+func untouched(t *testing.T, objects map[string]*unstructured.Unstructured) {
+	t.Helper()
+	for name, u := range objects {
+		for key := range u.GetAnnotations() {
+			if strings.HasPrefix(key, "scute.dev/") || strings.HasPrefix(key, "clusterctl.cluster.x-k8s.io/delete-for-move") {
+				t.Errorf("%s still has annotation %s", name, key)
+			}
+		}
+	}
+}
