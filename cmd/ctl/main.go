@@ -20,5 +20,6 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	return app.Run(ctx, cli.System(app.Name(os.Args[0]), version), os.Args[1:])
 }

@@ -27,7 +27,7 @@ import (
 // The stories: moved, refused, waiting, verified, rolledback.
 func seed(ctx context.Context, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: seedlog FOLDER STORY ...")
+		return errors.New("seedlog needs a folder and stories")
 	}
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: args[0]})
 	if err != nil {

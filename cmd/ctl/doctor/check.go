@@ -57,6 +57,7 @@ type visit struct {
 	moves    *moves.Cluster
 	types    []kube.Type
 	unheard  bool // nobody is there to take moves up
+	hidden   bool // the daemon's pod may not be looked for
 	outside  bool // the daemon runs, and not in a pod that leads to its log
 	all      []v1alpha1.Move
 	hasMoves bool // all could be listed

@@ -2,12 +2,14 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,24 +29,32 @@ func apiServer(ctx context.Context, v *visit) bool {
 		v.report(problem("Kubernetes", "set KUBECONFIG, --kubeconfig or --context to the management cluster", "%v", err))
 		return false
 	}
-	config := *cluster.Config
-	config.Timeout = reach.CallTimeout
-	asking, err := discovery.NewDiscoveryClientForConfig(&config)
+	v.kube, err = kube.Connect("cluster", cluster.Config)
+	var server version.Info
 	if err == nil {
-		version, verr := asking.ServerVersion()
-		if err = verr; err == nil {
-			v.report(ok("Kubernetes", "%s at %s", version.GitVersion, config.Host))
-		}
-	}
-	if err == nil {
-		v.kube, err = kube.Connect("cluster", cluster.Config)
+		server, err = serverVersion(ctx, cluster)
 	}
 	if err != nil {
 		v.report(problem("Kubernetes", "check the address, the network and your credentials: kubectl get --raw /version", "%v", cluster.Explain(err)))
 		return false
 	}
+	v.report(ok("Kubernetes", "%s at %s", server.GitVersion, cluster.Config.Host))
 	v.cluster, v.moves = cluster, &moves.Cluster{Cluster: cluster}
 	return true
+}
+
+func serverVersion(ctx context.Context, cluster *reach.Cluster) (info version.Info, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	asking, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
+	if err != nil {
+		return info, err
+	}
+	body, err := asking.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return info, err
+	}
+	return info, json.Unmarshal(body, &info)
 }
 
 func clusterAPI(ctx context.Context, v *visit) bool {
@@ -100,7 +110,8 @@ func daemon(ctx context.Context, v *visit) bool {
 	const subject = "scuted"
 	pods, err := v.flags.Daemons(ctx, v.cluster)
 	if err != nil {
-		v.report(warning(subject, "ask for permission to list pods in "+v.flags.ScuteNamespace, "%v", err))
+		v.hidden = true
+		v.report(warning(subject, "see the permissions below", "%v", err))
 		return true
 	}
 	ready := 0

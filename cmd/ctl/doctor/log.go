@@ -17,16 +17,20 @@ const (
 
 func eventLog(ctx context.Context, v *visit) {
 	const subject = "event log"
-	if v.cluster == nil && !v.flags.LogAlone() {
-		return // it would be found through the cluster
-	}
-	if v.unheard && !v.flags.LogAlone() {
-		v.report(warning(subject, "mend the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
-		return
-	}
-	if v.outside && !v.flags.LogAlone() {
-		v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))
-		return
+	if !v.flags.LogAlone() {
+		switch {
+		case v.cluster == nil: // it would be found through the cluster
+			return
+		case v.hidden:
+			v.report(warning(subject, "see the permissions above, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+			return
+		case v.unheard:
+			v.report(warning(subject, "mend the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+			return
+		case v.outside:
+			v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))
+			return
+		}
 	}
 	log, err := v.flags.Log(ctx, io.Discard)
 	if err != nil {
@@ -67,6 +71,6 @@ func explainLog(subject string, err error) Result {
 	case errors.Is(err, eventlog.ErrLocked):
 		return warning(subject, "leave --log out, or use --nats", "%v", err)
 	default:
-		return problem(subject, "see that the daemon is ready and that you may create pods/portforward, or name the log with --log or --nats", "%v", err)
+		return problem(subject, "see the log lines of the daemon, or name the log with --log or --nats", "%v", err)
 	}
 }

@@ -26,8 +26,11 @@ func listed(ctx context.Context, v *visit) bool {
 			v.report(warning("moves", "ask for permission to list moves of all namespaces", "only those of namespace %s can be looked at", v.cluster.Namespace))
 		}
 	}
+	if apierrors.IsForbidden(err) {
+		return false // the permissions have said it
+	}
 	if err != nil {
-		v.report(problem("moves", "see the permissions above", "%v", err))
+		v.report(problem("moves", "see what the API server says: kubectl get moves -A", "%v", err))
 		return false
 	}
 	v.all, v.hasMoves = all, true

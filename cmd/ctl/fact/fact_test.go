@@ -20,15 +20,19 @@ func TestWords(t *testing.T) {
 		event mover.Event
 		want  string
 	}{
-		{mover.Requested{Spec: mover.Spec{Namespace: "fleet", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "t"}, DryRun: true}},
-			"move requested: clusters a, b of namespace fleet, target in Secret t, dry run"},
+		{
+			mover.Requested{Spec: mover.Spec{Namespace: "fleet", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "t"}, DryRun: true}},
+			"move requested: clusters a, b of namespace fleet, target in Secret t, dry run",
+		},
 		{mover.Claimed{Holder: "x"}, "claimed: by x"},
 		{mover.PreflightPassed{Clusters: []string{"a"}}, "preflight passed: 1 cluster: a"},
 		{mover.Refused{Findings: []mover.Finding{{Field: "f", Message: "m"}, {}}}, "refused: 2 findings: f: m, and 1 more"},
 		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
 		{mover.Paused{}, "paused: the pause stands on every root"},
-		{mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyHeld}},
-			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition"},
+		{
+			mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyHeld}},
+			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition",
+		},
 		{mover.Waiting{For: []mover.Wait{{Ref: machine("a"), Why: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
 		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},

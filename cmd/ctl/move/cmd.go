@@ -89,9 +89,6 @@ func (d *Deps) print(lines []string) error {
 	return nil
 }
 
-// in is the namespace as a flag, for hints.
-func (d *Deps) in(namespace string) string { return " -n " + namespace }
-
 func oneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

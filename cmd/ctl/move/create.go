@@ -222,7 +222,7 @@ func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 		if err := o.print(v.Findings(m.Status.Findings)); err != nil {
 			return err
 		}
-		return fmt.Errorf("the preflight found what stands in the way of the move: mend it, then make another Move under a new name, or delete this one first")
+		return errors.New("mend what the findings name, then make another Move under a new name, or delete this one first")
 	}
 	if m.Status.Phase == mover.PhaseRolledBack || m.Status.Phase == mover.PhaseRollingBack || m.Status.Phase == mover.PhaseFailed {
 		return fmt.Errorf("move %s: %s", name, m.Status.Message)

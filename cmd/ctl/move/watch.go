@@ -60,6 +60,7 @@ func (d *Deps) watch(ctx context.Context, source moves.Source, key types.Namespa
 			}
 			return moves.Over(m)
 		})
+		close(ended)
 	}()
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
@@ -68,7 +69,8 @@ func (d *Deps) watch(ctx context.Context, source moves.Source, key types.Namespa
 		case last = <-facts:
 			if err := draw.draw(last); err != nil {
 				stop()
-				<-ended
+				for range ended { // until the watch has ended, in whatever way
+				}
 				return err
 			}
 		case <-clock.C:

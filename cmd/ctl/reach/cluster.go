@@ -91,11 +91,22 @@ func (c *Cluster) Explain(err error) error {
 		return fmt.Errorf("the cluster at %s does not serve Moves: install scute there (helm install scute charts/scute), or choose another --context", c.Config.Host)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster at %s does not accept your credentials: log in again: %w", c.Config.Host, err)
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && about(err) == v1alpha1.GroupVersion().Group:
 		return fmt.Errorf("%w: ask for the ClusterRole scute-operator, or scute-viewer to look only", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: ask for that permission", err)
 	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsTimeout(err), utilnet.IsNoRoutesError(err):
 		return fmt.Errorf("the cluster at %s cannot be reached: is it the right --context? %w", c.Config.Host, err)
 	default:
 		return err
 	}
+}
+
+// about is the API group that an answer is about.
+func about(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		return status.Status().Details.Group
+	}
+	return ""
 }

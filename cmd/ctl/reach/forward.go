@@ -13,12 +13,11 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
-
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // inCluster reaches the log inside the daemon's pod.
@@ -37,8 +36,11 @@ func (f *Flags) inCluster(ctx context.Context, logger *slog.Logger) (*Log, error
 	}
 	local, stop, err := forward(ctx, cluster.Config, pod, port)
 	if err != nil {
-		return nil, fmt.Errorf("forwarding a port to the log in pod %s/%s: %w; you need permission to create pods/portforward there; --log or --nats name a log directly",
-			pod.Namespace, pod.Name, err)
+		remedy := "see whether the pod and its node are well (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
+		if strings.Contains(err.Error(), "forbidden") {
+			remedy = "ask for permission to create pods/portforward there"
+		}
+		return nil, fmt.Errorf("forwarding a port to the log in pod %s/%s: %w: %s, or name the log with --log or --nats", pod.Namespace, pod.Name, err, remedy)
 	}
 	log, err := f.connect(ctx, "nats://"+local, logger)
 	if err != nil {
@@ -84,7 +86,10 @@ func forward(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int
 	if err != nil {
 		return "", nil, err
 	}
-	go func() { ended <- forwarder.ForwardPorts() }()
+	go func() {
+		ended <- forwarder.ForwardPorts()
+		close(ended)
+	}()
 	select {
 	case <-ready:
 	case err := <-ended:
@@ -96,7 +101,11 @@ func forward(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int
 		close(stopping) // a dialing under way has no deadline of its own; it ends with its connection
 		return "", nil, ctx.Err()
 	}
-	end := sync.OnceFunc(func() { close(stopping); <-ended })
+	end := sync.OnceFunc(func() {
+		close(stopping)
+		for range ended { // until it has ended, in whatever way
+		}
+	})
 	ports, err := forwarder.GetPorts()
 	if err != nil {
 		end()

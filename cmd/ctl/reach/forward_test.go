@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/rest"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"scute.dev/eventlog"
 )
@@ -50,8 +50,8 @@ func kubelet(address string) http.HandlerFunc {
 				return
 			case s := <-data:
 				go func() {
-					defer s.Reset()
-					to, err := net.Dial("tcp", address)
+					defer func() { _ = s.Reset() }()
+					to, err := (&net.Dialer{}).DialContext(req.Context(), "tcp", address)
 					if err != nil {
 						return
 					}
