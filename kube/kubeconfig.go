@@ -33,7 +33,8 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	}
 	rest, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+		// The cause may quote a URL with a password in it.
+		return nil, fmt.Errorf("%w: its current context %q names no usable cluster and user", ErrKubeconfig, config.CurrentContext)
 	}
 	return rest, nil
 }

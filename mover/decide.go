@@ -88,7 +88,7 @@ func decidePreflight(o PreflightDone) []Event {
 	if slices.ContainsFunc(o.Findings, func(f Finding) bool { return f.Severity == Error }) {
 		return []Event{Refused{Findings: boundFindings(o.Findings)}}
 	}
-	return []Event{PreflightPassed{Clusters: o.Clusters, Warnings: boundFindings(o.Findings)}}
+	return []Event{PreflightPassed{Clusters: o.Clusters, Target: o.Target, Warnings: boundFindings(o.Findings)}}
 }
 
 func decideBaseline(o BaselineSeen) []Event {

@@ -83,7 +83,9 @@ type (
 	}
 	// PreflightPassed: both sides were asked, nothing stands against the move.
 	PreflightPassed struct {
-		Clusters []string  `json:"clusters"`
+		Clusters []string `json:"clusters"`
+		// Target identifies the cluster that the kubeconfig led to: the UID of its namespace kube-system.
+		Target   string    `json:"target,omitempty"`
 		Warnings []Finding `json:"warnings,omitempty"`
 	}
 	// Refused: the preflight found errors; nothing was changed. The move is over.

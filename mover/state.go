@@ -39,6 +39,8 @@ type State struct {
 	ClaimedAt time.Time
 
 	Clusters []string
+	// TargetID identifies the target: nothing is ever done to another cluster, whatever the kubeconfig says later.
+	TargetID string
 	Findings []Finding
 
 	Baseline map[object.Ref]pause.Baseline
@@ -113,7 +115,7 @@ func (s *State) Apply(e Event, at time.Time) {
 			s.enter(PhasePreflight, at)
 		}
 	case PreflightPassed:
-		s.Clusters, s.Findings = e.Clusters, e.Warnings
+		s.Clusters, s.TargetID, s.Findings = e.Clusters, e.Target, e.Warnings
 		s.Counts.Clusters = len(e.Clusters)
 		if s.Spec.DryRun {
 			s.enter(PhasePlanned, at)

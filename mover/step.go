@@ -73,6 +73,7 @@ type (
 	// PreflightDone of RunPreflight.
 	PreflightDone struct {
 		Clusters []string
+		Target   string
 		Findings []Finding
 	}
 	// BaselineSeen of TakeBaseline.

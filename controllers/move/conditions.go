@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +16,7 @@ import (
 func conditions(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	list := slices.Clone(old)
 	set := func(conditionType string, status bool, message string) {
-		c := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: string(s.Phase), Message: short(message), ObservedGeneration: generation}
+		c := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: string(cmp.Or(s.Phase, "Unknown")), Message: short(message), ObservedGeneration: generation}
 		if status {
 			c.Status = metav1.ConditionTrue
 		}
@@ -24,6 +25,6 @@ func conditions(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64)
 	over := s.FinishedAt != nil
 	set(v1alpha1.ConditionReady, s.Phase == mover.PhaseSucceeded, s.Message)
 	set(v1alpha1.ConditionReconciling, !over && s.Phase != mover.PhaseFailed, s.Message)
-	set(v1alpha1.ConditionStalled, s.Next != "", s.Next)
+	set(v1alpha1.ConditionStalled, s.Next != "" && (s.Phase == mover.PhaseFailed || s.Phase == mover.PhaseRolledBack), s.Next)
 	return list
 }

@@ -3,6 +3,8 @@ package move
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,6 +23,9 @@ import (
 // Finalizer keeps a Move until what it started has come to an end.
 const Finalizer = "scute.dev/move"
 
+// catchUpPause is how long a reconcile waits for the view.
+const catchUpPause = 100 * time.Millisecond
+
 // Moves is what the controller needs of the domain.
 type Moves interface {
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
@@ -36,6 +41,9 @@ type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Moves    Moves
+	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
+	// a move's absence.
+	CaughtUp <-chan struct{}
 	// Started receives the controller's queue, before the first reconcile.
 	Started func(Queue)
 }
@@ -53,6 +61,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile hands the intent to the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	select {
+	case <-r.CaughtUp:
+	default:
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
 	var m v1alpha1.Move
 	if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -132,5 +145,5 @@ func short(s string) string {
 	if len(s) <= limit {
 		return s
 	}
-	return s[:limit] + "..."
+	return strings.ToValidUTF8(s[:limit], "") + "..."
 }

@@ -65,6 +65,8 @@ type Observed struct {
 	PausedByUser    bool // the paused annotation
 	Remediating     bool
 	Mark            string // scute.dev/move: the move that works on it
+	Touched         bool   // scute.dev/touched: a touch that a death cut in two
+	GitOps          string // the tool that says it manages the object, if any
 
 	Paused        Truth
 	PausedMessage string
@@ -112,6 +114,8 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.PausedByUser = annotations[PausedAnnotation]
 	_, o.Remediating = annotations[RemediationAnnotation]
 	o.Mark = annotations[MoveAnnotation]
+	_, o.Touched = annotations[TouchAnnotation]
+	o.GitOps = gitOps(labels, annotations)
 
 	o.Paused, _, o.PausedMessage = Condition(u, pausedCondition)
 	if status, reason, _ := Condition(u, topologyReconciled); reason == topologyReconciledPaused {
@@ -128,6 +132,17 @@ func Observe(u *unstructured.Unstructured) Observed {
 		o.Machine = &MachineFacts{HasNode: node != "", OwnerRemediated: remediated}
 	}
 	return o
+}
+
+func gitOps(labels, annotations map[string]string) string {
+	switch {
+	case labels["kustomize.toolkit.fluxcd.io/name"] != "", labels["helm.toolkit.fluxcd.io/name"] != "":
+		return "Flux"
+	case annotations["argocd.argoproj.io/tracking-id"] != "", labels["argocd.argoproj.io/instance"] != "":
+		return "Argo CD"
+	default:
+		return ""
+	}
 }
 
 func owner(ref metav1.OwnerReference, namespace string) Owner {

@@ -36,6 +36,9 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 		if m.Keep != "" {
 			continue // it stays, so its controllers may go on
 		}
+		if pause.IsRoot(m.Ref) && m.Mark != "" {
+			return nil, final("wait until it has come to its end, then make another Move", "%s is held by another move: %s", m.Ref, m.Mark)
+		}
 		out.Objects[m.Ref] = pause.Baseline{UID: m.UID, Paused: m.Paused, Held: held(m, clusters)}
 		if pause.IsRoot(m.Ref) {
 			out.Roots = append(out.Roots, pause.RootOf(m.Observed))
@@ -97,7 +100,11 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	since := time.Since(s.PausedAt)
 	var wake []object.Ref
 	for _, m := range members.Objects {
-		if _, acked := s.Acks[m.Ref]; m.Keep != "" || acked && !m.BlockMove {
+		_, acked := s.Acks[m.Ref]
+		if was := s.Baseline[m.Ref].UID; was != "" && was != m.UID {
+			acked = false // a namesake has its place now
+		}
+		if m.Keep != "" || acked && !m.BlockMove {
 			continue
 		}
 		v := pause.Judge(s.Baseline[m.Ref], m.Observed, pause.Context{KindSpeaks: speaks[m.Ref.GroupKind()], SincePause: since})
@@ -114,10 +121,10 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	graph := fingerprint(members)
 	out.Stable = len(out.Pending) == 0 && graph == t.lastGraph
 	t.lastGraph = graph
-	if since < touchAfter {
-		return out, nil
+	if since >= touchAfter {
+		t.touch(ctx, t.Source, t.types, wake)
 	}
-	return out, t.touch(ctx, t.Source, t.types, wake)
+	return out, nil
 }
 
 // speaking are the kinds of which some object gives the signal, now or at the baseline.
@@ -147,8 +154,9 @@ func fingerprint(m mover.Members) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// touch wakes the controllers of silent objects with a write that changes nothing: an annotation set and taken off.
-func (t *Transfer) touch(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, refs []object.Ref) error {
+// touch wakes the controllers of silent objects with a write that changes nothing: an annotation set and taken off. It
+// only hurries: that it failed is no failure.
+func (t *Transfer) touch(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, refs []object.Ref) {
 	if t.touched == nil {
 		t.touched = make(map[object.Ref]time.Time)
 	}
@@ -160,10 +168,10 @@ func (t *Transfer) touch(ctx context.Context, c *kube.Cluster, kinds map[string]
 			due = append(due, ref)
 		}
 	}
-	return parallel(ctx, t.workers(), due, func(ctx context.Context, ref object.Ref) error {
+	_ = parallel(ctx, t.workers(), due, func(ctx context.Context, ref object.Ref) error {
 		for _, value := range []any{t.ID, nil} {
-			if err := annotate(ctx, c, kinds[ref.GroupKind()], ref, "", map[string]any{object.TouchAnnotation: value}); err != nil {
-				return err
+			if annotate(ctx, c, kinds[ref.GroupKind()], ref, "", map[string]any{object.TouchAnnotation: value}) != nil {
+				return nil
 			}
 		}
 		return nil

@@ -42,7 +42,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		defer mu.Unlock()
 		owners := make(map[object.Ref]types.UID, len(item.Owners))
 		for _, o := range item.Owners {
-			owners[o.Ref] = uids[o.Ref]
+			if uid, ok := uids[o.Ref]; ok {
+				owners[o.Ref] = uid
+			}
 		}
 		return owners
 	}
@@ -153,6 +155,16 @@ func (t *Transfer) planned(ctx context.Context, item mover.Item) (*unstructured.
 		return nil, err
 	case source.GetUID() != item.UID:
 		return nil, final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+	case item.Keep != "":
+		return source, nil // it stays, and may live on
+	}
+	hash, err := mover.ContentHash(source)
+	if err != nil {
+		return nil, err
+	}
+	// Above all: a Cluster whose pause was lifted must not come to the target awake.
+	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
+		return nil, final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
 	}
 	return source, nil
 }

@@ -14,6 +14,8 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
@@ -26,6 +28,9 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
+		if err := t.keepPaused(ctx, s.Roots); err != nil {
+			return nil, err
+		}
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return item.Keep != "" || s.Deleted[item.Ref] })
 		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			typ, err := t.sourceType(item.Ref, item.Version)
@@ -41,6 +46,28 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 		}
 	}
 	return mover.DeleteDone{}, nil
+}
+
+// keepPaused makes sure that what is left of the source is still paused: with its controllers awake, a deletion would
+// reach the infrastructure.
+func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
+	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
+		typ, err := t.kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		u, err := t.Source.Get(ctx, typ, root.Ref.Namespace, root.Ref.Name)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if u.GetUID() != root.UID || pause.RootOf(object.Observe(u)).Found {
+			return nil
+		}
+		return hold.Set(ctx, t.Source, typ, root, t.ID)
+	})
 }
 
 // remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. The finalizers go

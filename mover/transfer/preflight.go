@@ -40,8 +40,8 @@ func (f *findings) sorted() []mover.Finding {
 // preflight asks both sides everything that can be asked before anything is changed, and gives all answers at once.
 func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	f := &findings{}
-	t.target = nil
-	if err := t.connect(ctx, s.Spec, false); err != nil {
+	t.target, t.targetID = nil, ""
+	if err := t.connect(ctx, s.Spec, "", false); err != nil {
 		return nil, err
 	}
 	members, w, err := t.members(ctx, s.Spec, false)
@@ -49,14 +49,15 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		return nil, err
 	}
 	clusters := t.checkSelection(s.Spec, w, f)
-	t.checkSource(members, f)
+	t.checkSource(s.Spec, members, f)
+	checkLeft(s.Spec, members, w, f)
 	if err := t.checkAccess(ctx, t.Source, t.types, members, []string{"get", "list", "patch", "delete"}, f); err != nil {
 		return nil, err
 	}
 	if err := t.checkTarget(ctx, s.Spec, members, f); err != nil {
 		return nil, err
 	}
-	return mover.PreflightDone{Clusters: clusters, Findings: f.sorted()}, nil
+	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: f.sorted()}, nil
 }
 
 func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []string {
@@ -87,9 +88,16 @@ func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []stri
 }
 
 // checkSource looks for what must not be moved now.
-func (t *Transfer) checkSource(members mover.Members, f *findings) {
+func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findings) {
 	for _, m := range members.Objects {
 		field := m.Ref.String()
+		if isSecret(m.Ref) && m.Ref.Namespace == spec.Namespace && m.Ref.Name == spec.Target.SecretName {
+			f.fail(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
+				"copy the kubeconfig to a Secret of its own and name that one")
+		}
+		if m.GitOps != "" && pause.IsRoot(m.Ref) {
+			f.warn(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
+		}
 		if m.Deleting {
 			f.fail(field, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers")
 		}
@@ -116,7 +124,21 @@ func (t *Transfer) checkSource(members mover.Members, f *findings) {
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
 	}
+}
+
+// checkLeft: what stays. An object of a Cluster API kind that belongs to a moving cluster may not: the target would
+// build it anew.
+func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
+	cluster := make(map[object.Ref]string, len(w.objects))
+	for _, o := range w.objects {
+		cluster[o.Ref] = o.ClusterName
+	}
 	for _, l := range members.Left {
+		name := cluster[l.Ref]
+		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && (spec.All || slices.Contains(spec.Clusters, name)) {
+			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "mend its owner references, or label it "+object.MoveLabel)
+			continue
+		}
 		f.warn(l.Ref.String(), "it is not moved: "+l.Why, "label it "+object.MoveLabel+" if it is to move")
 	}
 }

@@ -23,7 +23,7 @@ const targetField = "spec.target.kubeconfigSecretRef"
 // checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
 // object. Every object is created there in a dry run, so that webhooks, quota and validation speak now.
 func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
-	if err := t.connect(ctx, spec, true); err != nil {
+	if err := t.connect(ctx, spec, "", true); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -39,11 +39,7 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 	if err != nil {
 		return err
 	}
-	there, err := t.target.NamespaceUID(ctx, metav1.NamespaceSystem)
-	if err != nil {
-		return err
-	}
-	if here == there {
+	if here == t.targetID {
 		f.fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
 		return nil
 	}

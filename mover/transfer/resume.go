@@ -94,7 +94,8 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 	if time.Since(t.firstAwakeLook) < touchAfter {
 		return out, nil // most wake by themselves
 	}
-	return out, t.touch(ctx, t.target, t.onto, wake)
+	t.touch(ctx, t.target, t.onto, wake)
+	return out, nil
 }
 
 // asleep says why an object does not count as awake; "" when it is, or when it is gone: the target's controllers may
@@ -111,7 +112,13 @@ func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	switch o := object.Observe(u); {
+	o := object.Observe(u)
+	if o.Touched {
+		if err := annotate(ctx, t.target, typ, item.Ref, o.UID, map[string]any{object.TouchAnnotation: nil}); err != nil {
+			return "", err
+		}
+	}
+	switch {
 	case o.Paused == object.False:
 		return "", nil
 	case o.Cluster != nil && o.Cluster.Paused:
@@ -171,32 +178,22 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 		return nil, err
 	}
 	// Machines do not watch their Cluster's pause: they sleep on for a minute or more unless they are touched.
-	var machines []object.Ref
-	for ref := range s.Acks {
-		if ref.Group == object.CoreGroup && ref.Kind == "Machine" {
-			machines = append(machines, ref)
-		}
-	}
-	var asleep []object.Ref
-	err = each(ctx, t.workers(), machines, func(ctx context.Context, ref object.Ref) (object.Observed, error) {
-		u, err := t.Source.Get(ctx, t.types[ref.GroupKind()], ref.Namespace, ref.Name)
-		if gone(err) {
-			return object.Observed{}, nil
-		}
-		if err != nil {
-			return object.Observed{}, err
-		}
-		return object.Observe(u), nil
-	}, func(batch []object.Observed) error {
-		for _, o := range batch {
-			if o.Paused == object.True {
-				asleep = append(asleep, o.Ref)
-			}
-		}
-		return nil
-	})
+	members, _, err := t.members(ctx, s.Spec, false)
 	if err != nil {
 		return nil, err
 	}
-	return mover.SourceBack{}, t.touch(ctx, t.Source, t.types, asleep)
+	var asleep, touched []object.Ref
+	for _, m := range members.Objects {
+		switch {
+		case m.Touched:
+			touched = append(touched, m.Ref)
+		case m.Machine != nil && m.Paused == object.True && !m.PausedByUser:
+			asleep = append(asleep, m.Ref)
+		}
+	}
+	t.touch(ctx, t.Source, t.types, asleep)
+	err = parallel(ctx, t.workers(), touched, func(ctx context.Context, ref object.Ref) error {
+		return annotate(ctx, t.Source, t.types[ref.GroupKind()], ref, "", map[string]any{object.TouchAnnotation: nil})
+	})
+	return mover.SourceBack{}, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -28,9 +29,10 @@ type Transfer struct {
 	// Workers bounds the calls in flight. Default 16.
 	Workers int
 
-	target *kube.Cluster
-	types  map[string]kube.Type // the source's movable kinds by Kind.group
-	onto   map[string]kube.Type // the target's
+	target   *kube.Cluster
+	targetID string
+	types    map[string]kube.Type // the source's movable kinds by Kind.group
+	onto     map[string]kube.Type // the target's
 
 	lastGraph string // of the look before, to see when nothing changes any more
 	spoke     map[string]bool
@@ -92,7 +94,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	if step == mover.RunPreflight {
 		return t.preflight(ctx, s)
 	}
-	if err := t.connect(ctx, s.Spec, needsTarget(step)); err != nil {
+	if err := t.connect(ctx, s.Spec, s.TargetID, needsTarget(step)); err != nil {
 		return nil, err
 	}
 	switch step {
@@ -133,7 +135,9 @@ func needsTarget(step mover.Step) bool {
 	}
 }
 
-func (t *Transfer) connect(ctx context.Context, spec mover.Spec, target bool) (err error) {
+// connect makes sure that the source's kinds are known and, where it is needed, that the target is reached: the one of
+// the given identity, if there is one yet.
+func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
 	if t.types == nil {
 		if t.types, err = movable(ctx, t.Source); err != nil {
 			return err
@@ -145,6 +149,13 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, target bool) (e
 	cluster, err := t.Dial(ctx, spec)
 	if err != nil {
 		return err
+	}
+	if t.targetID, err = cluster.NamespaceUID(ctx, metav1.NamespaceSystem); err != nil {
+		return err
+	}
+	if identity != "" && identity != t.targetID {
+		return final("put the kubeconfig of the right cluster into the Secret again: the move goes on by itself",
+			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
 	}
 	if t.onto, err = movable(ctx, cluster); err != nil {
 		return err
@@ -188,7 +199,7 @@ func typeOf(types map[string]kube.Type, c *kube.Cluster, ref object.Ref, version
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {
-	case errors.As(err, &f), errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced):
+	case errors.As(err, &f), errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
 		return true
 	case kube.Passing(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return false

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ var ErrHeld = errors.New("it is held by another undertaking of scute")
 // ErrReplaced: the object of that name is not the one that was recorded.
 var ErrReplaced = errors.New("it was deleted, and another object of its name was made")
 
+// ErrChanged: the pause state of the root is no longer the one that was recorded, and it was not the holder's doing.
+var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
+
 // Set pauses a root and marks it with the holder's id, in one write. Doing it again changes nothing.
 func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, holder string) error {
 	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -35,6 +39,8 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, hol
 		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, o.Mark)
 	case o.Mark == holder && pause.RootOf(o).Found:
 		return nil
+	case o.Mark == "" && pause.RootOf(o).Found != root.Found:
+		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}
 	// The resource version makes two holders' first writes exclude each other.
 	return patch(ctx, c, t, root, paused(root, true), map[string]any{
@@ -82,9 +88,8 @@ func patch(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, b
 	}
 	if own, ok := body["metadata"].(map[string]any); ok {
 		into, _ := meta["annotations"].(map[string]any)
-		for k, v := range own["annotations"].(map[string]any) {
-			into[k] = v
-		}
+		from, _ := own["annotations"].(map[string]any)
+		maps.Copy(into, from)
 	}
 	meta["uid"] = root.UID
 	body["metadata"] = meta

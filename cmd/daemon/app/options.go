@@ -24,6 +24,7 @@ type Options struct {
 	LogLevel                string
 	LogFormat               string
 	MoveConcurrency         int
+	MoveWorkers             int
 
 	// Config reaches the management cluster; nil finds it as kubectl does, or in the pod.
 	Config *rest.Config
@@ -46,7 +47,7 @@ type LogOptions struct {
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, Log: LogOptions{Replicas: 1},
+		MoveConcurrency: 4, MoveWorkers: 16, Log: LogOptions{Replicas: 1},
 	}
 }
 
@@ -72,6 +73,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves driven at once")
+	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "calls to an API server in flight for one move")
 }
 
 // Validate names the flag and the remedy.
@@ -87,6 +89,8 @@ func (o *Options) Validate() error {
 		return errors.New("--nats-cert and --nats-key go together")
 	case o.MoveConcurrency < 1:
 		return fmt.Errorf("--move-concurrency is %d: it must be 1 or more", o.MoveConcurrency)
+	case o.MoveWorkers < 1:
+		return fmt.Errorf("--move-workers is %d: it must be 1 or more", o.MoveWorkers)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
 	}

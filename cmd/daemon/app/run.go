@@ -107,7 +107,7 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	d.runner = &runner.Runner{
 		Log: log, Incarnation: home.incarnation, Logger: logger,
 		Performer: func(id string) runner.Performer {
-			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, o.WrapTransport)}
+			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, o.WrapTransport), Workers: o.MoveWorkers}
 		},
 	}
 	d.moves = runner.NewMoves(d.changed)
@@ -154,7 +154,8 @@ func (d *daemon) register(o Options, home *home, logger *slog.Logger) error {
 			*runner.Runner
 			*runner.Moves
 		}{d.runner, d.moves},
-		Started: func(q move.Queue) { d.queue <- q },
+		CaughtUp: d.projector.CaughtUp(),
+		Started:  func(q move.Queue) { d.queue <- q },
 	}
 	if err := reconciler.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Move controller: %w", err)

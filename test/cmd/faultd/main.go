@@ -85,27 +85,31 @@ func newPoints(fault, journal string) (*points, error) {
 	return p, nil
 }
 
-// enter is called before a write and returns what to call after it.
-func (p *points) enter(of class, what string) (leave func()) {
-	p.mu.Lock()
+// enter is called before a write and returns what to call after it, with whether it was done: a write that was refused
+// leaves nothing behind, so a death after it is no fault point of its own.
+func (p *points) enter(of class, what string) (leave func(done bool)) {
 	if p.journal != nil {
-		fmt.Fprintln(p.journal, what)
+		fmt.Fprintln(p.journal, what) // one write call a line: lines of many goroutines do not mix
 	}
-	n := 0
-	if of == p.class {
-		p.count++
-		n = p.count
-	}
-	p.mu.Unlock()
-	chosen := n > 0 && n == p.at
-	if chosen && p.before {
+	if p.before && p.chosen(of) {
 		die()
 	}
-	return func() {
-		if chosen {
+	return func(done bool) {
+		if done && !p.before && p.chosen(of) {
 			die()
 		}
 	}
+}
+
+// chosen counts a write, and says whether it is the one to die at.
+func (p *points) chosen(of class) bool {
+	if of != p.class {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count++
+	return p.count == p.at
 }
 
 func die() {
@@ -132,7 +136,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	leave := t.points.enter(of, r.Method+" "+r.URL.Host+path)
 	response, err := t.next.RoundTrip(r)
-	leave()
+	leave(err == nil && response.StatusCode < http.StatusMultipleChoices)
 	return response, err
 }
 
@@ -148,6 +152,6 @@ func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, 
 	}
 	leave := l.points.enter(of, "APPEND "+c.Events[0].Type)
 	receipt, err := l.Log.Append(ctx, c)
-	leave()
+	leave(err == nil)
 	return receipt, err
 }
