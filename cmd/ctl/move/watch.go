@@ -127,19 +127,21 @@ func (d *Deps) size() (width, height int) {
 	return width, height
 }
 
-// lines writes one line for each new fact.
+// lines writes one line for each new fact, of those that only count on at most one a second.
 type lines struct {
 	*Deps
-	last string
+	last  string
+	phase mover.Phase
+	at    time.Time
 }
 
 func (l *lines) draw(m *v1alpha1.Move) error {
-	fact := show.Fact(m)
-	if fact == l.last {
-		return nil
+	fact, now := show.Fact(m), l.Env.Now()
+	if fact == l.last || m.Status.Phase == l.phase && now.Sub(l.at) < time.Second && !moves.Over(m) {
+		return nil // the next tick looks again
 	}
 	first := l.last == ""
-	l.last = fact
+	l.last, l.phase, l.at = fact, m.Status.Phase, now
 	_, err := fmt.Fprintf(l.Env.Out, "%s %s/%s %s\n", term.Exact(l.Env.Now()), m.Namespace, m.Name, fact)
 	if err == nil && (first || moves.Over(m)) {
 		err = l.findings(m)
@@ -157,4 +159,4 @@ func (l *lines) findings(m *v1alpha1.Move) error {
 	return errors.Join(errs...)
 }
 
-func (l *lines) tick(*v1alpha1.Move) {}
+func (l *lines) tick(m *v1alpha1.Move) { _ = l.draw(m) }

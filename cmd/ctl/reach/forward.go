@@ -1,156 +1,103 @@
 package reach
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// inCluster reaches the log inside the daemon's pod.
-func (f *Flags) inCluster(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	cluster, err := f.Cluster()
-	if err != nil {
-		return nil, err
-	}
-	pod, err := f.Daemon(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	port, err := listens(pod)
-	if err != nil {
-		return nil, err
-	}
-	local, stop, err := forward(ctx, cluster.Config, pod, port)
-	if err != nil {
-		remedy := "see whether the pod and its node are well (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
-		if strings.Contains(err.Error(), "forbidden") {
-			remedy = "ask for permission to create pods/portforward there"
-		}
-		return nil, fmt.Errorf("forwarding a port to the log in pod %s/%s: %w: %s, or name the log with --log or --nats", pod.Namespace, pod.Name, err, remedy)
-	}
-	log, err := f.connect(ctx, "nats://"+local, logger)
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("reaching the log in pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return &Log{Log: log, Where: "pod " + pod.Namespace + "/" + pod.Name, stop: stop}, nil
-}
+// protocol of a port-forward: a pair of streams is a connection; what goes wrong on the other side is told on the
+// second stream (k8s.io/client-go/tools/portforward, whose forwarder ends for good at the first refused connection).
+const protocol = "portforward.k8s.io"
 
-// listens reads from the daemon's own arguments where its log can be reached.
-func listens(pod *corev1.Pod) (port int, err error) {
-	for _, c := range pod.Spec.Containers {
-		for _, arg := range append(c.Command, c.Args...) {
-			if url, ok := strings.CutPrefix(arg, "--nats-url="); ok {
-				return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
-			}
-			if address, ok := strings.CutPrefix(arg, "--log-listen="); ok {
-				_, p, err := net.SplitHostPort(address)
-				if err == nil {
-					port, err = strconv.Atoi(p)
-				}
-				if err != nil {
-					return 0, fmt.Errorf("pod %s/%s has the argument %s: the port cannot be read", pod.Namespace, pod.Name, arg)
-				}
-			}
-		}
-	}
-	if port == 0 {
-		return 0, fmt.Errorf("the daemon in pod %s/%s lets nobody at its log: set log.listen of the chart, for example to 127.0.0.1:4222", pod.Namespace, pod.Name)
-	}
-	return port, nil
-}
-
-// forward opens a local port that leads into a pod. It lasts until stop is called; ctx bounds its making.
-func forward(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (local string, stop func(), err error) {
+// connectPod opens one connection to a port of a pod. ctx bounds its making.
+func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
 	dialer, err := dial(config, pod)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	var complaints said
-	stopping, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stopping, ready, nil, &complaints)
-	if err != nil {
-		return "", nil, err
+	type dialed struct {
+		conn httpstream.Connection
+		err  error
 	}
-	go func() {
-		ended <- forwarder.ForwardPorts()
-		close(ended)
+	done := make(chan dialed, 1)
+	go func() { // a dialer knows no context
+		conn, _, err := dialer.Dial(protocol)
+		done <- dialed{conn, err}
 	}()
 	select {
-	case <-ready:
-	case err := <-ended:
-		if err == nil {
-			err = errors.New("it ended at once: " + complaints.String())
+	case d := <-done:
+		if d.err != nil {
+			return nil, d.err
 		}
-		return "", nil, err
+		return newPodConn(d.conn, port)
 	case <-ctx.Done():
-		close(stopping) // a dialing under way has no deadline of its own; it ends with its connection
-		return "", nil, ctx.Err()
+		go func() {
+			if d := <-done; d.err == nil {
+				d.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
 	}
-	end := sync.OnceFunc(func() {
-		close(stopping)
-		for range ended { // until it has ended, in whatever way
+}
+
+// podConn is a connection into a pod.
+type podConn struct {
+	httpstream.Stream // data
+	conn              httpstream.Connection
+	complaint         chan error // what the other side says when it cannot connect; closed when it says nothing more
+}
+
+func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, conn.Close())
 		}
-	})
-	ports, err := forwarder.GetPorts()
+	}()
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, strconv.Itoa(port))
+	headers.Set(corev1.PortForwardRequestIDHeader, "0")
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	complaints, err := conn.CreateStream(headers)
 	if err != nil {
-		end()
-		return "", nil, err
+		return nil, fmt.Errorf("opening the stream for errors: %w", err)
 	}
-	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local), end, nil
-}
-
-// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or what stands before it, knows no other.
-func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
-	core, err := corev1client.NewForConfig(config)
-	if err != nil {
+	if err := complaints.Close(); err != nil { // only the other side writes to it
 		return nil, err
 	}
-	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
-	transport, upgrader, err := spdy.RoundTripperFor(config)
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := conn.CreateStream(headers)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening the stream for data: %w", err)
 	}
-	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
-	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
-	if err != nil {
-		return nil, err
+	p := &podConn{Stream: data, conn: conn, complaint: make(chan error, 1)}
+	go func() {
+		defer close(p.complaint)
+		if text, _ := io.ReadAll(io.LimitReader(complaints, 4096)); len(text) > 0 {
+			p.complaint <- errors.New(strings.TrimSpace(string(text)))
+			p.Close() // it will not work any more: whoever reads is to know at once
+		}
+	}()
+	return p, nil
+}
+
+// Close ends the connection in both directions.
+func (p *podConn) Close() error { return p.conn.Close() }
+
+// Complaint is what the other side said had gone wrong, nil if it said nothing by now.
+func (p *podConn) Complaint() error {
+	select {
+	case err := <-p.complaint:
+		return err
+	default:
+		return nil
 	}
-	// Of the two packages httpstream, client-go's WebSocket returns the errors of k8s.io/streaming: the other one's
-	// IsUpgradeFailure would not know them, and nothing would ever fall back.
-	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	}), nil
-}
-
-// said keeps what the forwarder complains of.
-type said struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(b)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.TrimSpace(s.buf.String())
 }

@@ -3,6 +3,7 @@ package reach
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -33,10 +34,12 @@ func kubelet(address string) http.HandlerFunc {
 		if _, err := httpstream.Handshake(req, w, []string{"portforward.k8s.io"}); err != nil {
 			return
 		}
-		data := make(chan httpstream.Stream, 16)
+		data, complaints := make(chan httpstream.Stream, 16), make(chan httpstream.Stream, 16)
 		conn := spdy.NewResponseUpgrader().UpgradeResponse(w, req, func(s httpstream.Stream, _ <-chan struct{}) error {
 			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeData {
 				data <- s
+			} else {
+				complaints <- s
 			}
 			return nil
 		})
@@ -49,10 +52,13 @@ func kubelet(address string) http.HandlerFunc {
 			case <-conn.CloseChan():
 				return
 			case s := <-data:
+				complain := <-complaints
 				go func() {
+					defer complain.Close()
 					defer func() { _ = s.Reset() }()
 					to, err := (&net.Dialer{}).DialContext(req.Context(), "tcp", address)
 					if err != nil {
+						fmt.Fprintf(complain, "error forwarding port: %v", err)
 						return
 					}
 					defer to.Close()
@@ -71,58 +77,100 @@ func pod(args ...string) *corev1.Pod {
 	}
 }
 
-// The API server here knows no WebSocket, so this is the way back to SPDY too.
-func TestForwardLeadsToTheLog(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
+// way finds the daemon behind an API server of the test.
+func way(url string) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return enter(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
 	}
-	defer log.Close()
-	api := httptest.NewServer(kubelet(strings.TrimPrefix(log.URL(), "nats://")))
-	defer api.Close()
+}
 
-	local, stop, err := forward(t.Context(), &rest.Config{Host: api.URL}, pod(), 4222)
+// The API server here knows no WebSocket, so this is the way back to SPDY too.
+func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
+	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	f := New()
-	through, err := f.connect(t.Context(), "nats://"+local, slog.New(slog.DiscardHandler))
+	address := strings.TrimPrefix(log.URL(), "nats://")
+	api := httptest.NewServer(kubelet(address))
+	defer api.Close()
+	tunnel, err := newTunnel(t.Context(), way(api.URL), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tunnel.close()
+	through, err := New().connect(t.Context(), "nats://"+tunnel.address(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer through.Close()
-	receipt, err := through.Append(t.Context(), eventlog.Commit{
-		Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a"}, ID: "1",
-		Events: []eventlog.Event{{Type: "dev.scute.move.claimed.v1", Time: time.Now(), Actor: "user/test", Data: []byte(`{}`)}},
-	})
-	if err != nil || receipt.Seq != 1 {
-		t.Fatalf("sequence %d, %v", receipt.Seq, err)
+	write := func(id string, expected uint64) {
+		t.Helper()
+		receipt, err := through.Append(t.Context(), eventlog.Commit{
+			Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a"}, ID: id, Expected: expected,
+			Events: []eventlog.Event{{Type: "dev.scute.move.claimed.v1", Time: time.Now(), Actor: "user/test", Data: []byte(`{}`)}},
+		})
+		if err != nil || receipt.Seq != expected+1 {
+			t.Fatalf("sequence %d, %v", receipt.Seq, err)
+		}
 	}
-	if head, err := log.Head(t.Context()); err != nil || head != 1 {
+	write("1", 0)
+
+	// The daemon is started again: what connects again finds it again.
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if log, err = eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir, Listen: address}); err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	write("2", 1)
+	if head, err := log.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the daemon's log ends at %d, %v", head, err)
 	}
 }
 
-func TestForwardThatIsRefusedEnds(t *testing.T) {
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, `pods "scute-0" is forbidden`, http.StatusForbidden)
-	}))
+func TestWhatTheNodeComplainsOfIsTold(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	api := httptest.NewServer(kubelet(nobody.Addr().String()))
 	defer api.Close()
-	_, _, err := forward(t.Context(), &rest.Config{Host: api.URL}, pod(), 4222)
-	if err == nil || !strings.Contains(err.Error(), "forbidden") {
+	quiet := slog.New(slog.DiscardHandler)
+	tunnel, err := newTunnel(t.Context(), way(api.URL), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tunnel.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err = New().connect(ctx, "nats://"+tunnel.address(), quiet)
+	if err = tunnel.explain(err); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestForwardThatHangsEndsWithItsDeadline(t *testing.T) {
+func TestTunnelThatIsRefusedEnds(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `pods "scute-0" is forbidden`, http.StatusForbidden)
+	}))
+	defer api.Close()
+	_, err := newTunnel(t.Context(), way(api.URL), slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "forbidden") || !strings.Contains(err.Error(), "ask for permission to create pods/portforward") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTunnelThatHangsEndsWithItsDeadline(t *testing.T) {
 	release := make(chan struct{})
 	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer api.Close()
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, _, err := forward(ctx, &rest.Config{Host: api.URL}, pod(), 4222); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newTunnel(ctx, way(api.URL), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func (l *Log) Close() error {
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
-	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError}))
+	logger := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
 	switch {
 	case f.Dir != "":
 		return f.folder(ctx, logger)
@@ -75,4 +75,12 @@ func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
 	}
 	return log, err
+}
+
+// bare leaves the time and the level out of a line that a human reads as it comes.
+func bare(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
+		return slog.Attr{}
+	}
+	return a
 }

@@ -1,0 +1,111 @@
+package reach
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// inCluster reaches the log inside the daemon's pod.
+func (f *Flags) inCluster(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	cluster, err := f.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	var where string // of the first pod; a later connection may lead to another
+	var once sync.Once
+	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		pod, err := f.Daemon(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		once.Do(func() { where = "pod " + pod.Namespace + "/" + pod.Name })
+		return enter(ctx, cluster.Config, pod)
+	}, logger)
+	if err != nil {
+		return nil, err
+	}
+	log, err := f.connect(ctx, "nats://"+t.address(), logger)
+	if err != nil {
+		t.close()
+		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
+	}
+	return &Log{Log: log, Where: where, stop: t.close}, nil
+}
+
+// enter opens a connection to the log's port in a pod.
+func enter(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
+	port, err := listens(pod)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connectPod(ctx, config, pod, port)
+	if err != nil {
+		remedy := "see whether the pod and its node are well (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
+		if strings.Contains(err.Error(), "forbidden") {
+			remedy = "ask for permission to create pods/portforward there"
+		}
+		return nil, fmt.Errorf("forwarding a port to the log in pod %s/%s: %w: %s, or name the log with --log or --nats", pod.Namespace, pod.Name, err, remedy)
+	}
+	return conn, nil
+}
+
+// listens reads from the daemon's own arguments where its log can be reached.
+func listens(pod *corev1.Pod) (port int, err error) {
+	for _, c := range pod.Spec.Containers {
+		for _, arg := range append(c.Command, c.Args...) {
+			if url, ok := strings.CutPrefix(arg, "--nats-url="); ok {
+				return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: reach it from here with --nats, and --nats-creds or --nats-cert as it demands", url)
+			}
+			if address, ok := strings.CutPrefix(arg, "--log-listen="); ok {
+				_, p, err := net.SplitHostPort(address)
+				if err == nil {
+					port, err = strconv.Atoi(p)
+				}
+				if err != nil {
+					return 0, fmt.Errorf("pod %s/%s has the argument %s: the port cannot be read", pod.Namespace, pod.Name, arg)
+				}
+			}
+		}
+	}
+	if port == 0 {
+		return 0, fmt.Errorf("the daemon in pod %s/%s lets nobody at its log: set log.listen of the chart, for example to 127.0.0.1:4222", pod.Namespace, pod.Name)
+	}
+	return port, nil
+}
+
+// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or what stands before it, knows no other.
+func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, err
+	}
+	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
+	if err != nil {
+		return nil, err
+	}
+	// Of the two packages httpstream, client-go's WebSocket returns the errors of k8s.io/streaming: the other one's
+	// IsUpgradeFailure would not know them, and nothing would ever fall back.
+	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
