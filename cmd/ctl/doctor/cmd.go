@@ -99,7 +99,7 @@ func (o *options) print(r Result) {
 	}
 }
 
-func number(n int, noun string) string {
+func number[N int | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -49,8 +49,8 @@ func eventLog(ctx context.Context, v *visit) {
 	if stats.MaxBytes > 0 {
 		share = float64(stats.Bytes) / float64(stats.MaxBytes)
 	}
-	r := ok(subject, "%d commits on %d aggregates, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
-		stats.Commits, stats.Aggregates, mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
+	r := ok(subject, "%s on %s, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
+		number(stats.Commits, "commit"), number(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
 	if share >= fullWarning {
 		r.Level, r.Remedy = Warning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -92,12 +93,15 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 // Close ends the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// Complaint is what the other side said had gone wrong, nil if it said nothing by now.
+// Complaint is what the other side says has gone wrong, nil if it ends without a word. It is asked when the data has
+// ended, which may be a moment before the word comes.
 func (p *podConn) Complaint() error {
 	select {
 	case err := <-p.complaint:
 		return err
-	default:
+	case <-time.After(complaintPatience):
 		return nil
 	}
 }
+
+const complaintPatience = time.Second

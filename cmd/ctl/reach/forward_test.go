@@ -35,11 +35,11 @@ func kubelet(address string) http.HandlerFunc {
 			return
 		}
 		data, complaints := make(chan httpstream.Stream, 16), make(chan httpstream.Stream, 16)
-		conn := spdy.NewResponseUpgrader().UpgradeResponse(w, req, func(s httpstream.Stream, _ <-chan struct{}) error {
+		conn := spdy.NewResponseUpgrader().UpgradeResponse(w, req, func(s httpstream.Stream, replied <-chan struct{}) error {
 			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeData {
-				data <- s
+				go func() { <-replied; data <- s }()
 			} else {
-				complaints <- s
+				go func() { <-replied; complaints <- s }()
 			}
 			return nil
 		})
