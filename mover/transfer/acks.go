@@ -169,12 +169,11 @@ func (t *Transfer) touch(ctx context.Context, c *kube.Cluster, kinds map[string]
 		}
 	}
 	_ = parallel(ctx, t.workers(), due, func(ctx context.Context, ref object.Ref) error {
-		for _, value := range []any{t.ID, nil} {
-			if annotate(ctx, c, kinds[ref.GroupKind()], ref, "", map[string]any{object.TouchAnnotation: value}) != nil {
-				return nil
-			}
+		typ := kinds[ref.GroupKind()]
+		if err := annotate(ctx, c, typ, ref, "", map[string]any{object.TouchAnnotation: t.ID}); err != nil {
+			return err
 		}
-		return nil
+		return annotate(ctx, c, typ, ref, "", map[string]any{object.TouchAnnotation: nil})
 	})
 }
 

@@ -26,8 +26,13 @@ func (f *findings) add(severity mover.Severity, field, message, remedy string) {
 	f.list = append(f.list, mover.Finding{Severity: severity, Field: field, Message: message, Remedy: remedy})
 }
 
-func (f *findings) fail(field, message, remedy string) { f.add(mover.Error, field, message, remedy) }
-func (f *findings) warn(field, message, remedy string) { f.add(mover.Warning, field, message, remedy) }
+func (f *findings) fail(field, message, remedy string) {
+	f.add(mover.Error, field, message, remedy)
+}
+
+func (f *findings) warn(field, message, remedy string) {
+	f.add(mover.Warning, field, message, remedy)
+}
 
 // sorted: errors first, then by field, so that the same world gives the same answer.
 func (f *findings) sorted() []mover.Finding {

@@ -50,7 +50,7 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 	if err := t.checkAccess(ctx, t.target, t.onto, members, []string{"get", "list", "create", "patch", "delete"}, f); err != nil {
 		return err
 	}
-	return t.tryAll(ctx, spec, members, f)
+	return t.tryAll(ctx, members, f)
 }
 
 func (t *Transfer) checkKinds(members mover.Members, f *findings) {
@@ -117,7 +117,7 @@ func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 }
 
 // tryAll creates every object on the target in a dry run.
-func (t *Transfer) tryAll(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
+func (t *Transfer) tryAll(ctx context.Context, members mover.Members, f *findings) error {
 	missing := make(map[string]bool)
 	for _, m := range members.Objects {
 		namespace := m.Ref.Namespace

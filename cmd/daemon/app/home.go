@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/eventlog"
 )

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -19,8 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/move"
@@ -115,7 +114,7 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	if d.manager, err = newManager(o, config, home, logger); err != nil {
 		return nil, err
 	}
-	return d, d.register(o, home, logger)
+	return d, d.register(o, home)
 }
 
 func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger) (manager.Manager, error) {
@@ -147,7 +146,7 @@ func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger)
 	return mgr, nil
 }
 
-func (d *daemon) register(o Options, home *home, logger *slog.Logger) error {
+func (d *daemon) register(o Options, home *home) error {
 	reconciler := &move.Reconciler{
 		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Moves: struct {
