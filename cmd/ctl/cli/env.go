@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
+
+	text "scute.dev/cmd/ctl/term"
 )
 
 // Env is the world around a command. The zero value of a field is not usable unless said; System fills all of them.
@@ -88,5 +91,12 @@ func (e *Env) Width() int {
 	return width
 }
 
-// Notef tells a human something that is not the data.
-func (e *Env) Notef(format string, args ...any) { fmt.Fprintf(e.Err, format+"\n", args...) }
+// Notef tells a human something that is not the data. On a terminal it is broken at spaces.
+func (e *Env) Notef(format string, args ...any) {
+	width, _, _ := e.Size(e.Err)
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		for _, part := range text.Wrap(line, width) {
+			fmt.Fprintln(e.Err, part)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ const (
 	seqColumns       = 6
 	aggregateColumns = 30
 	shortColumns     = 20
+	narrow           = 100 // on a terminal with fewer, the time ago gives way too
 	factColumns      = 18
 	actorColumns     = 26
 )
@@ -82,6 +84,9 @@ func (v View) Line(e Event) string {
 		detail = strings.TrimPrefix(detail+"; by "+e.Actor, "; ")
 	}
 	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
+	if v.Width < narrow {
+		line = slices.Delete(line, 1, 2) // the time ago
+	}
 	return strings.TrimRight(term.Fit(strings.Join(line, "  "), v.Width), " ")
 }
 
