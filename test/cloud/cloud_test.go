@@ -91,7 +91,7 @@ func start(t *testing.T) *Cloud {
 	t.Helper()
 	block, err := ports.Reserve()
 	must(t, err)
-	t.Cleanup(func() { block.Release() })
+	t.Cleanup(func() { must(t, block.Release()) })
 	c, err := Start(t.Context(), block)
 	must(t, err)
 	return c

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -59,7 +60,7 @@ func start(ctx context.Context) (*suite, error) {
 	}
 	if err != nil {
 		bed.Keep()
-		return nil, fmt.Errorf("%w (%v)", err, bed.Stop())
+		return nil, errors.Join(err, bed.Stop())
 	}
 	return s, nil
 }

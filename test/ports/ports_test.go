@@ -61,6 +61,10 @@ func reserve(t *testing.T) *Block {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Release() })
+	t.Cleanup(func() {
+		if err := b.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 	return b
 }

@@ -38,7 +38,7 @@ func Build(ctx context.Context, progress io.Writer) (Programs, error) {
 	}
 	builds := []struct{ module, output, pkg string }{
 		{root, p.Daemon, "./cmd/daemon"},
-		//CTL		{root, p.Ctl, "./cmd/ctl"},
+		{root, p.Ctl, "./cmd/ctl"},
 		{filepath.Join(root, "test"), p.Faulty, "./cmd/faultd"},
 	}
 	if _, err := os.Stat(p.Helm); err != nil {

@@ -81,8 +81,10 @@ func (d *Daemon) WaitReady(ctx context.Context) error {
 
 // Stop asks the daemon to end and waits for it.
 func (d *Daemon) Stop(ctx context.Context) error {
-	if d.Exited() != nil {
+	select {
+	case <-d.Done():
 		return nil
+	default:
 	}
 	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stopping scuted: %w", err)

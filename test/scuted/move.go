@@ -2,6 +2,7 @@ package scuted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,7 +26,7 @@ func (in *Installation) Client() (client.Client, error) {
 	return client.New(in.Side.Config(), client.Options{Scheme: scheme})
 }
 
-// Target puts the kubeconfig of another side into a Secret for Moves of a namespace.
+// PutTarget puts the kubeconfig of another side into a Secret for Moves of a namespace.
 func (in *Installation) PutTarget(ctx context.Context, namespace string, to *Installation) error {
 	c, err := in.Client()
 	if err != nil {
@@ -77,8 +78,8 @@ func (in *Installation) Wait(ctx context.Context, namespace, name string, done f
 		}
 		select {
 		case <-ctx.Done():
-			return m, fmt.Errorf("waiting for Move %s/%s: %w: phase %q, %s, waiting for %v (last read: %v)",
-				namespace, name, ctx.Err(), m.Status.Phase, m.Status.Message, m.Status.WaitingFor, last)
+			return m, fmt.Errorf("waiting for Move %s/%s: %w: phase %q, %s, waiting for %v",
+				namespace, name, errors.Join(ctx.Err(), last), m.Status.Phase, m.Status.Message, m.Status.WaitingFor)
 		case <-tick.C:
 		}
 	}

@@ -75,8 +75,11 @@ func Install(ctx context.Context, c client.Client, modules assets.Modules, webho
 // is used here, so none needs a conversion webhook.
 func (p provider) definitions() ([]client.Object, error) {
 	files, err := filepath.Glob(filepath.Join(p.config, "crd", "bases", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("reading the CRDs of %s: nothing in %s (%v)", p.label, p.config, err)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRDs of %s: %w", p.label, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("reading the CRDs of %s: nothing in %s", p.label, p.config)
 	}
 	var objects []client.Object
 	for _, file := range files {
@@ -85,7 +88,11 @@ func (p provider) definitions() ([]client.Object, error) {
 			return nil, err
 		}
 		for _, crd := range crds {
-			crd.(*apiextensionsv1.CustomResourceDefinition).Spec.Conversion = nil
+			definition, ok := crd.(*apiextensionsv1.CustomResourceDefinition)
+			if !ok {
+				return nil, fmt.Errorf("reading the CRDs of %s: %s holds a %T", p.label, file, crd)
+			}
+			definition.Spec.Conversion = nil
 			p.mark(crd)
 			labels := crd.GetLabels()
 			labels["cluster.x-k8s.io/v1beta1"] = "v1beta1"

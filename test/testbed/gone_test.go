@@ -70,7 +70,7 @@ func TestNothingIsLeft(t *testing.T) {
 			if err := child.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer child.Process.Kill()
+			defer func() { _ = child.Process.Kill() }() // it may have ended
 			lines := bufio.NewScanner(stdout)
 			if !lines.Scan() {
 				t.Fatalf("the child ended before its bed ran: %v", child.Wait())

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log"
+	"log" //nolint:depguard // what libraries write there is to end up in a file
 	"os"
 
 	"github.com/go-logr/logr"

@@ -13,7 +13,7 @@ const StartTimeout = 15 * time.Minute
 // where they are.
 func StartForTest(t testing.TB, opts Options) *Bed {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), StartTimeout)
 	defer cancel()
 	b, err := Start(ctx, opts)
 	if err != nil {

@@ -19,16 +19,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"scute.dev/cmd/daemon/app"
+	"scute.dev/cmd/daemon/app" //nolint:depguard // it is that command, with its connections wrapped
 	"scute.dev/eventlog"
 	"scute.dev/mover/runner"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	points, err := newPoints(os.Getenv("SCUTE_FAULT"), os.Getenv("SCUTE_FAULT_JOURNAL"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faultd:", err)
-		os.Exit(2)
+		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -41,8 +43,9 @@ func main() {
 	}
 	options.AddFlags(cmd.Flags())
 	if cmd.ExecuteContext(ctx) != nil {
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // class divides the writes: a daemon that dies at a claim makes no headway, one that dies at a write of the move does.
@@ -61,6 +64,11 @@ type points struct {
 	class   class
 	before  bool
 	journal *os.File
+
+	// gate is held for reading by every write that is under way, and for writing by a death before a write: what was
+	// sent earlier is done by then, and nothing more is sent. Without it a death could cut off the same slow call in
+	// every life.
+	gate sync.RWMutex
 }
 
 func newPoints(fault, journal string) (*points, error) {
@@ -92,9 +100,12 @@ func (p *points) enter(of class, what string) (leave func(done bool)) {
 		fmt.Fprintln(p.journal, what) // one write call a line: lines of many goroutines do not mix
 	}
 	if p.before && p.chosen(of) {
+		p.gate.Lock()
 		die()
 	}
+	p.gate.RLock()
 	return func(done bool) {
+		p.gate.RUnlock()
 		if done && !p.before && p.chosen(of) {
 			die()
 		}
