@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"scute.dev/kube/object"
 )
@@ -49,15 +50,12 @@ func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kin
 // Plain says that objects of the kind carry no status conditions and may hold secrets: they are listed by metadata.
 func (t Type) Plain() bool { return t.Group == "" }
 
-// clusterctlLabel marks the CustomResourceDefinitions of Cluster API providers (clusterctl provider contract).
-const clusterctlLabel = "clusterctl.cluster.x-k8s.io"
-
 // Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps.
 func (c *Cluster) Movable(ctx context.Context) ([]Type, error) {
 	definitions := Type{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions", Versions: []string{"v1"}}
 	labels := make(map[string]map[string]string) // by "plural.group"
 	err := c.ListMetadata(ctx, definitions, "", func(u *unstructured.Unstructured) error {
-		if _, ok := u.GetLabels()[clusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
+		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
 			labels[u.GetName()] = u.GetLabels()
 		}
 		return nil

@@ -19,7 +19,7 @@ func groupOf(kind string) string {
 	case "Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck":
 		return object.CoreGroup
 	case "KubeadmControlPlane":
-		return object.KubeadmControlPlaneGroup
+		return "controlplane.cluster.x-k8s.io"
 	case "KubeadmConfig", "KubeadmConfigTemplate":
 		return "bootstrap.cluster.x-k8s.io"
 	case "ClusterResourceSet", "ClusterResourceSetBinding":

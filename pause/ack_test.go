@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 		{"a kind that never speaks", before(object.Absent), infra, pause.Context{}, pause.Assumed, "", false},
 		{"a kind that never speaks, owned", before(object.Absent), owned(object.CoreGroup), pause.Context{}, pause.Assumed, "", false},
 		{"inert: no Machine has taken it up", before(object.Absent), infra, speaks, pause.ThroughOwner, "", false},
-		{"inert below a control plane", before(object.Absent), owned(object.KubeadmControlPlaneGroup), speaks, pause.ThroughOwner, "", false},
+		{"inert below a control plane", before(object.Absent), owned("controlplane.cluster.x-k8s.io"), speaks, pause.ThroughOwner, "", false},
 		{"a Machine has it: it will speak", before(object.Absent), owned(object.CoreGroup), speaks, "", "no condition", true},
 		{"of no cluster: nobody's to hand over", before(object.Absent), with(infra, func(o *object.Observed) { o.ClusterName = "" }), speaks, "", "no condition", true},
 		{"a core object is never inert", before(object.Absent), machine, speaks, "", "no condition", true},

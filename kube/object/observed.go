@@ -6,27 +6,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
-// Labels and annotations of Cluster API that decisions look at.
+// Names of Cluster API that decisions look at.
 const (
-	ClusterNameLabel         = "cluster.x-k8s.io/cluster-name"
-	PausedAnnotation         = "cluster.x-k8s.io/paused"
-	BlockMoveAnnotation      = "clusterctl.cluster.x-k8s.io/block-move"
-	DeleteForMoveAnnotation  = "clusterctl.cluster.x-k8s.io/delete-for-move"
-	MoveLabel                = "clusterctl.cluster.x-k8s.io/move"
-	MoveHierarchyLabel       = "clusterctl.cluster.x-k8s.io/move-hierarchy"
-	RemediationAnnotation    = "controlplane.cluster.x-k8s.io/remediation-in-progress"
-	TopologyOwnedLabel       = "topology.cluster.x-k8s.io/owned"
-	CoreGroup                = "cluster.x-k8s.io"
-	AddonsGroup              = "addons.cluster.x-k8s.io"
-	KubeadmControlPlaneGroup = "controlplane.cluster.x-k8s.io"
-	pausedCondition          = "Paused"
-	topologyReconciled       = "TopologyReconciled"
-	topologyReconciledPaused = "Paused"
-	OwnPrefix                = "scute.dev/"
-	MoveAnnotation           = OwnPrefix + "move"
-	TouchAnnotation          = OwnPrefix + "touched"
+	CoreGroup               = "cluster.x-k8s.io"
+	AddonsGroup             = "addons.cluster.x-k8s.io"
+	MoveLabel               = clusterctlv1.ClusterctlMoveLabel
+	MoveHierarchyLabel      = clusterctlv1.ClusterctlMoveHierarchyLabel
+	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
+	DeleteForMoveAnnotation = clusterctlv1.DeleteForMoveAnnotation
+	PausedAnnotation        = clusterv1.PausedAnnotation
+)
+
+// Annotations of scute's own. None of them travels with a move.
+const (
+	OwnPrefix = "scute.dev/"
+	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
+	MoveAnnotation = OwnPrefix + "move"
+	// TouchAnnotation is set and taken off again to wake a controller.
+	TouchAnnotation = OwnPrefix + "touched"
 )
 
 // Truth is a condition's status, or Absent when the object has no such condition.
@@ -107,18 +109,18 @@ func Observe(u *unstructured.Unstructured) Observed {
 		o.Owners = append(o.Owners, owner(ref, o.Ref.Namespace))
 	}
 	labels, annotations := u.GetLabels(), u.GetAnnotations()
-	o.ClusterName = labels[ClusterNameLabel]
+	o.ClusterName = labels[clusterv1.ClusterNameLabel]
 	_, o.Movable = labels[MoveLabel]
 	_, o.Hierarchy = labels[MoveHierarchyLabel]
 	_, o.BlockMove = annotations[BlockMoveAnnotation]
 	_, o.PausedByUser = annotations[PausedAnnotation]
-	_, o.Remediating = annotations[RemediationAnnotation]
+	_, o.Remediating = annotations[controlplanev1.RemediationInProgressAnnotation]
 	o.Mark = annotations[MoveAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)
 
-	o.Paused, _, o.PausedMessage = Condition(u, pausedCondition)
-	if status, reason, _ := Condition(u, topologyReconciled); reason == topologyReconciledPaused {
+	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
+	if status, reason, _ := Condition(u, clusterv1.ClusterTopologyReconciledCondition); reason == clusterv1.PausedReason {
 		o.TopologyPaused = True
 	} else if status != Absent {
 		o.TopologyPaused = False
@@ -127,7 +129,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/Machine":
-		remediated, _, _ := Condition(u, "OwnerRemediated")
+		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
 		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
 		o.Machine = &MachineFacts{HasNode: node != "", OwnerRemediated: remediated}
 	}
