@@ -46,7 +46,7 @@ func boundFindings(list []Finding) []Finding {
 		})
 	}
 	for i := range kept {
-		kept[i].Message = clean(kept[i].Message)
+		kept[i].Message = Clean(kept[i].Message)
 	}
 	return kept
 }
@@ -54,14 +54,14 @@ func boundFindings(list []Finding) []Finding {
 func cleanWaits(list []Wait) []Wait {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Why = clean(list[i].Why)
+		list[i].Why = Clean(list[i].Why)
 	}
 	return list
 }
 
-// clean makes a message of another program fit for the log, which keeps it for ever: it is cut to a sane length, and
+// Clean makes a message of another program fit for the log, which keeps it for ever: it is cut to a sane length, and
 // what looks like a key or a token is taken out. (An API server that refuses an object quotes the field's value.)
-func clean(message string) string {
+func Clean(message string) string {
 	message = regexp.MustCompile(
 		`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`+ // PEM
 			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`+ // a JSON web token

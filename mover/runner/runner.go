@@ -100,7 +100,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		}
 		failed, isFailure := outcome.(mover.StepFailed)
 		if isFailure {
-			r.Logger.Warn("step failed", "move", id, "step", step, "error", failed.Message, "final", failed.Final)
+			r.Logger.Warn("step failed", "move", id, "step", step, "error", mover.Clean(failed.Message), "final", failed.Final)
 		} else {
 			retry.Reset()
 		}

@@ -184,7 +184,7 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 		field = "spec.target.kubeconfigSecretRef"
 	}
 	return parallel(ctx, t.workers(), questions, func(ctx context.Context, q question) error {
-		allowed, err := c.May(ctx, q.verb, q.typ, q.namespace)
+		allowed, err := c.May(ctx, q.verb, q.typ, "", q.namespace)
 		if err == nil && !allowed {
 			f.fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.typ.GroupKind(), q.namespace),
 				fmt.Sprintf("grant %s on %s to the identity that scute uses there", q.verb, q.typ.Plural+"."+q.typ.Group))

@@ -50,7 +50,29 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 	if err := t.checkAccess(ctx, t.target, t.onto, members, []string{"get", "list", "create", "patch", "delete"}, f); err != nil {
 		return err
 	}
+	if err := t.checkStatus(ctx, spec, f); err != nil {
+		return err
+	}
 	return t.tryAll(ctx, members, f)
+}
+
+// checkStatus: what it takes to carry status where that was asked for.
+func (t *Transfer) checkStatus(ctx context.Context, spec mover.Spec, f *findings) error {
+	for _, kind := range spec.CarryStatus {
+		onto, ok := t.onto[kind]
+		if !ok {
+			f.fail("spec.carryStatus", fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
+			continue
+		}
+		allowed, err := t.target.May(ctx, "patch", onto, "status", spec.Namespace)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			f.fail("spec.carryStatus", "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
+		}
+	}
+	return nil
 }
 
 func (t *Transfer) checkKinds(members mover.Members, f *findings) {
@@ -131,7 +153,7 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, f *finding
 		if missing[namespace] = err != nil; !missing[namespace] {
 			continue
 		}
-		allowed, err := t.target.May(ctx, "create", kube.Namespaces(), "")
+		allowed, err := t.target.May(ctx, "create", kube.Namespaces(), "", "")
 		switch {
 		case err != nil:
 			return err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -41,6 +42,7 @@ func Run(ctx context.Context, o Options) error {
 	handler := o.handler()
 	logger := slog.New(handler)
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
+	klog.SetSlogLogger(logger) // client-go's own lines, in the same format
 
 	config, err := o.config()
 	if err != nil {
