@@ -42,7 +42,7 @@ build: ## Build scuted, scutectl and kubectl-scute into bin/.
 	@ln -sf scutectl "$(BIN)/kubectl-scute"
 
 .PHONY: demo
-demo: testbed ## Move a cluster between two real management clusters, killing scuted on the way.
+demo: testbed $(HELM) ## Move a cluster between two real management clusters, killing scuted on the way.
 	cd test && go run ./cmd/demo
 
 .PHONY: image
@@ -68,8 +68,9 @@ test-docs: ## Check the documentation against the tree: dependencies, links.
 	cd tools && go test -count=1 ./docs/...
 
 .PHONY: test-e2e
-test-e2e: testbed ## End-to-end and fault tests on the real stack (module test/).
-	cd test && go test -p 1 -timeout $(TEST_E2E_TIMEOUT) ./...
+test-e2e: testbed $(HELM) ## End-to-end and fault tests on the real stack (module test/).
+	cd test && go test -p 1 -timeout $(TEST_E2E_TIMEOUT) $$(go list ./... | grep -v /e2e$$)
+	cd test && go test -v -timeout $(TEST_E2E_TIMEOUT) ./e2e # it says how often it killed, and where
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint all modules, and prove that the linter still holds the walls.
