@@ -148,3 +148,19 @@ func TestCondition(t *testing.T) {
 		})
 	}
 }
+
+func TestObserveAClusterOfAnOlderVersion(t *testing.T) {
+	o := object.Observe(parse(t, `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: old, namespace: fleet}
+spec: {topology: {class: base}}
+status:
+  infrastructureReady: true
+  conditions: [{type: ControlPlaneInitialized, status: "True"}]
+`))
+	want := &object.ClusterFacts{ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true}
+	if diff := cmp.Diff(want, o.Cluster); diff != "" {
+		t.Error(diff)
+	}
+}

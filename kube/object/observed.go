@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,16 +159,21 @@ func owner(ref metav1.OwnerReference, namespace string) Owner {
 	}
 }
 
+// clusterFacts reads a Cluster in its version v1beta2, and in v1beta1 of Cluster API up to 1.10.
 func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
-	f := &ClusterFacts{}
-	f.Paused, _, _ = unstructured.NestedBool(u.Object, "spec", "paused")
-	f.ClassName, _, _ = unstructured.NestedString(u.Object, "spec", "topology", "classRef", "name")
-	f.ClassNamespace, _, _ = unstructured.NestedString(u.Object, "spec", "topology", "classRef", "namespace")
+	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
+	flag := func(path ...string) bool { v, _, _ := unstructured.NestedBool(u.Object, path...); return v }
+	initialized, _, _ := Condition(u, clusterv1.ClusterControlPlaneInitializedCondition)
+	f := &ClusterFacts{
+		Paused:                  flag("spec", "paused"),
+		ClassName:               cmp.Or(text("spec", "topology", "classRef", "name"), text("spec", "topology", "class")),
+		ClassNamespace:          cmp.Or(text("spec", "topology", "classRef", "namespace"), text("spec", "topology", "classNamespace")),
+		InfrastructureReady:     flag("status", "initialization", "infrastructureProvisioned") || flag("status", "infrastructureReady"),
+		ControlPlaneInitialized: flag("status", "initialization", "controlPlaneInitialized") || initialized == True,
+	}
 	if f.ClassName != "" && f.ClassNamespace == "" {
 		f.ClassNamespace = u.GetNamespace()
 	}
-	f.InfrastructureReady, _, _ = unstructured.NestedBool(u.Object, "status", "initialization", "infrastructureProvisioned")
-	f.ControlPlaneInitialized, _, _ = unstructured.NestedBool(u.Object, "status", "initialization", "controlPlaneInitialized")
 	return f
 }
 
