@@ -1,0 +1,49 @@
+package app
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestValidateNamesTheFlag(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		want   string // "" is accepted
+	}{
+		"embedded":             {func(o *Options) { o.Log.Dir = "d" }, ""},
+		"external":             {func(o *Options) { o.Log.URL = "nats://n"; o.Log.Creds = "c" }, ""},
+		"no home":              {func(*Options) {}, "--log-dir or --nats-url"},
+		"two homes":            {func(o *Options) { o.Log.Dir, o.Log.URL = "d", "nats://n" }, "exclude each other"},
+		"credentials for none": {func(o *Options) { o.Log.Dir, o.Log.Creds = "d", "c" }, "need --nats-url"},
+		"half a key pair":      {func(o *Options) { o.Log.URL, o.Log.Cert = "nats://n", "c" }, "go together"},
+		"no concurrency":       {func(o *Options) { o.Log.Dir, o.MoveConcurrency = "d", 0 }, "--move-concurrency"},
+		"no workers":           {func(o *Options) { o.Log.Dir, o.MoveWorkers = "d", 0 }, "--move-workers"},
+		"format":               {func(o *Options) { o.Log.Dir, o.LogFormat = "d", "xml" }, "--log-format"},
+		"level":                {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := New()
+			c.change(&o)
+			err := o.Validate()
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestIdentityIsThatOfTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	first, err := identity(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := identity(dir)
+	if err != nil || again != first {
+		t.Errorf("%q, then %q (%v): a restarted daemon would wait for its own Lease", first, again, err)
+	}
+	other, err := identity(t.TempDir())
+	if err != nil || other == first {
+		t.Errorf("another folder has the same identity %q (%v)", other, err)
+	}
+}
