@@ -60,6 +60,10 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	}
 	undo = append(undo, mark.close)
 
+	name := cmp.Or(o.Stream, DefaultStream)
+	if err := discardHalfMade(o.Dir, name); err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
 	logger := discardIfNil(o.Logger)
 	srv, err := startServer(ctx, o, logger)
 	if err != nil {
@@ -72,7 +76,7 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	}
 	undo = append(undo, func() error { nc.Close(); return nil })
 
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: true, existed: mark.acknowledged() > 0}
+	spec := streamSpec{name: name, maxBytes: o.MaxBytes, writer: true, existed: mark.acknowledged() > 0}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, o.Dir)
