@@ -65,7 +65,9 @@ func Start(ctx context.Context, opts Options) (*Bed, error) {
 	b := &Bed{opts: opts, keep: os.Getenv(EnvKeep) != ""}
 	started := time.Now()
 	if err := b.start(ctx); err != nil {
-		b.Keep()
+		if !errors.Is(ctx.Err(), context.Canceled) { // an interrupted start needs no logs
+			b.Keep()
+		}
 		return nil, fmt.Errorf("starting the test bed: %w", errors.Join(err, b.Stop()))
 	}
 	b.logf("%s ready in %s, logs in %s", strings.Join(opts.Sides, " and "), time.Since(started).Round(100*time.Millisecond), b.Logs())
