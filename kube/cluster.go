@@ -12,6 +12,7 @@ import (
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
 // FieldManager is the name under which scute writes fields.
@@ -158,4 +159,10 @@ const callTimeout = 30 * time.Second
 // Namespaces is the kind Namespace.
 func Namespaces() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
+}
+
+// Providers is the kind in which clusterctl keeps its inventory. Its definition does not bear clusterctl's label.
+func Providers() Type {
+	v := clusterctlv1.GroupVersion
+	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -50,19 +53,46 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		return nil, err
 	}
 	members, w, err := t.members(ctx, s.Spec, false)
-	if err != nil {
+	var clusters []string
+	switch {
+	case apierrors.IsForbidden(err):
+		if err := t.checkSight(ctx, s.Spec, err, f); err != nil {
+			return nil, err
+		}
+	case err != nil:
 		return nil, err
-	}
-	clusters := t.checkSelection(s.Spec, w, f)
-	t.checkSource(s.Spec, members, f)
-	checkLeft(s.Spec, members, w, f)
-	if err := t.checkAccess(ctx, t.Source, t.types, members, []string{"get", "list", "patch", "delete"}, f); err != nil {
-		return nil, err
+	default:
+		clusters = t.checkSelection(s.Spec, w, f)
+		t.checkSource(s.Spec, members, f)
+		checkLeft(s.Spec, members, w, f)
+		if _, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.checkTarget(ctx, s.Spec, members, f); err != nil {
 		return nil, err
 	}
 	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: f.sorted()}, nil
+}
+
+// What a move does with each kind on either side.
+func sourceVerbs() []string { return []string{"get", "list", "patch", "delete"} }
+func targetVerbs() []string { return []string{"get", "list", "create", "patch", "delete"} }
+
+// checkSight names every kind that may not even be listed: a provider that is missing in the chart's values, most often.
+func (t *Transfer) checkSight(ctx context.Context, spec mover.Spec, cause error, f *findings) error {
+	err := parallel(ctx, t.workers(), slices.Collect(maps.Values(t.types)), func(ctx context.Context, typ kube.Type) error {
+		allowed, err := t.Source.May(ctx, "list", typ, "", spec.Namespace)
+		if err == nil && !allowed {
+			f.fail("source", fmt.Sprintf("scute may not list %s, so it cannot tell whether such objects belong to what moves", typ.GroupKind()),
+				fmt.Sprintf("grant %s on %s to the identity that scuted runs as, with the chart in its value `providers`", strings.Join(sourceVerbs(), ", "), typ.Resource().GroupResource()))
+		}
+		return err
+	})
+	if err == nil && len(f.list) == 0 {
+		f.fail("source", cause.Error(), "grant it to the identity that scuted runs as")
+	}
+	return err
 }
 
 func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []string {
@@ -161,34 +191,45 @@ func (t *Transfer) checkMark(m mover.Member, f *findings) {
 	}
 }
 
-// checkAccess asks for each verb on each kind that the move works with.
-func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) error {
-	type question struct {
-		typ             kube.Type
-		namespace, verb string
-	}
-	asked := make(map[string]bool)
-	var questions []question
+// access is a verb on a kind in a namespace.
+type access struct{ kind, namespace, verb string }
+
+// checkAccess asks for each verb on each kind that the move works with, and returns what is denied.
+func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) (map[access]bool, error) {
+	asked := make(map[access]bool)
+	var questions []access
 	for _, m := range members.Objects {
-		typ, ok := types[m.Ref.GroupKind()]
+		_, served := types[m.Ref.GroupKind()]
 		for _, verb := range verbs {
-			key := m.Ref.GroupKind() + "/" + m.Ref.Namespace + "/" + verb
-			if ok && !asked[key] && (m.Keep == "" || verb != "delete") {
-				asked[key] = true
-				questions = append(questions, question{typ, m.Ref.Namespace, verb})
+			q := access{m.Ref.GroupKind(), m.Ref.Namespace, verb}
+			if served && !asked[q] && (m.Keep == "" || verb != "delete") {
+				asked[q] = true
+				questions = append(questions, q)
 			}
 		}
 	}
 	field := "source"
 	if c != t.Source {
-		field = "spec.target.kubeconfigSecretRef"
+		field = targetField
 	}
-	return parallel(ctx, t.workers(), questions, func(ctx context.Context, q question) error {
-		allowed, err := c.May(ctx, q.verb, q.typ, "", q.namespace)
-		if err == nil && !allowed {
-			f.fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, q.verb, q.typ.GroupKind(), q.namespace),
-				fmt.Sprintf("grant %s on %s to the identity that scute uses there", q.verb, q.typ.Plural+"."+q.typ.Group))
+	type answer struct {
+		access
+		allowed bool
+	}
+	denied := make(map[access]bool)
+	err := each(ctx, t.workers(), questions, func(ctx context.Context, q access) (answer, error) {
+		allowed, err := c.May(ctx, q.verb, types[q.kind], "", q.namespace)
+		return answer{q, allowed}, err
+	}, func(batch []answer) error {
+		for _, a := range batch {
+			if a.allowed {
+				continue
+			}
+			denied[a.access] = true
+			f.fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, a.verb, a.kind, a.namespace),
+				fmt.Sprintf("grant %s on %s to the identity that scute uses there", a.verb, types[a.kind].Resource().GroupResource()))
 		}
-		return err
+		return nil
 	})
+	return denied, err
 }

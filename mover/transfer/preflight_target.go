@@ -27,12 +27,7 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		next := "check the kubeconfig in the Secret, and that the target can be reached from where scuted runs"
-		var known *FinalError
-		if errors.As(err, &known) && known.Next != "" {
-			next = known.Next
-		}
-		f.fail(targetField, "the target does not answer: "+err.Error(), next)
+		f.fail(targetField, err.Error(), whyUnreached(err))
 		return nil
 	}
 	here, err := t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
@@ -43,17 +38,37 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 		f.fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
 		return nil
 	}
+	if _, ok := t.onto["Cluster."+object.CoreGroup]; !ok {
+		f.fail(targetField, "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
+		return nil
+	}
 	t.checkKinds(members, f)
 	if err := t.checkProviders(ctx, f); err != nil {
 		return err
 	}
-	if err := t.checkAccess(ctx, t.target, t.onto, members, []string{"get", "list", "create", "patch", "delete"}, f); err != nil {
+	denied, err := t.checkAccess(ctx, t.target, t.onto, members, targetVerbs(), f)
+	if err != nil {
 		return err
 	}
 	if err := t.checkStatus(ctx, spec, f); err != nil {
 		return err
 	}
-	return t.tryAll(ctx, members, f)
+	return t.tryAll(ctx, members, denied, f)
+}
+
+// whyUnreached is what to do about a target that was not reached.
+func whyUnreached(err error) string {
+	var known *FinalError
+	switch {
+	case errors.As(err, &known) && known.Next != "":
+		return known.Next
+	case apierrors.IsUnauthorized(err):
+		return "the target does not accept these credentials: put fresh ones into the Secret"
+	case apierrors.IsForbidden(err):
+		return "on the target, bind the ClusterRole scute-move-target of the chart to the identity in the kubeconfig"
+	default:
+		return "check the address in the kubeconfig, and that the target can be reached from where scuted runs"
+	}
 }
 
 // checkStatus: what it takes to carry status where that was asked for.
@@ -103,28 +118,34 @@ func shares(a, b []string) bool {
 
 // checkProviders compares clusterctl's inventory, where both sides keep one.
 func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
-	const kind = "Provider.clusterctl.cluster.x-k8s.io"
-	from, ok := t.types[kind]
-	onto, also := t.onto[kind]
-	if !ok || !also {
-		return nil
-	}
-	have := make(map[string]string)
-	read := func(into map[string]string) func(*unstructured.Unstructured) error {
-		return func(u *unstructured.Unstructured) error {
-			name, _, _ := unstructured.NestedString(u.Object, "providerName")
-			typ, _, _ := unstructured.NestedString(u.Object, "type")
-			into[typ+" "+name], _, _ = unstructured.NestedString(u.Object, "version")
-			return nil
+	have, err := inventory(ctx, t.target)
+	if err == nil {
+		var want map[string]string
+		if want, err = inventory(ctx, t.Source); err == nil {
+			compareProviders(want, have, f)
 		}
 	}
-	if err := t.target.List(ctx, onto, "", read(have)); err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		f.warn("target: providers", "the versions of the providers could not be compared: "+err.Error(), "grant list on "+kube.Providers().Resource().GroupResource().String())
+	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider nobody used clusterctl there
 		return err
 	}
-	want := make(map[string]string)
-	if err := t.Source.List(ctx, from, "", read(want)); err != nil {
-		return err
-	}
+	return nil
+}
+
+// inventory is the version of each provider of a side.
+func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) {
+	found := make(map[string]string)
+	return found, c.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
+		name, _, _ := unstructured.NestedString(u.Object, "providerName")
+		typ, _, _ := unstructured.NestedString(u.Object, "type")
+		found[typ+" "+name], _, _ = unstructured.NestedString(u.Object, "version")
+		return nil
+	})
+}
+
+func compareProviders(want, have map[string]string, f *findings) {
 	for name, v := range want {
 		old, errOld := version.ParseSemantic(v)
 		got, errGot := version.ParseSemantic(have[name])
@@ -135,11 +156,10 @@ func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 			f.fail("target: "+name, "the target has "+have[name]+", the source "+v, "upgrade it with clusterctl upgrade")
 		}
 	}
-	return nil
 }
 
 // tryAll creates every object on the target in a dry run.
-func (t *Transfer) tryAll(ctx context.Context, members mover.Members, f *findings) error {
+func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
 	missing := make(map[string]bool)
 	for _, m := range members.Objects {
 		namespace := m.Ref.Namespace
@@ -164,7 +184,7 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, f *finding
 		}
 	}
 	return parallel(ctx, t.workers(), members.Objects, func(ctx context.Context, m mover.Member) error {
-		if missing[m.Ref.Namespace] {
+		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] {
 			return nil
 		}
 		return t.try(ctx, m, f)

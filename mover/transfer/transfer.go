@@ -80,8 +80,11 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
-	if errors.As(err, &f) {
+	switch {
+	case errors.As(err, &f):
 		failed.Next = f.Next
+	case apierrors.IsForbidden(err):
+		failed.Next = "grant it to the identity that scute uses there"
 	}
 	return failed, nil
 }

@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/scuted"
+)
+
+// cleanup mends the world after a test, in a context of its own.
+func cleanup(t *testing.T, f func(ctx context.Context) error) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func clusterObject(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(clusters().GroupVersion().WithKind("Cluster"))
+	u.SetNamespace(refusalsNS)
+	u.SetName(name)
+	return u
+}
+
+// halfMade makes a Cluster that is paused, so that nothing ever comes of it.
+func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name string, finalizers ...string) {
+	t.Helper()
+	u := clusterObject(name)
+	u.SetFinalizers(finalizers)
+	u.Object["spec"] = map[string]any{
+		"paused":            true,
+		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DevCluster", "name": name},
+		"controlPlaneRef":   map[string]any{"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": name},
+	}
+	admin := on.Side.Client()
+	must(t, admin.Create(ctx, u))
+	cleanup(t, func(ctx context.Context) error {
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := client.IgnoreNotFound(admin.Patch(ctx, u.DeepCopy(), patch)); err != nil {
+			return err
+		}
+		return client.IgnoreNotFound(admin.Delete(ctx, u))
+	})
+}
+
+func devMachine() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachine"})
+	u.SetNamespace(refusalsNS)
+	u.SetName("tried")
+	u.Object["spec"] = map[string]any{"backend": map[string]any{"inMemory": map[string]any{}}}
+	return u
+}
+
+// serve has a side serve a kind in another version than v1beta2, which stays the one that is stored; "" is in none.
+func serve(ctx context.Context, t *testing.T, on *scuted.Installation, crd, version string) {
+	t.Helper()
+	admin := on.Side.Client()
+	definition := func(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		return d, admin.Get(ctx, client.ObjectKey{Name: crd}, d)
+	}
+	before, err := definition(ctx)
+	must(t, err)
+	changed := before.DeepCopy()
+	var want []string
+	for i := range changed.Spec.Versions {
+		changed.Spec.Versions[i].Served = false
+	}
+	if version != "" {
+		i := slices.IndexFunc(changed.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+		other := *changed.Spec.Versions[i].DeepCopy()
+		other.Name, other.Served, other.Storage = version, true, false
+		changed.Spec.Versions = append(changed.Spec.Versions, other)
+		want = []string{version}
+	}
+	must(t, admin.Update(ctx, changed))
+	cleanup(t, func(ctx context.Context) error {
+		now, err := definition(ctx)
+		if err != nil {
+			return err
+		}
+		now.Spec.Versions = before.Spec.Versions
+		if err := admin.Update(ctx, now); err != nil {
+			return err
+		}
+		return waitServed(ctx, on, before.Spec.Group, before.Spec.Names.Plural, served(before))
+	})
+	must(t, waitServed(ctx, on, before.Spec.Group, before.Spec.Names.Plural, want))
+}
+
+func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var versions []string
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions
+}
+
+// waitServed waits until discovery says that a resource is served in these versions.
+func waitServed(ctx context.Context, on *scuted.Installation, group, plural string, versions []string) error {
+	d, err := discovery.NewDiscoveryClientForConfig(on.Side.Config())
+	if err != nil {
+		return err
+	}
+	slices.Sort(versions)
+	for {
+		_, lists, err := d.ServerGroupsAndResources()
+		var found []string
+		for _, list := range lists {
+			gv, _ := schema.ParseGroupVersion(list.GroupVersion)
+			if gv.Group == group && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
+				found = append(found, gv.Version)
+			}
+		}
+		slices.Sort(found)
+		if err == nil && slices.Equal(found, versions) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// providerVersion gives a side's kubeadm control plane provider another version in clusterctl's inventory.
+func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation, version string) {
+	t.Helper()
+	admin := on.Side.Client()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "ProviderList"})
+	must(t, admin.List(ctx, list))
+	for i := range list.Items {
+		u := &list.Items[i]
+		if kind, _, _ := unstructured.NestedString(u.Object, "type"); kind != "ControlPlaneProvider" {
+			continue
+		}
+		before, _, _ := unstructured.NestedString(u.Object, "version")
+		set := func(ctx context.Context, version string) error {
+			return admin.Patch(ctx, u.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"version":"`+version+`"}`)))
+		}
+		must(t, set(ctx, version))
+		cleanup(t, func(ctx context.Context) error { return set(ctx, before) })
+		return
+	}
+	t.Fatal("there is no control plane provider")
+}
+
+// provider installs a kind of another infrastructure provider at the source, as clusterctl would.
+func provider(ctx context.Context, t *testing.T) {
+	t.Helper()
+	admin := shared.blue.Side.Client()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "gadgets.infrastructure.cluster.x-k8s.io",
+			Labels: map[string]string{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": "infrastructure-gadget"},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "infrastructure.cluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1beta2", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+	must(t, admin.Create(ctx, crd))
+	cleanup(t, func(ctx context.Context) error {
+		if err := admin.Delete(ctx, crd); err != nil {
+			return err
+		}
+		return waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, nil)
+	})
+	must(t, waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, []string{"v1beta2"}))
+}
