@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"path/filepath"
+	"os"
+	"os/exec"
+	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/cloud"
 	"scute.dev/test/cmd/demo/story"
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
 
+// What is moved.
 const (
 	fleet    = "fleet"
 	cluster  = "prod"
@@ -32,126 +30,65 @@ const (
 // demo is what the steps hand to each other.
 type demo struct {
 	story       *story.Story
-	bed         *testbed.Bed
 	programs    scuted.Programs
+	bed         *testbed.Bed
 	blue, green *scuted.Installation
 
-	before cloud.Snapshot
+	// As it was before the move.
+	cloud  cloud.Snapshot
 	mark   cloud.Mark
+	source inventory
 
-	daemon  *scuted.Daemon
+	ports   *ports.Block
 	options scuted.DaemonOptions
-	deaths  []death
-	over    *v1alpha1.Move
-	failed  int
+	daemon  *scuted.Daemon
+	folder  string // where commands run, with what they name
+
+	over         *v1alpha1.Move
+	ledger       *ledger
+	held, failed int // checks
 }
 
-// prepare starts the management clusters and installs scute on both.
-func (d *demo) prepare(ctx context.Context) (err error) {
-	live := d.story.Live("building scute")
-	d.programs, err = scuted.Build(ctx, d.story.Lines())
-	if err == nil {
-		live.Set("starting etcd, kube-apiserver and the Cluster API controllers, twice")
-		d.bed, err = testbed.Start(ctx, testbed.Options{Log: d.story.Lines()})
+// holds tells of a check, and counts it.
+func (d *demo) holds(ok bool, good, bad string) {
+	if ok {
+		d.held++
+		d.story.Good("%s", good)
+		return
 	}
-	if err == nil {
-		live.Set("installing scute's chart")
-		d.blue, err = scuted.Install(ctx, d.bed.Side("blue"), d.programs)
+	d.failed++
+	d.story.Bad("%s", bad)
+}
+
+// ctl runs scutectl as a user of blue, and shows the command and what it prints.
+func (d *demo) ctl(ctx context.Context, args ...string) error {
+	line := "scutectl " + strings.Join(args, " ")
+	d.story.Command(line)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, d.programs.Ctl, args...)
+	cmd.Dir = d.folder
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.blue.Side.KubeconfigPath())
+	cmd.Stdout, cmd.Stderr = d.story.Out, d.story.Out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", line, err)
 	}
-	if err == nil {
-		d.green, err = scuted.Install(ctx, d.bed.Side("green"), d.programs)
-	}
-	live.Done()
-	if err != nil {
-		return err
-	}
-	d.story.Good("scute's chart is on both; scuted will have the permissions of its ServiceAccount and no more")
 	return nil
 }
 
-// create makes the cluster on blue and waits until it runs.
-func (d *demo) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 6*time.Minute)
-	defer cancel()
-	_, err := d.blue.Side.CreateCluster(ctx, testbed.Cluster{
-		Namespace: fleet, Name: cluster, ControlPlanes: controlPlanes, Workers: workers, Topology: true, MachineHealthCheck: true,
-	})
-	if err != nil {
-		return err
+// summary ends the story.
+func (d *demo) summary() error {
+	if d.failed > 0 {
+		return fmt.Errorf("%d of %d checks did not hold", d.failed, d.failed+d.held)
 	}
-	d.story.Say("cluster %s/%s on blue: %d control planes, %d workers, a ClusterClass and MachineHealthChecks", fleet, cluster, controlPlanes, workers)
-	live := d.story.Live("waiting for its machines")
-	available := make(chan error, 1)
-	go func() { available <- d.blue.Side.WaitAvailable(ctx, fleet, cluster) }()
-	for {
-		select {
-		case err = <-available:
-			live.Done()
-			if err != nil {
-				return err
-			}
-			d.story.Good("all %d machines run; the cluster is Available", controlPlanes+workers)
-			return d.witness(ctx)
-		case <-time.After(300 * time.Millisecond):
-			if n, err := ready(ctx, d.blue); err == nil {
-				live.Set("waiting for its machines: %d of %d ready", n, controlPlanes+workers)
-			}
-		}
-	}
-}
-
-// witness remembers what the cloud holds now, and gets ready what the move needs.
-func (d *demo) witness(ctx context.Context) (err error) {
-	if d.before, err = d.bed.Cloud().Snapshot(ctx); err != nil {
-		return err
-	}
-	d.mark = d.bed.Cloud().Mark()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}}
-	if err := d.green.Side.Client().Create(ctx, namespace); err != nil {
-		return err
-	}
-	return d.blue.PutTarget(ctx, fleet, d.green)
-}
-
-// ready counts the machines of the cluster that are.
-func ready(ctx context.Context, on *scuted.Installation) (int, error) {
-	machines := &clusterv1.MachineList{}
-	err := on.Side.Client().List(ctx, machines, client.InNamespace(fleet), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
-	n := 0
-	for _, m := range machines.Items {
-		for _, c := range m.Status.Conditions {
-			if c.Type == clusterv1.MachineReadyCondition && c.Status == metav1.ConditionTrue {
-				n++
-			}
-		}
-	}
-	return n, err
-}
-
-// start runs scuted on blue. One call at a time makes it slow enough for a kill to be aimed.
-func (d *demo) start(ctx context.Context) (err error) {
-	if d.options.LogDir == "" {
-		d.options.Args = []string{"--move-workers", "1"}
-		d.options.LogDir = filepath.Join(d.blue.Side.Logs(), "eventlog")
-		if d.options.Listen, err = freeAddress(ctx); err != nil {
-			return err
-		}
-		if d.options.Health, err = freeAddress(ctx); err != nil {
-			return err
-		}
-	}
-	if d.daemon, err = d.blue.Start(d.options); err != nil {
-		return err
-	}
-	return d.daemon.WaitReady(ctx)
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("looking for a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
+	status := d.over.Status
+	d.story.Step("In short")
+	d.story.Good("%s in %s, scuted killed %d times, no machine noticed: all %d checks held",
+		status.Message, status.FinishedAt.Sub(status.StartedAt.Time).Round(time.Second), len(d.ledger.lives)-1, d.held)
+	d.story.Say("to move a cluster of yours       docs/getting-started.md")
+	d.story.Say("how it survives, and its limits  docs/design/mover.md")
+	d.story.Say("all that scutectl can do         docs/scutectl.md")
+	return nil
 }
 
 // close ends everything, also after a failure or Ctrl-C.
@@ -161,6 +98,9 @@ func (d *demo) close() error {
 	var errs []error
 	if d.daemon != nil {
 		errs = append(errs, d.daemon.Stop(ctx))
+	}
+	if d.ports != nil {
+		errs = append(errs, d.ports.Release())
 	}
 	if d.bed != nil {
 		errs = append(errs, d.bed.Stop())

@@ -3,8 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
+	"path/filepath"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,102 +12,111 @@ import (
 	"scute.dev/mover"
 )
 
-// death is one SIGKILL, and where the move stood.
-type death struct {
-	phase v1alpha1.MovePhase
-	done  int
-	of    int
-}
+const (
+	logFolder = "scute-log"
+	moveTime  = 4 * time.Minute
+)
+
+// aims are the phases that scuted is to die in.
+func aims() []mover.Phase { return []mover.Phase{mover.PhaseCreating, mover.PhaseDeleting} }
 
 // move asks for the move as a user would, kills scuted twice, and waits for the end.
 func (d *demo) move(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, moveTime)
+	defer cancel()
+	d.options.LogDir = filepath.Join(d.folder, logFolder)
+	d.options.Args = []string{"--move-workers", "1"}
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	d.story.Good("scuted runs, its event log in a folder, every acknowledged event synced to disk")
-	if err := d.ctl(ctx, "move", "create", moveName, "-n", fleet, "--cluster", cluster, "--to-secret", "green/value"); err != nil {
+	d.story.Good("scuted runs as process %d, slowed down to one call at a time; its log is the folder %s", d.daemon.PID(), logFolder)
+	if err := d.ctl(ctx, "move", "create", moveName, "-n", fleet, "--cluster", cluster, "--to-kubeconfig", targetFile); err != nil {
 		return err
 	}
-	for _, aim := range []struct {
-		phase v1alpha1.MovePhase
-		done  func(v1alpha1.MoveCounts) (int, int)
-	}{
-		{mover.PhaseCreating, func(c v1alpha1.MoveCounts) (int, int) { return c.Created, c.Objects }},
-		{mover.PhaseDeleting, func(c v1alpha1.MoveCounts) (int, int) { return c.Deleted, c.ToDelete }},
-	} {
-		m, err := d.follow(ctx, func(m *v1alpha1.Move) bool {
-			done, of := aim.done(m.Status.Counts)
-			return m.Status.Phase == aim.phase && done > of/5
-		})
-		if err != nil {
+	for _, phase := range aims() {
+		if err := d.kill(ctx, phase); err != nil {
 			return err
-		}
-		if err := d.daemon.Kill(ctx); err != nil {
-			return err
-		}
-		done, of := aim.done(m.Status.Counts)
-		d.deaths = append(d.deaths, death{phase: m.Status.Phase, done: done, of: of})
-		d.story.Hit("kill -9 scuted in phase %s, with %d of %d done", m.Status.Phase, done, of)
-		if scute := m.Status.FinishedAt; scute != nil {
-			return fmt.Errorf("the move was over (%s) before scuted could be killed in phase %s", m.Status.Message, aim.phase)
 		}
 		if err := d.start(ctx); err != nil {
 			return err
 		}
-		d.story.Say("scuted runs again, and goes on by itself")
+		d.story.Say("scuted runs again, as process %d, and goes on by itself", d.daemon.PID())
 	}
-	over, err := d.follow(ctx, func(m *v1alpha1.Move) bool { return m.Status.FinishedAt != nil })
+	over, err := d.follow(ctx, func(*v1alpha1.Move) bool { return false })
 	if err != nil {
 		return err
 	}
 	d.over = over
 	if over.Status.Phase != mover.PhaseSucceeded {
-		return fmt.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		return fmt.Errorf("the move ended %s: %s", over.Status.Phase, over.Status.Message)
 	}
-	d.story.Good("%s, in %s with both deaths", over.Status.Message, over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Second))
+	d.story.Good("%s: %s, in %s with both deaths", over.Status.Phase, over.Status.Message, over.Status.FinishedAt.Sub(over.Status.StartedAt.Time).Round(time.Second))
 	return nil
+}
+
+// start runs scuted on blue.
+func (d *demo) start(ctx context.Context) (err error) {
+	if d.daemon, err = d.blue.Start(d.options); err != nil {
+		return err
+	}
+	return d.daemon.WaitReady(ctx)
+}
+
+// kill waits until some of a phase is done, but by far not all, and ends scuted with SIGKILL. Whether it fell where it
+// should is for the log to say, later: the status that is looked at here lags behind.
+func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
+	m, err := d.follow(ctx, func(m *v1alpha1.Move) bool {
+		done, of := progress(phase, m.Status.Counts)
+		return m.Status.Phase == phase && done > of/5
+	})
+	if err != nil {
+		return err
+	}
+	if m.Status.FinishedAt != nil {
+		return fmt.Errorf("the move was over before scuted could be killed in %s: %s: %s", phase, m.Status.Phase, m.Status.Message)
+	}
+	pid := d.daemon.PID()
+	if err := d.daemon.Kill(ctx); err != nil {
+		return err
+	}
+	d.story.Hit("kill -9 %d: scuted is dead, in the middle of %s", pid, phase)
+	source, err := take(ctx, d.blue.Side)
+	if err != nil {
+		return err
+	}
+	target, err := take(ctx, d.green.Side)
+	if err != nil {
+		return err
+	}
+	d.story.Say("at this moment blue has %d of the objects and green %d; the log says:", len(source.names), len(target.names))
+	return d.ctl(ctx, "move", "get", moveName, "-n", fleet, "--log", logFolder)
 }
 
 // follow shows where the move stands until done says so, or until it is over.
 func (d *demo) follow(ctx context.Context, done func(*v1alpha1.Move) bool) (*v1alpha1.Move, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
-	defer cancel()
 	c, err := d.blue.Client()
 	if err != nil {
 		return nil, err
 	}
-	live := d.story.Live("the move")
+	live := d.story.Live("%s", mover.PhasePending)
 	defer live.Done()
-	for m := (&v1alpha1.Move{}); ; {
-		if err := c.Get(ctx, client.ObjectKey{Namespace: fleet, Name: moveName}, m); err != nil {
-			return nil, err
-		}
-		if done(m) || m.Status.FinishedAt != nil {
+	m := &v1alpha1.Move{}
+	for {
+		err := c.Get(ctx, client.ObjectKey{Namespace: fleet, Name: moveName}, m)
+		switch {
+		case err == nil && (done(m) || m.Status.FinishedAt != nil):
 			return m, nil
+		case err == nil && d.daemon.Exited() != nil:
+			return nil, d.daemon.Exited()
+		case err == nil:
+			live.Set("%s: %s", m.Status.Phase, m.Status.Message)
+		case ctx.Err() == nil:
+			return nil, fmt.Errorf("reading the Move: %w", err)
 		}
-		live.Set("%s: %s", m.Status.Phase, m.Status.Message)
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the move does not get on: %s: %s: %w", m.Status.Phase, m.Status.Message, ctx.Err())
+			return nil, fmt.Errorf("following the Move: %w: it stands in %s: %s (see %s)", ctx.Err(), m.Status.Phase, m.Status.Message, d.daemon.Log())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-}
-
-// ctl runs scutectl as a user of blue, and shows the command and what it prints.
-func (d *demo) ctl(ctx context.Context, args ...string) error {
-	line := "scutectl"
-	for _, arg := range args {
-		line += " " + arg
-	}
-	d.story.Command(line)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, d.programs.Ctl, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.blue.Side.KubeconfigPath())
-	cmd.Stdout, cmd.Stderr = d.story.Out, d.story.Out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", line, err)
-	}
-	return nil
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+	"scute.dev/test/testbed"
+)
+
+// inventory is what a side has of the cluster: everything of Cluster API in the namespace, and the cluster's Secrets. It
+// is taken without scute's own notion of what belongs to a cluster.
+type inventory struct {
+	names   []string // "Kind name", in order
+	touched []string // those that are paused or bear a mark of the move, and how
+}
+
+// capiGroups is what the names of all API groups of Cluster API and its providers end with.
+const capiGroups = "cluster.x-k8s.io"
+
+func take(ctx context.Context, side *testbed.Side) (inventory, error) {
+	var inv inventory
+	kinds, err := kinds(side)
+	if err != nil {
+		return inv, fmt.Errorf("taking the inventory of %s: %w", side.Name(), err)
+	}
+	for _, gvk := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		selection := []client.ListOption{client.InNamespace(fleet)}
+		if gvk.Group == "" {
+			selection = append(selection, client.HasLabels{clusterv1.ClusterNameLabel})
+		}
+		if err := side.Client().List(ctx, list, selection...); err != nil {
+			return inv, fmt.Errorf("taking the inventory of %s: %w", side.Name(), err)
+		}
+		for i := range list.Items {
+			name := gvk.Kind + " " + list.Items[i].GetName()
+			inv.names = append(inv.names, name)
+			if how := touch(&list.Items[i]); how != "" {
+				inv.touched = append(inv.touched, name+": "+how)
+			}
+		}
+	}
+	slices.Sort(inv.names)
+	return inv, nil
+}
+
+// kinds are the namespaced kinds of Cluster API that a side serves, and Secrets.
+func kinds(side *testbed.Side) ([]schema.GroupVersionKind, error) {
+	config := side.Config()
+	config.Timeout = 15 * time.Second
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	served, err := d.ServerPreferredNamespacedResources()
+	if err != nil {
+		return nil, err
+	}
+	out := []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	for _, group := range served {
+		gv, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range group.APIResources {
+			if strings.HasSuffix(gv.Group, capiGroups) && slices.Contains(r.Verbs, "list") {
+				out = append(out, gv.WithKind(r.Kind))
+			}
+		}
+	}
+	return out, nil
+}
+
+// touch says what is left of a move, or of a pause, on an object; "" is nothing.
+func touch(u *unstructured.Unstructured) string {
+	for key := range u.GetAnnotations() {
+		switch {
+		case strings.HasPrefix(key, object.OwnPrefix), key == object.DeleteForMoveAnnotation, key == object.PausedAnnotation:
+			return "annotation " + key
+		}
+	}
+	if paused, _, _ := unstructured.NestedBool(u.Object, "spec", "paused"); paused {
+		return "spec.paused"
+	}
+	if paused, _, _ := object.Condition(u, clusterv1.PausedCondition); paused == object.True {
+		return "condition " + clusterv1.PausedCondition
+	}
+	return ""
+}
+
+// missing is what one inventory has and another has not, the first few.
+func missing(want, have []string) string {
+	const few = 5
+	gone := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(have, name) })
+	if len(gone) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(gone[:few], ", "), len(gone)-few)
+	}
+	return strings.Join(gone, ", ")
+}
