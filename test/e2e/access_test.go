@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestAccess holds what the chart's roles grant against what the API servers saw: a move that is rolled back and one
+// that succeeds are never refused anything, and use every permission that they have.
+func TestAccess(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const ns = "access"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ns, Name: "beside", Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "tiny"},
+	}}))
+	source, target := auditTrail(t, shared.blue), auditTrail(t, shared.green)
+	d := daemon(t, shared.blue, scuted.DaemonOptions{})
+
+	t.Run("a permission that is missing is named", func(t *testing.T) {
+		lack(ctx, t, "patch", "machines")
+		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "lacks", shared.green, "tiny"))
+		isRefused(t, over, []v1alpha1.MoveFinding{finding("source", "may not patch Machine.cluster.x-k8s.io", "grant patch on machines.cluster.x-k8s.io")})
+	})
+	t.Run("rolled back", func(t *testing.T) {
+		refuse(ctx, t, shared.green, ns, "devmachines")
+		if over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny")); over.Status.Phase != mover.PhaseRolledBack {
+			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		}
+	})
+	// The namespace is there now, so that every object is tried: while the policy still acts, it is what refuses.
+	m := scuted.NewMove(ns, "moved", shared.green, "tiny")
+	for i := 0; ; i++ {
+		if over := move(ctx, t, shared.blue, m); over.Status.Phase == mover.PhaseSucceeded {
+			break
+		} else if i == 10 || !strings.Contains(over.Status.Message, "no more devmachines") {
+			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		}
+		m = scuted.NewMove(ns, m.Name+"-again", shared.green, "tiny")
+	}
+	must(t, d.Stop(ctx))
+
+	asDaemon, asTarget := source.requests(t, ofDaemon), target.requests(t, onTarget)
+	t.Logf("%d requests at the source, %d at the target", len(asDaemon), len(asTarget))
+	for _, r := range slices.Concat(asDaemon, asTarget) {
+		if r.ResponseStatus.Code == 401 || r.ResponseStatus.Code == 403 {
+			t.Errorf("refused: %s", r)
+		}
+	}
+	admin := shared.blue.Side.Client()
+	daemonRole, targetRole, lease := &rbacv1.ClusterRole{}, &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, daemonRole))
+	must(t, admin.Get(ctx, client.ObjectKey{Namespace: scuted.Namespace, Name: "scute-lease"}, lease))
+	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
+	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
+		"patch events.events.k8s.io", // of an event that repeats: a move has none
+		"list moves.scute.dev")       // by servers that cannot begin a watch with what there is
+	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
+	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget)
+}
+
+// allUsed checks that every verb on every resource of a role was used. Providers' resources count together: no cluster
+// has objects of all.
+func allUsed(t *testing.T, role string, rules []rbacv1.PolicyRule, requests []request, except ...string) {
+	t.Helper()
+	used, granted := make(map[string]bool), make(map[string]bool)
+	ofProvider := func(group string) bool {
+		return strings.HasSuffix(group, "cluster.x-k8s.io") && group != "runtime.cluster.x-k8s.io" && group != "clusterctl.cluster.x-k8s.io" || strings.HasSuffix(group, "metal3.io")
+	}
+	for _, r := range requests {
+		used[r.Verb+" "+r.resource()] = true
+		if ofProvider(r.ObjectRef.Group) {
+			used[r.Verb+" a provider's resource"] = true
+		}
+	}
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				name := verb + " " + resource
+				switch group := rule.APIGroups[0]; {
+				case ofProvider(group):
+					name = verb + " a provider's resource"
+				case group != "":
+					name += "." + group
+				}
+				granted[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		if strings.Contains(name, "*") {
+			t.Errorf("%s: %s: a wildcard", role, name)
+		}
+		if !used[name] && !slices.Contains(except, name) {
+			t.Errorf("%s grants what is not used: %s", role, name)
+		}
+	}
+}
+
+// lack takes a verb on a resource from the daemon's role for the length of a test.
+func lack(ctx context.Context, t *testing.T, verb, resource string) {
+	t.Helper()
+	admin := shared.blue.Side.Client()
+	set := func(ctx context.Context, rules []rbacv1.PolicyRule, allowed bool) error {
+		role := &rbacv1.ClusterRole{}
+		if err := admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, role); err != nil {
+			return err
+		}
+		role.Rules = rules
+		if err := admin.Update(ctx, role); err != nil {
+			return err
+		}
+		for { // the authorizer hears of it through a watch
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User:               daemonUser,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: "cluster.x-k8s.io", Resource: resource},
+			}}
+			if err := admin.Create(ctx, review); err != nil || review.Status.Allowed == allowed {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	role := &rbacv1.ClusterRole{}
+	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, role))
+	must(t, set(ctx, without(verb, resource)(role.Rules), false))
+	cleanup(t, func(ctx context.Context) error { return set(ctx, role.Rules, true) })
+}
