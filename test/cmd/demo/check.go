@@ -59,8 +59,8 @@ func (d *demo) checkLog() {
 	if want := len(aims()) + 1; len(d.ledger.lives) != want {
 		wrong = append(wrong, fmt.Sprintf("%d processes claimed the move, not %d", len(d.ledger.lives), want))
 	}
-	d.holds(len(wrong) == 0, fmt.Sprintf("the log has %d claims by %d processes: the first died in %s, the last ended the move",
-		len(d.ledger.lives), len(d.ledger.lives), strings.Join(found, ", the second in ")), strings.Join(wrong, "; "))
+	d.holds(len(wrong) == 0, fmt.Sprintf("the log has the claims of %d processes: one died in %s",
+		len(d.ledger.lives), strings.Join(found, ", one in ")), strings.Join(wrong, "; "))
 
 	n := d.over.Status.Counts.Objects
 	d.holds(d.ledger.state.Phase == mover.PhaseSucceeded && once(d.ledger.created, n) && once(d.ledger.deleted, n),
@@ -75,16 +75,27 @@ func (d *demo) checkCloud(ctx context.Context) error {
 		return err
 	}
 	diff := d.cloud.Diff(after)
-	d.holds(len(diff) == 0, fmt.Sprintf("the cloud before = after: the same %d machines, nodes, etcd members and so on, none made anew", len(d.cloud)),
+	d.holds(len(diff) == 0, fmt.Sprintf("the cloud before = after: the same %d things, %d machines among them, none made anew", len(d.cloud), machines(d.cloud)),
 		"the cloud changed: "+strings.Join(diff, "; "))
 	journal, err := d.bed.Cloud().Since(d.mark)
 	if err != nil {
 		return err
 	}
 	bad := journal.Replacements()
-	d.holds(len(bad) == 0, fmt.Sprintf("the cloud's journal has %d attempts to write since: 0 machines made, 0 removed", len(journal)),
+	d.holds(len(bad) == 0, fmt.Sprintf("the cloud's journal of %d attempts to write since: 0 machines made, 0 removed", len(journal)),
 		fmt.Sprintf("the cloud's journal has machines made or removed: %s", bad))
 	return nil
+}
+
+// machines counts those in the cloud.
+func machines(s cloud.Snapshot) int {
+	n := 0
+	for name := range s {
+		if strings.Contains(name, " "+cloud.MachineKind+" ") {
+			n++
+		}
+	}
+	return n
 }
 
 // checkSides compares what each side has now with what the source had.
@@ -126,10 +137,10 @@ func (d *demo) checkControllers(ctx context.Context) error {
 		return err
 	}
 	made := journal.Replacements()
-	machines := made.Where(func(w cloud.Write) bool { return w.Kind == cloud.MachineKind })
-	d.holds(len(machines) == 1 && machines[0].Verb == cloud.Create && machines[0].By == d.green.Side.Name(),
-		fmt.Sprintf("green's controllers act: asked for %d workers instead of %d, they made one machine, Ready after %s",
-			workers+1, workers, time.Since(started).Round(time.Second)),
+	created := made.Where(func(w cloud.Write) bool { return w.Kind == cloud.MachineKind })
+	d.holds(len(created) == 1 && created[0].Verb == cloud.Create && created[0].By == d.green.Side.Name(),
+		fmt.Sprintf("green's controllers act: workers %d -> %d, the new machine was Ready after %s",
+			workers, workers+1, time.Since(started).Round(time.Second)),
 		fmt.Sprintf("green's controllers were asked for one worker more; the cloud's journal: %s", made))
 	return nil
 }

@@ -29,7 +29,7 @@ func (d *demo) move(ctx context.Context) error {
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	d.story.Good("scuted runs as process %d, slowed down to one call at a time; its log is the folder %s", d.daemon.PID(), logFolder)
+	d.story.Good("scuted runs, slowed down to one call at a time (process %d, its log in folder %s)", d.daemon.PID(), logFolder)
 	if err := d.ctl(ctx, "move", "create", moveName, "-n", fleet, "--cluster", cluster, "--to-kubeconfig", targetFile); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (d *demo) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.story.Say("cluster %s/%s on blue: %d control planes, %d workers, a ClusterClass, MachineHealthChecks", fleet, cluster, controlPlanes, workers)
+	d.story.Say("cluster %s/%s on blue: %d control planes, %d workers, managed by a ClusterClass", fleet, cluster, controlPlanes, workers)
 	if err := d.waitMachines(ctx, d.blue.Side, controlPlanes+workers); err != nil {
 		return err
 	}
