@@ -142,13 +142,13 @@ func daemon(ctx context.Context, v *visit) bool {
 	return true
 }
 
-// leader is who holds the daemon's lease, and whether it was renewed in time.
+// leader is who holds the daemon's lease, and whether it was renewed in time. A daemon that stops leaves it to nobody.
 func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: reach.LeaseName}, &lease)
-	if err != nil || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
 		return "", false
 	}
 	age := v.now().Sub(lease.Spec.RenewTime.Time)
