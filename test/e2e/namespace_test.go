@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestSharedClass moves two clusters that share a ClusterClass one by one, and then the whole namespace back.
+func TestSharedClass(t *testing.T) {
+	ctx := deadline(t, 8*time.Minute)
+	const ns = "shared"
+	for _, name := range []string{"one", "two"} {
+		_, err := shared.blue.Side.CreateCluster(ctx, testbed.Tiny(ns, name))
+		must(t, err)
+	}
+	for _, name := range []string{"one", "two"} {
+		must(t, shared.blue.Side.WaitAvailable(ctx, ns, name))
+	}
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	d := daemon(t, shared.blue, scuted.DaemonOptions{})
+
+	t.Run("the first, and the other never notices", func(t *testing.T) { firstOfTwo(ctx, t, ns) })
+	class := objects(ctx, t, shared.green, ns)["ClusterClass in-memory"]
+	t.Run("the second takes the class that is there", func(t *testing.T) {
+		w := shared.witness(ctx, t)
+		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "second", shared.green, "two"))
+		succeeded(ctx, t, over, shared.blue, shared.green, w)
+		if now := objects(ctx, t, shared.green, ns)["ClusterClass in-memory"]; class == nil || now == nil || now.GetUID() != class.GetUID() {
+			t.Error("the target's ClusterClass was replaced")
+		}
+	})
+	must(t, d.Stop(ctx))
+	daemon(t, shared.green, scuted.DaemonOptions{})
+	must(t, shared.green.PutTarget(ctx, ns, shared.blue))
+	t.Run("the whole namespace back", func(t *testing.T) {
+		w := shared.witness(ctx, t)
+		before := names(objects(ctx, t, shared.green, ns))
+		m := scuted.NewMove(ns, "back", shared.blue)
+		m.Spec.Selection.All = true
+		over := move(ctx, t, shared.green, m)
+		succeeded(ctx, t, over, shared.green, shared.blue, w)
+		if over.Status.Counts.Clusters != 2 {
+			t.Errorf("%d clusters", over.Status.Counts.Clusters)
+		}
+		if after := names(objects(ctx, t, shared.blue, ns)); !slices.Equal(before, after) {
+			t.Errorf("objects before %v\nafter %v", before, after)
+		}
+	})
+}
+
+// firstOfTwo: the class is copied and stays, and nothing is written to what stays.
+func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
+	w, trail := shared.witness(ctx, t), auditTrail(t, shared.blue)
+	before := objects(ctx, t, shared.blue, ns)
+	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "first", shared.green, "one"))
+	if over.Status.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+	}
+	stays, copied := objects(ctx, t, shared.blue, ns), objects(ctx, t, shared.green, ns)
+	for name := range before {
+		if stays[name] == nil && copied[name] == nil {
+			t.Fatalf("%s is nowhere", name)
+		}
+		if both, ofClass := stays[name] != nil && copied[name] != nil, strings.Contains(name, " in-memory"); both != ofClass {
+			t.Errorf("%s is on both sides: %v", name, both)
+		}
+	}
+	sameContents(t, contents(only(before, stays)), contents(stays))
+	for _, r := range trail.requests(t, func(r request) bool { return ofDaemon(r) && r.changes() }) {
+		for name, u := range stays {
+			if r.ObjectRef.Name == u.GetName() && strings.HasPrefix(r.ObjectRef.Resource, strings.ToLower(u.GetKind())) {
+				t.Errorf("%s stays, and was written to: %s", name, r)
+			}
+		}
+	}
+	if _, paused := copied["ClusterClass in-memory"].GetAnnotations()["cluster.x-k8s.io/paused"]; paused {
+		t.Error("the copied ClusterClass is paused")
+	}
+	untouched(t, stays)
+	untouched(t, copied)
+	must(t, shared.blue.Side.WaitAvailable(ctx, ns, "two"))
+	must(t, shared.green.Side.WaitAvailable(ctx, ns, "one"))
+	w.clean(ctx, t)
+}
+
+// only are the objects of a list that another has too.
+func only(list, having map[string]*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	kept := maps.Clone(list)
+	maps.DeleteFunc(kept, func(name string, _ *unstructured.Unstructured) bool { return having[name] == nil })
+	return kept
+}
+
+// succeeded checks that both clusters of the namespace run on the one side and nothing is left on the other.
+func succeeded(ctx context.Context, t *testing.T, over *v1alpha1.Move, from, to *scuted.Installation, w *witness) {
+	t.Helper()
+	if over.Status.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase %s: %s\nfindings: %v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+	}
+	if left := objects(ctx, t, from, over.Namespace); len(left) > 0 {
+		t.Errorf("left on %s: %v", from.Side.Name(), names(left))
+	}
+	for _, name := range []string{"one", "two"} {
+		must(t, to.Side.WaitAvailable(ctx, over.Namespace, name))
+	}
+	untouched(t, objects(ctx, t, to, over.Namespace))
+	w.clean(ctx, t)
+}
