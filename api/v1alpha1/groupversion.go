@@ -13,7 +13,7 @@ func GroupVersion() schema.GroupVersion {
 
 // AddToScheme registers the resources of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{})
+	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{}, &Workflow{}, &WorkflowList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
 }

@@ -1,0 +1,404 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WorkflowSpec is a run: either the tasks of a graph, or a named workflow with its parameters.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
+type WorkflowSpec struct {
+	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
+	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
+	// +optional
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+	// Policies are defaults for all tasks of a kind.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	Policies []KindPolicy `json:"policies,omitempty"`
+	// Deadline bounds the whole run. The time in which the run is paused or aborted does not count.
+	// +optional
+	Deadline *metav1.Duration `json:"deadline,omitempty"`
+	// Suspend starts nothing more while it is true; what is in flight ends.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// Hooks run before and after all tasks, and after a failure.
+	// +optional
+	Hooks RunHooks `json:"hooks,omitzero"`
+	// ServiceAccountName is the ServiceAccount of the Workflow's namespace whose permissions the tasks have. Only the
+	// daemon uses it; a local run acts with the operator's own kubeconfig.
+	// +optional
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// Workflow is a named workflow.
+	// +optional
+	Workflow *NamedWorkflow `json:"workflow,omitempty"`
+	// Tasks are the nodes of the graph.
+	// +optional
+	Tasks []TaskSpec `json:"tasks,omitempty"`
+}
+
+// FailurePolicy is what a final failure of a task leads to.
+//
+//   - Abort: nothing more is started, what is in flight is cancelled and reruns on resume, everything is kept.
+//   - Rollback: what this run did is undone, in reverse order.
+//   - Ignore: the task counts as if it had succeeded.
+//   - IgnoreChildren: what needs the task's success is skipped, the rest goes on.
+//   - Pause: the task and what depends on it wait for an operator, other branches go on.
+//
+// +kubebuilder:validation:Enum=Abort;Rollback;Ignore;IgnoreChildren;Pause
+type FailurePolicy string
+
+// The failure policies.
+const (
+	Abort          FailurePolicy = "Abort"
+	Rollback       FailurePolicy = "Rollback"
+	Ignore         FailurePolicy = "Ignore"
+	IgnoreChildren FailurePolicy = "IgnoreChildren"
+	Pause          FailurePolicy = "Pause"
+)
+
+// KindPolicy is the default of all tasks of a kind.
+type KindPolicy struct {
+	// Kind of the tasks.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// FailurePolicy of these tasks.
+	// +optional
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+	// Retry of these tasks.
+	// +optional
+	Retry *Retry `json:"retry,omitempty"`
+	// Timeout of one attempt of these tasks.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// TotalTimeout of all attempts of these tasks, and the waits between them.
+	// +optional
+	TotalTimeout *metav1.Duration `json:"totalTimeout,omitempty"`
+}
+
+// RunHooks are lists of tasks without needs. Those of a list run one after the other.
+type RunHooks struct {
+	// Pre run before all tasks.
+	// +optional
+	Pre []HookSpec `json:"pre,omitempty"`
+	// Post run after all tasks, when none of them ended the run.
+	// +optional
+	Post []HookSpec `json:"post,omitempty"`
+	// OnFailure run once for each task that failed for good, and once when the run ends by a failure. Their own failure
+	// is recorded and changes nothing.
+	// +optional
+	OnFailure []HookSpec `json:"onFailure,omitempty"`
+}
+
+// NamedWorkflow is a workflow that scute brings along.
+type NamedWorkflow struct {
+	// Name of the workflow.
+	// +required
+	// +kubebuilder:validation:Enum=management-create;management-upgrade;management-delete;workload-create;workload-upgrade;workload-delete
+	Name string `json:"name"`
+	// Params of the workflow.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Params *apiextensionsv1.JSON `json:"params,omitempty"`
+}
+
+// StepSpec is what a task or a hook does.
+type StepSpec struct {
+	// Name, unique in its list.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Kind: Exec, Apply, Delete, Wait, HTTP, Job, Pause, Resume, Move, Providers or Approve.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// With are the inputs; each kind has its own. A string may hold ${tasks.NAME.output.PATH}.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	With *apiextensionsv1.JSON `json:"with,omitempty"`
+	// Undo replaces the kind's own inverse: None, {command: [...]}, or {kind: KIND, with: {...}}.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Undo *apiextensionsv1.JSON `json:"undo,omitempty"`
+	// Retry after a failed attempt. Default: none.
+	// +optional
+	Retry *Retry `json:"retry,omitempty"`
+	// Timeout of one attempt. An attempt that runs out of time may be retried.
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// TotalTimeout of all attempts and the waits between them. Running out of it is final.
+	// +optional
+	TotalTimeout *metav1.Duration `json:"totalTimeout,omitempty"`
+}
+
+// HookSpec is a step that runs before or after another one.
+type HookSpec struct {
+	StepSpec `json:",inline"`
+}
+
+// TaskSpec is one node of the graph.
+type TaskSpec struct {
+	StepSpec `json:",inline"`
+	// Needs are the edges to the tasks that this one waits for: a bare name, or {task, on, optional, timeout}.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Needs []Need `json:"needs,omitempty"`
+	// Join over the optional edges: All waits until every one is decided, Any starts with the first that is satisfied.
+	// Default: All.
+	// +optional
+	// +kubebuilder:validation:Enum=All;Any
+	Join Join `json:"join,omitempty"`
+	// Before are hooks that run before the task. One that fails fails the task before it started.
+	// +optional
+	Before []HookSpec `json:"before,omitempty"`
+	// After are hooks that run after the task. The task has not succeeded before they have.
+	// +optional
+	After []HookSpec `json:"after,omitempty"`
+	// FailurePolicy of this task.
+	// +optional
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+	// PointOfNoReturn says that nothing is rolled back once this task has started.
+	// +optional
+	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
+	// Always runs the task again on every resume, even if it has succeeded.
+	// +optional
+	Always bool `json:"always,omitempty"`
+	// AtMostOnce pauses the run for an operator, rather than running the task again, when it was started and nobody
+	// knows what came of it.
+	// +optional
+	AtMostOnce bool `json:"atMostOnce,omitempty"`
+}
+
+// Join says how optional edges are taken together.
+type Join string
+
+// The joins.
+const (
+	JoinAll Join = "All"
+	JoinAny Join = "Any"
+)
+
+// On is the outcome of a task that satisfies an edge.
+type On string
+
+// The edges.
+const (
+	// OnSuccess: it succeeded, or its failure is ignored.
+	OnSuccess On = "Success"
+	// OnFailure: it failed for good.
+	OnFailure On = "Failure"
+	// OnCompletion: it came to an end, whatever it was.
+	OnCompletion On = "Completion"
+)
+
+// Need is an edge. In a manifest a bare string stands for a required success.
+type Need struct {
+	// Task that is needed.
+	Task string `json:"task"`
+	// On is Success, Failure or Completion. Default: Success.
+	On On `json:"on,omitempty"`
+	// Optional edges join alternative branches: one of them is enough.
+	Optional bool `json:"optional,omitempty"`
+	// Timeout from the needed task's first start; after it this edge is failed, and the needed task runs on.
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}
+
+// Retry says how often and how soon a failed attempt is followed by another.
+type Retry struct {
+	// Max is the number of further attempts after the first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Max int `json:"max,omitempty"`
+	// Delay before the first of them. Default: 1s.
+	// +optional
+	Delay *metav1.Duration `json:"delay,omitempty"`
+	// Factor by which the delay grows from attempt to attempt. Default: 2.
+	// +optional
+	// +kubebuilder:validation:Type=number
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Factor float64 `json:"factor,omitempty"`
+	// MaxDelay bounds the delay. Default: 1m.
+	// +optional
+	MaxDelay *metav1.Duration `json:"maxDelay,omitempty"`
+	// Recreate deletes what the failed attempt made, and waits until it is gone, before the next attempt.
+	// +optional
+	Recreate bool `json:"recreate,omitempty"`
+}
+
+// RunPhase is where a run stands.
+// +kubebuilder:validation:Enum=Pending;Running;PartiallyPaused;Paused;Succeeded;Degraded;Aborted;RollingBack;RolledBack;RollbackFailed;Failed;Stranded
+type RunPhase string
+
+// The phases of a run.
+const (
+	RunPending         RunPhase = "Pending"
+	RunRunning         RunPhase = "Running"
+	RunPartiallyPaused RunPhase = "PartiallyPaused" // a branch waits for an operator, others run
+	RunPaused          RunPhase = "Paused"          // nothing goes on without an operator
+	RunSucceeded       RunPhase = "Succeeded"
+	RunDegraded        RunPhase = "Degraded" // done, but something was ignored or skipped by policy
+	RunAborted         RunPhase = "Aborted"  // stopped by a failure; it can be resumed
+	RunRollingBack     RunPhase = "RollingBack"
+	RunRolledBack      RunPhase = "RolledBack"
+	RunRollbackFailed  RunPhase = "RollbackFailed" // an undo failed; an operator decides
+	RunFailed          RunPhase = "Failed"         // over, and it cannot be resumed
+	RunStranded        RunPhase = "Stranded"       // this program does not know what the run needs
+)
+
+// TaskPhase is where a task stands.
+// +kubebuilder:validation:Enum=Pending;Running;Retrying;Succeeded;Failed;Ignored;Skipped;Paused;Interrupted;Undoing;Undone;UndoFailed
+type TaskPhase string
+
+// The phases of a task.
+const (
+	TaskPending     TaskPhase = "Pending"
+	TaskRunning     TaskPhase = "Running"
+	TaskRetrying    TaskPhase = "Retrying" // an attempt failed, the next one is due at a time
+	TaskSucceeded   TaskPhase = "Succeeded"
+	TaskFailed      TaskPhase = "Failed"
+	TaskIgnored     TaskPhase = "Ignored"
+	TaskSkipped     TaskPhase = "Skipped"
+	TaskPaused      TaskPhase = "Paused"
+	TaskInterrupted TaskPhase = "Interrupted" // cancelled in flight; it reruns on resume
+	TaskUndoing     TaskPhase = "Undoing"
+	TaskUndone      TaskPhase = "Undone"
+	TaskUndoFailed  TaskPhase = "UndoFailed"
+)
+
+// Verdict is what a final outcome means for the tasks that depend on it and for the run.
+// +kubebuilder:validation:Enum=Satisfied;Ignored;Handled;Blocking
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictSatisfied Verdict = "Satisfied" // it succeeded
+	VerdictIgnored   Verdict = "Ignored"   // it failed, and counts as if it had succeeded
+	VerdictHandled   Verdict = "Handled"   // it failed, and a branch of the graph takes care of it
+	VerdictBlocking  Verdict = "Blocking"  // it failed, and ends the run or its branch
+)
+
+// WorkflowStatus is the log's view of the run.
+type WorkflowStatus struct {
+	// ObservedGeneration is the generation of the spec that the log has taken note of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions: Ready, Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Phase of the run.
+	// +optional
+	Phase RunPhase `json:"phase,omitempty"`
+	// Message says in a sentence what happens now, or how it ended.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Next is what a human can do about it, if anything.
+	// +optional
+	Next string `json:"next,omitempty"`
+	// RunID names the run in the log.
+	// +optional
+	RunID string `json:"runID,omitempty"`
+	// LogSequence is the log's sequence that this status was folded up to.
+	// +optional
+	LogSequence int64 `json:"logSequence,omitempty"`
+	// StartedAt is when the run was first taken up.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// FinishedAt is when it came to its end.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// Deadline of the run.
+	// +optional
+	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// Counts of all tasks.
+	// +optional
+	Counts WorkflowCounts `json:"counts,omitzero"`
+	// Progress is "done/all", for the printer column.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+	// Tasks, at most 100 of them: those that need attention first, then those in flight, then the latest to end. The
+	// log has all.
+	// +optional
+	Tasks []TaskStatus `json:"tasks,omitempty"`
+	// TasksOmitted is how many tasks the list leaves out.
+	// +optional
+	TasksOmitted int `json:"tasksOmitted,omitempty"`
+}
+
+// WorkflowCounts count tasks by how they stand.
+type WorkflowCounts struct {
+	Tasks     int `json:"tasks"`
+	Succeeded int `json:"succeeded"`
+	Ignored   int `json:"ignored"`
+	Skipped   int `json:"skipped"`
+	Failed    int `json:"failed"`
+	Paused    int `json:"paused"`
+	Running   int `json:"running"`
+	Undone    int `json:"undone"`
+}
+
+// TaskStatus is the log's view of one task.
+type TaskStatus struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Phase of the task.
+	Phase TaskPhase `json:"phase"`
+	// Verdict, once the outcome is final.
+	// +optional
+	Verdict Verdict `json:"verdict,omitempty"`
+	// Attempts that were started.
+	Attempts int `json:"attempts"`
+	// StartedAt is when the first attempt started.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// FinishedAt is when the outcome became final.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// Message says why it stands as it does.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Output that the task recorded. Status lists leave out what is larger than 1 KiB.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Output *apiextensionsv1.JSON `json:"output,omitempty"`
+}
+
+// Workflow is a run of a graph of tasks.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=wf,categories=scute
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Run",type=string,JSONPath=`.status.runID`,priority=1
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.next`,priority=1
+type Workflow struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// +required
+	Spec WorkflowSpec `json:"spec"`
+	// +optional
+	Status WorkflowStatus `json:"status,omitzero"`
+}
+
+// WorkflowList is a list of Workflows.
+//
+// +kubebuilder:object:root=true
+type WorkflowList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Workflow `json:"items"`
+}

@@ -1,0 +1,15 @@
+// Package workflow is the pure core of runs: what a definition is and when it is valid (Build), what has happened so far
+// (State, Apply) and what follows from it (Decide).
+//
+//	outcome or command -> Decide(state, input, now) -> []Event -> the log -> Apply -> effects to perform -> outcome ...
+//
+// Outcome and verdict are two things: an outcome is what came of a task, a verdict what it means for the rest. Edges look
+// at verdicts only. Readiness is kept up to date by Apply in time proportional to the edges that an event touches, so that
+// a decision costs the same in a run of a hundred tasks and of a hundred thousand.
+//
+// Every function here is deterministic and total: no clock, no I/O, no goroutine. The loop that joins the core with the
+// log and the effects is in workflow/runner, the effects in workflow/task, the workflows that scute brings along in
+// workflow/management and workflow/workload.
+//
+// What never may live here: a client of Kubernetes or NATS, files, randomness, and the time of day.
+package workflow

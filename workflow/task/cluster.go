@@ -1,0 +1,158 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+)
+
+// ClusterRef says which API server a task works on. The zero value is the run's own: the management cluster of the
+// daemon, or the current context of the operator's kubeconfig.
+type ClusterRef struct {
+	// Kubeconfig is a file, for local runs; Context one of its contexts.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
+	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
+}
+
+// SecretKey is one key of a Secret.
+type SecretKey struct {
+	// Namespace defaults to the run's; only a local run may name another.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Key       string `json:"key,omitempty"`
+}
+
+// Cluster is an API server with clients for it.
+type Cluster struct {
+	Config *rest.Config
+	// Client does not cache. It works on unstructured objects of every kind that the server has.
+	Client client.WithWatch
+	// Kube has scute's retries; see kube.Cluster.Do.
+	Kube *kube.Cluster
+}
+
+// Clusters opens API servers for tasks. It is safe for concurrent use.
+type Clusters struct {
+	// Own is the configuration of the run's own cluster; nil if there is none.
+	Own func() (*rest.Config, error)
+	// Local runs act with the operator's own credentials and may name kubeconfig files. In the daemon every call is made
+	// in the name of the run's ServiceAccount.
+	Local bool
+}
+
+// Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
+func (cs *Clusters) Open(ctx context.Context, c *Call, ref ClusterRef) (*Cluster, error) {
+	config, err := cs.config(ctx, c, ref)
+	if err != nil {
+		return nil, err
+	}
+	return connect(config)
+}
+
+func (cs *Clusters) config(ctx context.Context, c *Call, ref ClusterRef) (*rest.Config, error) {
+	switch {
+	case ref.Kubeconfig != "" || ref.Context != "":
+		if !cs.Local {
+			return nil, Final(errors.New("with.cluster.kubeconfig: a file can only be named in a local run: use kubeconfigSecretRef"))
+		}
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		if ref.Kubeconfig != "" {
+			if _, err := os.Stat(ref.Kubeconfig); err != nil {
+				return nil, fmt.Errorf("with.cluster.kubeconfig: %w", err)
+			}
+			rules.ExplicitPath = ref.Kubeconfig
+		}
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: ref.Context}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("with.cluster: %w", err)
+		}
+		return config, nil
+	case ref.KubeconfigSecretRef != nil:
+		return cs.fromSecret(ctx, c, ref.KubeconfigSecretRef)
+	default:
+		return cs.own(c)
+	}
+}
+
+// own is the run's own cluster: in the daemon never with more permissions than the run's ServiceAccount has.
+func (cs *Clusters) own(c *Call) (*rest.Config, error) {
+	if cs.Own == nil {
+		return nil, errors.New("with.cluster: there is no cluster: set KUBECONFIG, or name a kubeconfig")
+	}
+	config, err := cs.Own()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	if !cs.Local {
+		if c.ServiceAccount == "" {
+			return nil, Final(errors.New("spec.serviceAccountName is empty: name the ServiceAccount whose permissions the tasks have"))
+		}
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + c.Namespace + ":" + c.ServiceAccount}
+	}
+	return config, nil
+}
+
+func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey) (*rest.Config, error) {
+	namespace, key := c.Namespace, "value"
+	if ref.Namespace != "" {
+		if !cs.Local && ref.Namespace != c.Namespace {
+			return nil, Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run may name another namespace"))
+		}
+		namespace = ref.Namespace
+	}
+	if ref.Key != "" {
+		key = ref.Key
+	}
+	config, err := cs.own(c)
+	if err != nil {
+		return nil, err
+	}
+	own, err := connect(config)
+	if err != nil {
+		return nil, err
+	}
+	var secret corev1.Secret
+	err = own.Kube.Do(ctx, "get Secret "+namespace+"/"+ref.Name, func(ctx context.Context) error {
+		return own.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &secret)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
+	}
+	data := secret.Data[key]
+	if len(data) == 0 {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s has no key %q", namespace, ref.Name, key)
+	}
+	config, err = kube.ParseKubeconfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
+	}
+	return config, nil
+}
+
+func connect(config *rest.Config) (*Cluster, error) {
+	k, err := kube.Connect("cluster", config)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.UserAgent = kube.FieldManager
+	config.WarningHandler = rest.NoWarnings{}
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	return &Cluster{Config: config, Client: c, Kube: k}, nil
+}

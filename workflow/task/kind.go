@@ -1,0 +1,123 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"scute.dev/workflow"
+)
+
+// Kind is what a task can be. Its methods are called from many goroutines.
+type Kind interface {
+	// Validate checks the inputs as they stand in the manifest, without looking at the world. The Field of a problem is
+	// relative to `with`. A string may still hold ${tasks.NAME.output.PATH}.
+	Validate(with json.RawMessage) []workflow.Problem
+
+	// Run performs one attempt: it observes what is there, does what is missing, and waits until it has taken hold. The
+	// output is recorded in the log and given to the tasks that need this one; it holds references, never a secret. Run
+	// ends soon after ctx does. An error is retried as the task's retry says, unless it is Final; Decision leaves the
+	// task to an operator.
+	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
+
+	// Undo takes back what all attempts of this run did, and waits until it is gone. What was there before stays. It is
+	// idempotent, and it is called as well when an attempt did nothing yet.
+	Undo(ctx context.Context, c *Call) error
+}
+
+// Verifier is a Kind that can tell whether what a task did still stands.
+type Verifier interface {
+	// Verify is asked on a resume about a task that has succeeded. A reason means that it must run again.
+	Verify(ctx context.Context, c *Call) (reason string, err error)
+}
+
+// Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
+type Holder interface{ Holds() bool }
+
+// Call is one attempt of one step.
+type Call struct {
+	// Run is the run's id in the log; Task and Step say which step it is (Step is "" for the task's own).
+	Run, Task, Step string
+	// Attempt counts from 1.
+	Attempt int
+	// Namespace and Name of the Workflow; ServiceAccount whose permissions the task has in the daemon.
+	Namespace, Name, ServiceAccount string
+	// With are the inputs, with outputs of other tasks filled in.
+	With json.RawMessage
+	// Inputs are the outputs of the tasks that this one depends on, directly or not, by task.
+	Inputs map[string]json.RawMessage
+	// Output of this very step, in Undo and Verify of one that has succeeded.
+	Output json.RawMessage
+	// Undo is what Prepare has recorded, in this attempt or an earlier one; nil if nothing.
+	Undo json.RawMessage
+	// Failure is set for a handler of the error channel.
+	Failure *Failure
+	// Dir is a folder of this run for what is written to disk (logs, diagnostics); "" if there is none.
+	Dir string
+
+	// Record stores undo in the log and returns when it is durable. Before it acts a kind records what it is going to
+	// change and how that was before. adopted says that all of it was there already: a rollback leaves the task alone.
+	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
+	// Progress says in a sentence what an attempt waits for. It does not block.
+	Progress func(message string)
+	Logger   *slog.Logger
+}
+
+// Failure is what a handler of the error channel is told.
+type Failure struct {
+	Task    string `json:"task"` // "" for the run as a whole
+	Kind    string `json:"kind,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Cause   string `json:"cause"`
+	Message string `json:"message"`
+}
+
+// Key is the idempotency key: the same for all attempts of a step.
+func (c *Call) Key() string {
+	if c.Step == "" {
+		return c.Run + "/" + c.Task
+	}
+	return c.Run + "/" + c.Task + "/" + c.Step
+}
+
+// Prepare marshals undo and stores it; see Record.
+func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
+	data, err := json.Marshal(undo)
+	if err != nil {
+		return fmt.Errorf("recording how to undo: %w", err)
+	}
+	if err := c.Record(ctx, data, adopted); err != nil {
+		return err
+	}
+	c.Undo = data
+	return nil
+}
+
+// FinalError is an error that another attempt cannot mend.
+type FinalError struct{ Err error }
+
+// Final marks an error as one that another attempt cannot mend.
+func Final(err error) error { return &FinalError{err} }
+
+// Error is the cause's.
+func (e *FinalError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *FinalError) Unwrap() error { return e.Err }
+
+// Decision says that an operator has to decide what comes of the task.
+type Decision struct{ Why string }
+
+// Error says why.
+func (d *Decision) Error() string { return d.Why }
+
+// IsFinal says whether another attempt is in vain.
+func IsFinal(err error) bool {
+	var final *FinalError
+	return errors.As(err, &final)
+}
+
+// Kinds are the kinds that a process knows, by name.
+type Kinds map[string]Kind
