@@ -56,7 +56,7 @@ func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome,
 		if err != nil {
 			return err
 		}
-		return hold.Set(ctx, t.Source, typ, root, t.ID)
+		return hold.Set(ctx, t.Source, typ, root, t.mark())
 	})
 	return mover.PauseSet{}, err
 }

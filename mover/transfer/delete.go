@@ -66,7 +66,7 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 		if u.GetUID() != root.UID || pause.RootOf(object.Observe(u)).Found {
 			return nil
 		}
-		return hold.Set(ctx, t.Source, typ, root, t.ID)
+		return hold.Set(ctx, t.Source, typ, root, t.mark())
 	})
 }
 

@@ -47,7 +47,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 				return err
 			}
 			root.UID = s.Created[item.Ref]
-			return hold.Restore(ctx, t.target, typ, root, t.ID)
+			return hold.Restore(ctx, t.target, typ, root, t.mark())
 		})
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 		if err != nil {
 			return err
 		}
-		return hold.Restore(ctx, t.Source, typ, root, t.ID)
+		return hold.Restore(ctx, t.Source, typ, root, t.mark())
 	})
 	if err != nil {
 		return nil, err

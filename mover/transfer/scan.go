@@ -108,7 +108,11 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, hash bool) (mov
 	if err != nil {
 		return mover.Members{}, nil, err
 	}
-	return mover.Select(w.objects, selection(spec)), w, nil
+	m := mover.Select(w.objects, selection(spec))
+	if t.pausing {
+		m.Objects = slices.DeleteFunc(m.Objects, func(m mover.Member) bool { return m.ClusterOf == "" })
+	}
+	return m, w, nil
 }
 
 // held says whether a user's own pause is in force on an object.

@@ -34,6 +34,9 @@ type Transfer struct {
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
 	onto     map[string]kube.Type // the target's
 
+	// pausing says that there is no move, only its pause: see Hold.
+	pausing bool
+
 	lastGraph string // of the look before, to see when nothing changes any more
 	spoke     map[string]bool
 	touched   map[object.Ref]time.Time
@@ -209,6 +212,14 @@ func isFinal(err error) bool {
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// mark is what the roots bear while they are held.
+func (t *Transfer) mark() hold.Mark {
+	if t.pausing {
+		return hold.ByRun(t.ID)
+	}
+	return hold.ByMove(t.ID)
 }
 
 func (t *Transfer) workers() int {

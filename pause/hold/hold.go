@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
@@ -25,32 +26,52 @@ var ErrReplaced = errors.New("it was deleted, and another object of its name was
 // ErrChanged: the pause state of the root is no longer the one that was recorded, and it was not the holder's doing.
 var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
 
-// Set pauses a root and marks it with the holder's id, in one write. Doing it again changes nothing.
-func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, holder string) error {
+// Mark says on a root whose pause it is: the holder's id in an annotation.
+type Mark struct{ Annotation, Holder string }
+
+// ByMove is the mark of a move.
+func ByMove(id string) Mark { return Mark{Annotation: object.MoveAnnotation, Holder: id} }
+
+// ByRun is the mark of a task of a run.
+func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
+
+// Holder is whose mark an object bears, of whatever kind; empty if it bears none.
+func Holder(u *unstructured.Unstructured) Mark {
+	annotations := u.GetAnnotations()
+	for _, name := range []string{object.MoveAnnotation, object.PauseAnnotation} {
+		if id := annotations[name]; id != "" {
+			return Mark{Annotation: name, Holder: id}
+		}
+	}
+	return Mark{}
+}
+
+// Set pauses a root and marks it, in one write. Doing it again changes nothing.
+func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 	if err != nil {
 		return err
 	}
-	o := object.Observe(u)
+	o, held := object.Observe(u), Holder(u)
 	switch {
 	case o.UID != root.UID:
 		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
-	case o.Mark != "" && o.Mark != holder:
-		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, o.Mark)
-	case o.Mark == holder && pause.RootOf(o).Found:
+	case held.Holder != "" && held != mark:
+		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held.Holder)
+	case held == mark && pause.RootOf(o).Found:
 		return nil
-	case o.Mark == "" && pause.RootOf(o).Found != root.Found:
+	case held.Holder == "" && pause.RootOf(o).Found != root.Found:
 		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}
 	// The resource version makes two holders' first writes exclude each other.
 	return patch(ctx, c, t, root, paused(root, true), map[string]any{
-		"resourceVersion": o.ResourceVersion, "annotations": map[string]any{object.MoveAnnotation: holder},
+		"resourceVersion": o.ResourceVersion, "annotations": map[string]any{mark.Annotation: mark.Holder},
 	})
 }
 
-// Restore puts back the pause state that was found on a root and takes the holder's mark off, in one write. A root that
-// does not bear the holder's mark is left alone: it was never ours, or it has been restored before.
-func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, holder string) error {
+// Restore puts back the pause state that was found on a root and takes the mark off, in one write. A root that
+// does not bear the mark is left alone: it was never ours, or it has been restored before.
+func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -58,10 +79,10 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 	if err != nil {
 		return err
 	}
-	if o := object.Observe(u); o.UID != root.UID || o.Mark != holder {
+	if u.GetUID() != root.UID || Holder(u) != mark {
 		return nil
 	}
-	return patch(ctx, c, t, root, paused(root, root.Found), map[string]any{"annotations": map[string]any{object.MoveAnnotation: nil}})
+	return patch(ctx, c, t, root, paused(root, root.Found), map[string]any{"annotations": map[string]any{mark.Annotation: nil}})
 }
 
 // paused is the part of a merge patch that sets or lifts the pause.
