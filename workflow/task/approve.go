@@ -1,0 +1,42 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+
+	"scute.dev/workflow"
+)
+
+// Approve waits for an operator: `scutectl decide NAME --task T --action succeed --reason "..."` lets the run go on,
+// `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
+type Approve struct{}
+
+// ApproveWith are the inputs of Approve.
+type ApproveWith struct {
+	// Message says what is to be decided, and what the one who decides should look at.
+	Message string `json:"message"`
+}
+
+// Validate checks that there is a message.
+func (Approve) Validate(with json.RawMessage) []workflow.Problem {
+	var w ApproveWith
+	if problems := strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	if w.Message == "" {
+		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "say what is to be decided"}}
+	}
+	return nil
+}
+
+// Run leaves the task to an operator.
+func (a Approve) Run(_ context.Context, c *Call) (json.RawMessage, error) {
+	w, err := inputs[ApproveWith](c, a.Validate)
+	if err != nil {
+		return nil, err
+	}
+	return nil, &Decision{Why: w.Message}
+}
+
+// Undo has nothing to take back.
+func (Approve) Undo(context.Context, *Call) error { return nil }

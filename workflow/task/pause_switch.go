@@ -1,0 +1,228 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause/hold"
+)
+
+// pausedSwitch is an object with a switch that keeps its controller still, as it was found.
+type pausedSwitch struct {
+	Ref object.Ref `json:"ref"`
+	UID types.UID  `json:"uid"`
+	// Annotation is the switch; empty if it is the field spec.suspend.
+	Annotation string `json:"annotation,omitempty"`
+	// Was is the value that was found; null if there was none.
+	Was any `json:"was"`
+	// Found: it was on, so it is left alone and stays on; By is the field manager that had set it.
+	Found bool   `json:"found,omitempty"`
+	By    string `json:"by,omitempty"`
+}
+
+// switchRef names an object with a switch.
+type switchRef struct {
+	ref        object.Ref
+	annotation string
+}
+
+// on is the value that turns the switch on.
+func (s pausedSwitch) on() any {
+	if s.Annotation != "" {
+		return "true"
+	}
+	return true
+}
+
+func (s pausedSwitch) read(u *unstructured.Unstructured) (value any, on bool) {
+	if s.Annotation != "" {
+		v, ok := u.GetAnnotations()[s.Annotation]
+		if !ok {
+			return nil, false
+		}
+		return v, v == "true"
+	}
+	v, ok, err := unstructured.NestedBool(u.Object, "spec", "suspend")
+	if !ok || err != nil {
+		return nil, false
+	}
+	return v, v
+}
+
+// get reads an object in the version that its server prefers.
+func (c *Cluster) get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := c.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
+		mapping, err := c.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+		if err != nil {
+			return unserved(err)
+		}
+		u.SetGroupVersionKind(mapping.GroupVersionKind)
+		return c.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
+	})
+	return u, err
+}
+
+// unserved gives an error of the mapper the form of an answer, so that it is not taken for one that passes.
+func unserved(err error) error {
+	var none *meta.NoKindMatchError
+	if errors.As(err, &none) {
+		return apierrors.NewNotFound(schema.GroupResource{Group: none.GroupKind.Group, Resource: none.GroupKind.Kind}, "kind "+none.GroupKind.String())
+	}
+	return err
+}
+
+// lookSwitch observes a switch. One that bears our mark was turned by an earlier attempt: its record holds.
+func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
+	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
+	u, err := h.cluster.get(ctx, ref.ref)
+	if err != nil {
+		return s, fmt.Errorf("with: looking at %s: %w", ref.ref, err)
+	}
+	s.UID = u.GetUID()
+	switch mark := hold.Holder(u); mark {
+	case hold.ByRun(h.record.Holder):
+		for _, was := range earlier {
+			if was.Ref == s.Ref && was.UID == s.UID {
+				return was, nil
+			}
+		}
+		return s, Final(fmt.Errorf("%s bears this task's mark, and nothing is recorded of how it stood: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
+	case hold.Mark{}:
+	default:
+		return s, fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, mark.Holder)
+	}
+	s.Was, s.Found = s.read(u)
+	if s.Found {
+		path := []string{"f:spec", "f:suspend"}
+		if s.Annotation != "" {
+			path = []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
+		}
+		s.By = hold.Owner(u, path...)
+	}
+	return s, nil
+}
+
+// setSwitch turns a switch on and marks the object, in one write. One that was found on is left alone.
+func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
+	if s.Found {
+		return nil
+	}
+	u, err := h.cluster.get(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	mark := hold.ByRun(h.record.Holder)
+	if _, on := s.read(u); on && hold.Holder(u) == mark {
+		return nil
+	}
+	if u.GetUID() != s.UID {
+		return fmt.Errorf("%s: %w", s.Ref, hold.ErrReplaced)
+	}
+	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
+}
+
+// restoreSwitch puts back the value that was found and takes the mark off. An object without the mark is left alone.
+func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
+	if s.Found {
+		return nil
+	}
+	u, err := h.cluster.get(ctx, s.Ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if u.GetUID() != s.UID || hold.Holder(u) != hold.ByRun(h.record.Holder) {
+		return nil
+	}
+	return h.turn(ctx, u, s, s.Was, nil, false)
+}
+
+// turn writes the switch and the mark as a merge patch: nil removes. exclusive makes sure that nobody wrote in between.
+func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s pausedSwitch, value, holder any, exclusive bool) error {
+	annotations := map[string]any{object.PauseAnnotation: holder}
+	metadata := map[string]any{"uid": s.UID, "annotations": annotations}
+	if exclusive {
+		metadata["resourceVersion"] = u.GetResourceVersion()
+	}
+	body := map[string]any{"metadata": metadata}
+	if s.Annotation != "" {
+		annotations[s.Annotation] = value
+	} else {
+		body["spec"] = map[string]any{"suspend": value}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the pause of %s: %w", s.Ref, err)
+	}
+	return h.cluster.Kube.Do(ctx, "pause or resume "+s.Ref.String(), func(ctx context.Context) error {
+		return h.cluster.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(kube.FieldManager))
+	})
+}
+
+// settleTime is how long an object must keep still to count as settled.
+const settleTime = 2 * time.Second
+
+// settled waits until no controller works on the objects any more. Their controllers have no way to say that they have
+// taken note of a pause; what can be seen is that the work that was under way has ended and nothing writes to them.
+func (h *holding) settled(ctx context.Context, limit time.Duration) error {
+	if len(h.record.Switches) == 0 {
+		return nil
+	}
+	version := make(map[object.Ref]string)
+	still := make(map[object.Ref]time.Time)
+	pace := pausePace()
+	for {
+		var busy []mover.Wait
+		for _, s := range h.record.Switches {
+			u, err := h.cluster.get(ctx, s.Ref)
+			if err != nil {
+				if ctx.Err() == nil {
+					return err
+				}
+				break
+			}
+			if v := u.GetResourceVersion(); version[s.Ref] != v {
+				version[s.Ref], still[s.Ref] = v, time.Now()
+			}
+			_, on := s.read(u)
+			switch {
+			case !on:
+				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
+			case working(u):
+				busy = append(busy, mover.Wait{Ref: s.Ref, Why: "its controller is at work on it"})
+			case time.Since(still[s.Ref]) < settleTime:
+				busy = append(busy, mover.Wait{Ref: s.Ref, Why: "it was written to a moment ago"})
+			}
+		}
+		if len(busy) == 0 && ctx.Err() == nil {
+			return nil
+		}
+		h.call.Progress("waiting until the work that is under way has ended: " + naming(busy))
+		if err := linger(ctx, pace.NextBackOff()); err != nil {
+			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", limit, naming(busy), err)
+		}
+	}
+}
+
+// working says that a controller has work under way, in the words of kstatus and of Flux.
+func working(u *unstructured.Unstructured) bool {
+	reconciling, _, _ := object.Condition(u, "Reconciling")
+	ready, reason, _ := object.Condition(u, "Ready")
+	return reconciling == object.True || ready == object.Unknown && reason == "Progressing"
+}
