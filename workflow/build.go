@@ -1,0 +1,309 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// KindInfo is what Build needs to know of a kind.
+type KindInfo struct {
+	// Validate checks inputs; the Field of a problem is relative to `with`. Nil checks nothing.
+	Validate func(with json.RawMessage) []Problem
+	// Holds: see Step.Holds.
+	Holds bool
+}
+
+// Options are what Build is told beside the manifest.
+type Options struct {
+	Namespace, Name string
+	// DefaultPolicy of the daemon or of scutectl; "" is Abort.
+	DefaultPolicy Policy
+	// Kind finds a kind by its name.
+	Kind func(name string) (KindInfo, bool)
+}
+
+// Build makes a definition of a manifest: every default filled in, every policy looked up (task, kind, workflow, default).
+// It finds all problems at once. With any that is not a warning there is no definition.
+func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
+	b := &builder{spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int)}
+	d := b.definition()
+	b.checkGraph(d)
+	if slices.ContainsFunc(b.problems, func(p Problem) bool { return !p.Warning }) {
+		return nil, b.problems
+	}
+	return d, b.problems
+}
+
+type builder struct {
+	spec     *v1alpha1.WorkflowSpec
+	o        Options
+	kinds    map[string]*v1alpha1.KindPolicy
+	names    map[string]int // of tasks, to their index in the definition
+	fields   []string       // of tasks, by their index
+	problems []Problem
+}
+
+func (b *builder) bad(task, field, message, remedy string) {
+	b.problems = append(b.problems, Problem{Task: task, Field: field, Message: message, Remedy: remedy})
+}
+
+func (b *builder) warn(task, field, message, remedy string) {
+	b.problems = append(b.problems, Problem{Task: task, Field: field, Message: message, Remedy: remedy, Warning: true})
+}
+
+func (b *builder) definition() *Definition {
+	s := b.spec
+	policy, _ := b.runPolicy()
+	d := &Definition{Header: Header{
+		Namespace: b.o.Namespace, Name: b.o.Name, ServiceAccount: s.ServiceAccountName,
+		Policy: policy, Deadline: b.duration("", "spec.deadline", s.Deadline),
+	}}
+	if s.Workflow != nil {
+		d.Workflow = &Named{Name: s.Workflow.Name, Params: raw(s.Workflow.Params)}
+	}
+	for i := range s.Policies {
+		p := &s.Policies[i]
+		field := fmt.Sprintf("spec.policies[%d]", i)
+		if _, ok := b.o.Kind(p.Kind); !ok {
+			b.bad("", field+".kind", fmt.Sprintf("the kind %q is not known here", p.Kind), "check its spelling")
+		}
+		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
+		b.kinds[p.Kind] = p
+	}
+	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
+	b.hooks(d, StagePre, "spec.hooks.pre", "pre/", s.Hooks.Pre)
+	if len(s.Tasks) == 0 && s.Workflow == nil {
+		b.bad("", "spec.tasks", "there is no task", "list tasks, or name a workflow")
+	}
+	for i := range s.Tasks {
+		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
+	}
+	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
+	for i := range s.Hooks.OnFailure {
+		h := &s.Hooks.OnFailure[i]
+		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
+	}
+	return d
+}
+
+// runPolicy is the policy of the workflow as a whole, and where it was said.
+func (b *builder) runPolicy() (Policy, string) {
+	switch {
+	case b.spec.FailurePolicy != "":
+		return b.spec.FailurePolicy, "workflow"
+	case b.o.DefaultPolicy != "":
+		return b.o.DefaultPolicy, "flag"
+	default:
+		return v1alpha1.Abort, "default"
+	}
+}
+
+// hooks are tasks of a stage of their own, one after the other.
+func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks []v1alpha1.HookSpec) {
+	for i := range hooks {
+		spec := &v1alpha1.TaskSpec{StepSpec: hooks[i].StepSpec}
+		spec.Name = prefix + hooks[i].Name
+		if i > 0 {
+			spec.Needs = []v1alpha1.Need{{Task: prefix + hooks[i-1].Name}}
+		}
+		b.task(d, spec, fmt.Sprintf("%s[%d]", field, i))
+		d.Tasks[len(d.Tasks)-1].Stage = stage
+	}
+}
+
+// reserved begin names that Build gives.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "pre/") || strings.HasPrefix(name, "post/") || strings.HasPrefix(name, "onFailure/")
+}
+
+func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
+	if _, twice := b.names[spec.Name]; twice {
+		b.bad(spec.Name, field+".name", "another task has this name", "names must be unique")
+	}
+	if strings.HasPrefix(field, "spec.tasks") && (reserved(spec.Name) || !validName().MatchString(spec.Name)) {
+		b.bad(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
+			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are taken")
+	}
+	b.names[spec.Name] = len(d.Tasks)
+	b.fields = append(b.fields, field)
+	t := Task{Name: spec.Name, Stage: StageMain, Join: spec.Join, PointOfNoReturn: spec.PointOfNoReturn, Always: spec.Always, AtMostOnce: spec.AtMostOnce}
+	for i := range spec.Before {
+		t.Steps = append(t.Steps, b.step(spec.Name, fmt.Sprintf("%s.before[%d]", field, i), "before/"+spec.Before[i].Name, &spec.Before[i].StepSpec))
+	}
+	own := b.step(spec.Name, field, "", &spec.StepSpec)
+	t.Steps = append(t.Steps, own)
+	for i := range spec.After {
+		t.Steps = append(t.Steps, b.step(spec.Name, fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec))
+	}
+	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
+	t.Policy, t.PolicyFrom = b.runPolicy()
+	if k := b.kinds[spec.Kind]; k != nil && k.FailurePolicy != "" {
+		t.Policy, t.PolicyFrom = k.FailurePolicy, "kind"
+	}
+	if spec.FailurePolicy != "" {
+		t.Policy, t.PolicyFrom = spec.FailurePolicy, "task"
+	}
+	switch spec.Join {
+	case "", v1alpha1.JoinAll, v1alpha1.JoinAny:
+	default:
+		b.bad(spec.Name, field+".join", fmt.Sprintf("%q is no join", spec.Join), "use All or Any")
+	}
+	for i, n := range spec.Needs {
+		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
+	}
+	if spec.AtMostOnce && own.Retry.Max > 0 {
+		b.bad(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or drop atMostOnce")
+	}
+	d.Tasks = append(d.Tasks, t)
+}
+
+func validName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`) }
+
+func (b *builder) need(task, field string, n v1alpha1.Need) Need {
+	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: b.duration(task, field+".timeout", n.Timeout)}
+	switch n.On {
+	case "":
+		out.On = v1alpha1.OnSuccess
+	case v1alpha1.OnSuccess, v1alpha1.OnFailure, v1alpha1.OnCompletion:
+	default:
+		b.bad(task, field+".on", fmt.Sprintf("%q is no outcome", n.On), "use Success, Failure or Completion")
+	}
+	return out
+}
+
+// step fills in what the kind's policy and the defaults say.
+func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
+	if task == "" {
+		task = spec.Name
+	}
+	if spec.Name == "" {
+		b.bad(task, field+".name", "the name is empty", "give it one")
+	}
+	info, ok := b.o.Kind(spec.Kind)
+	if !ok {
+		b.bad(task, field+".kind", fmt.Sprintf("the kind %q is not known here", spec.Kind), "check its spelling, or run a version of scute that has it")
+	}
+	with := raw(spec.With)
+	if ok && info.Validate != nil {
+		for _, p := range info.Validate(with) {
+			p.Task, p.Field = task, field+"."+p.Field
+			b.problems = append(b.problems, p)
+		}
+	}
+	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
+	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
+	if k := b.kinds[spec.Kind]; k != nil {
+		if retry == nil {
+			retry = k.Retry
+		}
+		if timeout == nil {
+			timeout = k.Timeout
+		}
+		if total == nil {
+			total = k.TotalTimeout
+		}
+	}
+	step.Retry = b.retry(task, field+".retry", retry)
+	step.Timeout = b.duration(task, field+".timeout", timeout)
+	step.TotalTimeout = b.duration(task, field+".totalTimeout", total)
+	if step.Timeout > 0 && step.TotalTimeout > 0 && step.Timeout > step.TotalTimeout {
+		b.bad(task, field+".timeout", "one attempt may take longer than all of them", "lower timeout, or raise totalTimeout")
+	}
+	return step
+}
+
+func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
+	data := raw(spec.Undo)
+	if data == nil {
+		return nil
+	}
+	var none string
+	if json.Unmarshal(data, &none) == nil && none == "None" {
+		return &Undo{None: true}
+	}
+	var long struct {
+		Kind    string          `json:"kind"`
+		With    json.RawMessage `json:"with"`
+		Command json.RawMessage `json:"command"`
+	}
+	if err := strict(data, &long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
+		b.bad(task, field+".undo", "it is neither None, nor {command: [...]}, nor {kind: KIND, with: {...}}", "write one of the three")
+		return nil
+	}
+	undo := &Undo{Kind: long.Kind, With: long.With}
+	if long.Command != nil {
+		undo = &Undo{Kind: "Exec", With: slices.Concat([]byte(`{"command":`), long.Command, []byte("}"))}
+	}
+	info, ok := b.o.Kind(undo.Kind)
+	if !ok {
+		b.bad(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")
+	} else if info.Validate != nil {
+		for _, p := range info.Validate(undo.With) {
+			p.Task, p.Field = task, field+".undo."+p.Field
+			b.problems = append(b.problems, p)
+		}
+	}
+	return undo
+}
+
+func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
+	if r == nil || r.Max == 0 && !r.Recreate {
+		return Retry{}
+	}
+	out := Retry{
+		Max: r.Max, Factor: r.Factor, Recreate: r.Recreate,
+		Delay: b.duration(task, field+".delay", r.Delay), MaxDelay: b.duration(task, field+".maxDelay", r.MaxDelay),
+	}
+	if r.Delay == nil {
+		out.Delay = Duration(time.Second)
+	}
+	if out.Factor == 0 {
+		out.Factor = 2
+	}
+	if out.MaxDelay == 0 {
+		out.MaxDelay = max(Duration(time.Minute), out.Delay)
+	}
+	switch {
+	case r.Max < 0 || r.Max > 1000:
+		b.bad(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
+	case out.Factor < 1:
+		b.bad(task, field+".factor", "the delay would shrink", "use 1 or more")
+	case out.MaxDelay < out.Delay:
+		b.bad(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")
+	}
+	return out
+}
+
+func (b *builder) duration(task, field string, d *metav1.Duration) Duration {
+	if d == nil {
+		return 0
+	}
+	if d.Duration < 0 {
+		b.bad(task, field, "it is negative", "use a duration like 5m")
+	}
+	return Duration(d.Duration)
+}
+
+func (b *builder) checkPolicy(task, field string, p Policy) {
+	switch p {
+	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause:
+	default:
+		b.bad(task, field, fmt.Sprintf("%q is no failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
+	}
+}
+
+func raw(j *apiextensionsv1.JSON) json.RawMessage {
+	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
+		return nil
+	}
+	return j.Raw
+}

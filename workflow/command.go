@@ -1,0 +1,231 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// command decides on what an operator asks for.
+func (s *State) command(in Input, now time.Time) ([]Event, error) {
+	if s.HandedOver != "" {
+		if in, ok := in.(Receive); ok {
+			return []Event{Received(in)}, nil
+		}
+		return nil, fmt.Errorf("the run was handed over to %s and goes on there", s.HandedOver)
+	}
+	switch in := in.(type) {
+	case PauseRun:
+		switch {
+		case s.ended != nil:
+			return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
+		case s.stopping != nil:
+			return nil, fmt.Errorf("the run is being stopped: there is nothing to pause")
+		case s.paused:
+			return nil, nil
+		}
+		return []Event{Paused(in)}, nil
+	case ResumeRun:
+		return s.resume(in, now)
+	case HoldTask:
+		return s.hold(in)
+	case ReleaseTask:
+		i, ok := s.index(in.Task)
+		if !ok {
+			return nil, s.unknownTask(in.Task)
+		}
+		if s.tasks[i].phase != taskPaused || s.tasks[i].why != WhyHeld {
+			return nil, fmt.Errorf("task %q is %s, not held by an operator: decide about it instead (retry, ignore, ignore-children, succeed)", in.Task, s.taskPhase(i))
+		}
+		return []Event{TaskReleased(in)}, nil
+	case Decision:
+		return s.decision(in)
+	case Migrate:
+		return s.migrate(in)
+	case HandOver:
+		if s.Finished() {
+			return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
+		}
+		return []Event{HandedOver(in)}, nil
+	default:
+		return nil, nil
+	}
+}
+
+// resume goes on with a run that stands still.
+func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
+	since := s.pausedAt
+	switch {
+	case s.Finished():
+		return nil, fmt.Errorf("the run has ended: it is %s; start another one", s.ended.Phase)
+	case s.rollingBack():
+		if !in.Dead {
+			return nil, fmt.Errorf("the run is being rolled back: decide about what could not be undone (retry-undo, mark-undone, abandon)")
+		}
+		return nil, nil
+	case s.ended != nil:
+		since = s.endedAt
+	case s.paused:
+	case s.failedPauses() || in.Dead || s.Stranded != "":
+		since = s.lastAt
+	case CurrentPhase(s) == v1alpha1.RunPaused:
+		return nil, fmt.Errorf("%s waits for a decision: scutectl decide", strings.Join(s.waiting(3), ", "))
+	default:
+		return nil, nil // it goes on already
+	}
+	e := Resumed{Reason: in.Reason, Rerun: s.rerun()}
+	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
+		e.Shift = Duration(stood)
+	}
+	return []Event{e}, nil
+}
+
+func (s *State) failedPauses() bool {
+	for i := 0; s.count[taskPaused] > 0 && i < len(s.tasks); i++ {
+		if t := &s.tasks[i]; t.phase == taskPaused && t.why == WhyFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// rerun are the tasks that run again when a run is resumed.
+func (s *State) rerun() []string {
+	var names []string
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		again := false
+		switch t.phase {
+		case taskFailed:
+			again = t.verdict == v1alpha1.VerdictBlocking
+		case taskInterrupted:
+			again = true
+		case taskPaused:
+			again = t.why == WhyFailed
+		case taskSucceeded:
+			again = s.def[i].Always || s.gaveBack(i)
+		}
+		if again {
+			names = append(names, s.def[i].Name)
+		}
+	}
+	return names
+}
+
+// gaveBack says that the end of the run took back what the task held.
+func (s *State) gaveBack(i int) bool {
+	for n := range s.def[i].Steps {
+		if s.def[i].Steps[n].Holds && s.tasks[i].steps[n].undone {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) hold(in HoldTask) ([]Event, error) {
+	i, ok := s.index(in.Task)
+	switch {
+	case !ok:
+		return nil, s.unknownTask(in.Task)
+	case s.ended != nil || s.stopping != nil:
+		return nil, fmt.Errorf("the run is %s: there is nothing to hold", CurrentPhase(s))
+	case s.tasks[i].phase == taskPaused:
+		return nil, nil
+	case s.tasks[i].phase != taskPending:
+		return nil, fmt.Errorf("task %q is %s: hold a task that has not started, or pause the run", in.Task, s.taskPhase(i))
+	}
+	return []Event{TaskPaused{Task: in.Task, Why: WhyHeld, Message: "held by an operator: " + in.Reason}}, nil
+}
+
+// decision is an operator's word on one task.
+func (s *State) decision(in Decision) ([]Event, error) {
+	i, ok := s.index(in.Task)
+	if !ok {
+		return nil, s.unknownTask(in.Task)
+	}
+	t := &s.tasks[i]
+	d := Decided(in)
+	if in.With != nil && in.Action != ActRetry {
+		return nil, fmt.Errorf("inputs can only be patched with the action retry")
+	}
+	if in.Output != nil && in.Action != ActSucceed {
+		return nil, fmt.Errorf("an output can only be given with the action succeed")
+	}
+	switch in.Action {
+	case ActRetryUndo, ActMarkUndone, ActAbandon:
+		if t.undo != undoFailed {
+			return nil, fmt.Errorf("nothing of task %q failed to be undone: it is %s", in.Task, s.taskPhase(i))
+		}
+		if in.Action == ActAbandon {
+			return []Event{d, Ended{Phase: v1alpha1.RunFailed, Message: fmt.Sprintf("abandoned by an operator: %s: %s", in.Task, t.message)}}, nil
+		}
+		return []Event{d}, nil
+	case ActRetry, ActSucceed, ActIgnore, ActIgnoreChildren, ActAbort, ActRollback:
+	default:
+		return nil, fmt.Errorf("the action %q is not known: it must be retry, ignore, ignore-children, succeed, rollback, abort, retry-undo, mark-undone or abandon", in.Action)
+	}
+	if s.Finished() || s.rollingBack() {
+		return nil, fmt.Errorf("the run is %s: nothing can be decided about task %q any more", CurrentPhase(s), in.Task)
+	}
+	waits := t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
+	if !waits {
+		return nil, fmt.Errorf("task %q is %s: it waits for no decision%s", in.Task, s.taskPhase(i), s.whoWaits())
+	}
+	switch in.Action {
+	case ActRollback:
+		if passed := s.passedReturn(); passed != "" {
+			return nil, fmt.Errorf("%s is a point of no return and has started: the run can only go forward (retry, ignore, succeed) or be aborted", passed)
+		}
+		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: s.word(in, t)}}, nil
+	case ActAbort:
+		if s.stopping != nil {
+			return nil, nil
+		}
+		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: s.word(in, t)}}, nil
+	}
+	return []Event{d}, nil
+}
+
+// word is what an operator said, or else what had happened.
+func (s *State) word(in Decision, t *taskState) string {
+	if in.Reason != "" {
+		return in.Reason
+	}
+	return t.message
+}
+
+func (s *State) unknownTask(name string) error {
+	names := make([]string, 0, len(s.def))
+	for i := range s.def {
+		names = append(names, s.def[i].Name)
+	}
+	slices.Sort(names)
+	if len(names) > 10 {
+		names = append(names[:10], "...")
+	}
+	return fmt.Errorf("the run has no task %q; it has %s", name, strings.Join(names, ", "))
+}
+
+// waiting names the first tasks that wait for a decision.
+func (s *State) waiting(limit int) []string {
+	var names []string
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		if t.phase == taskPaused || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking || t.undo == undoFailed {
+			if names = append(names, s.def[i].Name); len(names) == limit {
+				break
+			}
+		}
+	}
+	return names
+}
+
+func (s *State) whoWaits() string {
+	if names := s.waiting(3); len(names) > 0 {
+		return "; these do: " + strings.Join(names, ", ")
+	}
+	return ""
+}

@@ -1,0 +1,271 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// load makes the graph of a definition, with all tasks pending.
+func (s *State) load(tasks []Task) {
+	s.def = tasks
+	s.byName = make(map[string]int, len(tasks))
+	s.kids = make([][]child, len(tasks))
+	s.tasks = make([]taskState, len(tasks))
+	s.stage, s.stageLeft = StagePre, [3]int{}
+	s.count = map[taskPhase]int{taskPending: len(tasks)}
+	for i := range tasks {
+		s.byName[tasks[i].Name] = i
+		s.stageLeft[tasks[i].Stage]++
+		s.tasks[i] = taskState{phase: taskPending, steps: make([]stepState, len(tasks[i].Steps))}
+	}
+	for i := range tasks {
+		t := &s.tasks[i]
+		for n, need := range tasks[i].Needs {
+			parent, ok := s.byName[need.Task]
+			if !ok {
+				parent = i // Build has refused it; a log that says otherwise strands the task on itself
+			}
+			t.edges = append(t.edges, edge{parent: parent})
+			s.kids[parent] = append(s.kids[parent], child{i, n})
+			if need.Optional {
+				t.optional++
+				t.openOptional++
+			} else {
+				t.openRequired++
+			}
+		}
+	}
+	s.openStages()
+}
+
+// openStages begins the next stage when all of the one before have ended.
+func (s *State) openStages() {
+	for {
+		for i := range s.def {
+			if s.def[i].Stage == s.stage {
+				s.evaluate(i)
+			}
+		}
+		if s.stageLeft[s.stage] > 0 || s.stage == StagePost {
+			return
+		}
+		s.stage++
+	}
+}
+
+// evaluate says whether a task may start, or never can.
+func (s *State) evaluate(i int) {
+	t := &s.tasks[i]
+	ready, unmeetable := false, false
+	if t.phase == taskPending && s.def[i].Stage <= s.stage {
+		unmeetable = t.badRequired > 0 || t.optional > 0 && t.openOptional == 0 && t.goodOptional == 0
+		ready = !unmeetable && t.openRequired == 0 &&
+			(t.optional == 0 || t.goodOptional > 0 && (t.openOptional == 0 || s.def[i].Join == v1alpha1.JoinAny))
+	}
+	s.ready.put(i, ready)
+	s.unmeetable.put(i, unmeetable)
+}
+
+// setEdge records how an edge has turned out, or that it is open again.
+func (s *State) setEdge(c child, to edgeState) {
+	t := &s.tasks[c.task]
+	e := &t.edges[c.need]
+	if e.state == to || e.expired {
+		return
+	}
+	optional := s.def[c.task].Needs[c.need].Optional
+	add := func(state edgeState, n int) {
+		switch {
+		case state == edgeOpen && optional:
+			t.openOptional += n
+		case state == edgeOpen:
+			t.openRequired += n
+		case state == edgeGood && optional:
+			t.goodOptional += n
+		case state == edgeBad && !optional:
+			t.badRequired += n
+		}
+	}
+	add(e.state, -1)
+	add(to, 1)
+	e.state = to
+	s.evaluate(c.task)
+}
+
+// judge is what a parent's standing means for an edge.
+func judge(on On, t *taskState) edgeState {
+	good := func(yes bool) edgeState {
+		if yes {
+			return edgeGood
+		}
+		return edgeBad
+	}
+	switch {
+	case !terminal(t.phase) || t.verdict == v1alpha1.VerdictBlocking:
+		return edgeOpen
+	case on == v1alpha1.OnCompletion:
+		return edgeGood
+	case on == v1alpha1.OnFailure:
+		return good(t.phase == taskFailed)
+	default:
+		return good(t.phase == taskSucceeded || t.phase == taskIgnored)
+	}
+}
+
+// setPhase moves a task, and tells the edges that hang on it. A verdict comes with a final phase.
+func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
+	t := &s.tasks[i]
+	was := t.ended()
+	s.count[t.phase]--
+	s.count[to]++
+	t.phase, t.verdict, t.endedAt = to, verdict, time.Time{}
+	if terminal(to) {
+		t.endedAt = at
+	}
+	s.running.put(i, to == taskRunning)
+	if to != taskRunning {
+		s.lost.put(i, false)
+	}
+	stage := s.def[i].Stage
+	switch is := t.ended(); {
+	case is && !was:
+		s.stageLeft[stage]--
+	case was && !is:
+		s.stageLeft[stage]++
+		s.closeStages(stage)
+	}
+	s.pauseClocks(i, to == taskPaused, at)
+	s.propagate(i)
+	s.evaluate(i)
+	if s.stageLeft[s.stage] == 0 && s.stage < StagePost {
+		s.openStages()
+	}
+}
+
+// ended says that a task lets the next stage begin. A failure that blocks the run does not: it is tried again.
+func (t *taskState) ended() bool {
+	return terminal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
+}
+
+// closeStages makes the stages above one wait for it again.
+func (s *State) closeStages(stage Stage) {
+	if s.stage <= stage {
+		return
+	}
+	s.stage = stage
+	for i := range s.def {
+		if s.def[i].Stage > stage {
+			s.evaluate(i)
+		}
+	}
+}
+
+// propagate tells the edges that hang on a task how it stands.
+func (s *State) propagate(i int) {
+	for _, c := range s.kids[i] {
+		s.setEdge(c, judge(s.def[c.task].Needs[c.need].On, &s.tasks[i]))
+	}
+}
+
+// startEdges begins the timeouts of the edges that hang on a task, at its first start.
+func (s *State) startEdges(i int, at time.Time) {
+	for _, c := range s.kids[i] {
+		e := &s.tasks[c.task].edges[c.need]
+		if d := s.def[c.task].Needs[c.need].Timeout; d > 0 && e.state == edgeOpen && e.expires.IsZero() {
+			e.expires = at.Add(time.Duration(d))
+			s.alarm(e.expires, c.task, c.need)
+		}
+	}
+}
+
+// pauseClocks stops the timeouts of the edges that hang on a task while it waits for an operator.
+func (s *State) pauseClocks(i int, pause bool, at time.Time) {
+	t := &s.tasks[i]
+	if pause {
+		if t.pausedAt.IsZero() {
+			t.pausedAt = at
+			for _, c := range s.kids[i] {
+				s.rearm(c, 0, false)
+			}
+		}
+		return
+	}
+	if t.pausedAt.IsZero() {
+		return
+	}
+	stood := at.Sub(t.pausedAt)
+	t.pausedAt = time.Time{}
+	for _, c := range s.kids[i] {
+		s.rearm(c, stood, true)
+	}
+}
+
+// rearm moves the timeout of an edge. One nanosecond makes the old alarm a stale one.
+func (s *State) rearm(c child, stood time.Duration, arm bool) {
+	e := &s.tasks[c.task].edges[c.need]
+	if e.state != edgeOpen || e.expires.IsZero() {
+		return
+	}
+	if !arm {
+		e.expires = e.expires.Add(time.Nanosecond)
+		return
+	}
+	e.expires = e.expires.Add(stood)
+	s.alarm(e.expires, c.task, c.need)
+}
+
+// reopen makes a task pending again, and what was skipped because of how it had ended.
+func (s *State) reopen(i int, at time.Time) {
+	t := &s.tasks[i]
+	t.failures, t.recreate, t.why, t.message, t.planned, t.children = 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
+	t.totalAt = time.Time{}
+	s.setPhase(i, taskPending, "", at)
+	for _, c := range s.kids[i] {
+		if s.tasks[c.task].phase == taskSkipped {
+			s.reopen(c.task, at)
+		}
+	}
+}
+
+// skipReason says why a task can never start, and whether the graph meant it so.
+func (s *State) skipReason(i int) (reason string, planned bool) {
+	t := &s.tasks[i]
+	planned = true
+	optional := t.badRequired == 0
+	for n, e := range t.edges {
+		need := s.def[i].Needs[n]
+		if e.state != edgeBad || need.Optional != optional {
+			continue
+		}
+		why, meant := s.edgeReason(need, &e)
+		planned = planned && meant
+		if reason == "" || optional {
+			reason = why
+		}
+	}
+	if optional {
+		reason = "none of the branches that it joins succeeded"
+		if len(t.edges) == 1 {
+			reason = fmt.Sprintf("the branch that it joins was not taken: %s", s.def[i].Needs[0].Task)
+		}
+	}
+	return reason, planned
+}
+
+func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
+	p := &s.tasks[e.parent]
+	switch {
+	case e.expired:
+		return fmt.Sprintf("waited longer than %s for %s", time.Duration(need.Timeout), need.Task), false
+	case need.On == v1alpha1.OnFailure && p.phase == taskSkipped:
+		return need.Task + " was skipped", p.planned
+	case need.On == v1alpha1.OnFailure:
+		return need.Task + " did not fail", true
+	case p.phase == taskSkipped:
+		return need.Task + " was skipped", p.planned
+	default:
+		return need.Task + " failed", !p.children
+	}
+}

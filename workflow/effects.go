@@ -1,0 +1,203 @@
+package workflow
+
+import (
+	"encoding/json"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// EffectKind says what is to be performed.
+type EffectKind uint8
+
+// The effects.
+const (
+	EffectAct    EffectKind = iota // an attempt at a step
+	EffectUndo                     // an attempt to take a step back
+	EffectHandle                   // a handler of the error channel
+	EffectVerify                   // a look at all that has succeeded
+)
+
+// EffectID tells an effect from all others of a run.
+type EffectID struct {
+	Kind    EffectKind
+	Task    string // "" for a handler of the run and for EffectVerify
+	Step    string // or the name of the handler
+	Attempt int
+}
+
+// Effect is something to perform, with all that it needs.
+type Effect struct {
+	EffectID
+	Spec *Step
+	// With are the inputs as they are to be used, before outputs of other tasks are filled in.
+	With json.RawMessage
+	// Recreate: what the failed attempt made is to be taken away first.
+	Recreate bool
+	// TimeoutAt is when the attempt runs out of time; zero if never. TotalAt when all attempts do.
+	TimeoutAt, TotalAt time.Time
+	Undo               json.RawMessage
+	Output             json.RawMessage
+	// Failure of a handler.
+	Cause   Cause
+	Message string
+}
+
+// Effects are all effects that are in flight as the log has it, and the verification if it is due. Whoever drives the run
+// performs those that it does not perform yet, and cancels those that it performs and that are not there any more.
+func Effects(s *State) []Effect {
+	if s.ended != nil || s.Stranded != "" || s.HandedOver != "" {
+		return nil
+	}
+	var list []Effect
+	if s.stopping == nil { // what a stop has cancelled is not in flight
+		for i := range s.running.all() {
+			if !s.lost.has(i) {
+				list = append(list, s.act(i))
+			}
+		}
+	}
+	for i := range s.undoing.all() {
+		t := &s.tasks[i]
+		e := s.effect(EffectUndo, i, t.step)
+		e.Attempt = t.undoAttempts
+		list = append(list, e)
+	}
+	for _, h := range s.handlers {
+		if h.running {
+			list = append(list, s.handler(h))
+		}
+	}
+	if s.verify && !s.paused && s.stopping == nil && s.lost.n == 0 {
+		list = append(list, Effect{EffectID: EffectID{Kind: EffectVerify}})
+	}
+	return list
+}
+
+// Cancelled says that attempts are still in flight that the run has stopped.
+func Cancelled(s *State) bool { return s.stopping != nil && s.running.n > 0 }
+
+func (s *State) effect(kind EffectKind, i, n int) Effect {
+	t, d := &s.tasks[i], &s.def[i]
+	e := Effect{
+		EffectID: EffectID{Kind: kind, Task: d.Name, Step: d.Steps[n].Name}, Spec: &d.Steps[n],
+		With: d.Steps[n].With, Undo: t.steps[n].undo, Output: t.steps[n].output,
+	}
+	if t.steps[n].with != nil {
+		e.With = t.steps[n].with
+	}
+	return e
+}
+
+func (s *State) act(i int) Effect {
+	t := &s.tasks[i]
+	e := s.effect(EffectAct, i, t.step)
+	e.Attempt, e.Recreate, e.TotalAt, e.TimeoutAt = t.attempt(), t.recreate, t.totalAt, t.timeoutAt
+	return e
+}
+
+func (s *State) handler(h handling) Effect {
+	d := &s.OnFailure[h.handler]
+	return Effect{
+		EffectID: EffectID{Kind: EffectHandle, Task: h.task, Step: d.Name}, Spec: d, With: d.With, Cause: h.cause, Message: h.message,
+	}
+}
+
+// Succeeded walks the steps that have succeeded and still stand.
+func Succeeded(s *State, fn func(Effect)) {
+	for i := range s.tasks {
+		if s.tasks[i].phase != taskSucceeded {
+			continue
+		}
+		for n := range s.tasks[i].steps {
+			if step := &s.tasks[i].steps[n]; step.started && step.done && !step.undone {
+				fn(s.effect(EffectVerify, i, n))
+			}
+		}
+	}
+}
+
+// Output is what a task recorded; nil if it has not succeeded.
+func (s *State) Output(task string) json.RawMessage {
+	i, ok := s.index(task)
+	if !ok || s.tasks[i].phase != taskSucceeded {
+		return nil
+	}
+	return s.tasks[i].steps[s.def[i].Own()].output
+}
+
+// Inputs are the outputs of all tasks that one depends on, directly or not.
+func (s *State) Inputs(task string) map[string]json.RawMessage {
+	i, ok := s.index(task)
+	if !ok {
+		return nil
+	}
+	inputs := make(map[string]json.RawMessage)
+	seen := map[int]bool{i: true}
+	queue := []int{i}
+	for len(queue) > 0 {
+		i, queue = queue[0], queue[1:]
+		for _, e := range s.tasks[i].edges {
+			if seen[e.parent] {
+				continue
+			}
+			seen[e.parent] = true
+			queue = append(queue, e.parent)
+			if out := s.Output(s.def[e.parent].Name); out != nil {
+				inputs[s.def[e.parent].Name] = out
+			}
+		}
+	}
+	return inputs
+}
+
+// Due says that there is something to do for a run by itself.
+func Due(s *State) bool {
+	switch CurrentPhase(s) {
+	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
+		return s.Known()
+	case v1alpha1.RunStranded:
+		return s.HandedOver == "" // another process may know what this one does not
+	case v1alpha1.RunPaused, v1alpha1.RunRollbackFailed:
+		return len(s.handlers) > 0 || s.inFlight() > 0 || s.lost.n > 0
+	default:
+		return false
+	}
+}
+
+// CurrentPhase is where the run stands.
+func CurrentPhase(s *State) Phase {
+	waiting := s.count[taskPaused]
+	switch {
+	case !s.Known():
+		return v1alpha1.RunPending
+	case s.Stranded != "" || s.HandedOver != "":
+		return v1alpha1.RunStranded
+	case s.ended != nil:
+		return s.ended.Phase
+	case s.undoFailedN > 0 && s.stuck():
+		return v1alpha1.RunRollbackFailed
+	case s.rollingBack():
+		return v1alpha1.RunRollingBack
+	case s.Holder == "" && !s.paused:
+		return v1alpha1.RunPending
+	case s.stopping != nil:
+		return v1alpha1.RunRunning
+	case s.paused && s.inFlight() == 0:
+		return v1alpha1.RunPaused
+	case s.paused:
+		return v1alpha1.RunPartiallyPaused
+	case waiting > 0 && s.idle():
+		return v1alpha1.RunPaused
+	case waiting > 0:
+		return v1alpha1.RunPartiallyPaused
+	default:
+		return v1alpha1.RunRunning
+	}
+}
+
+// idle says that nothing goes on without an operator. A deadline alone is no work.
+func (s *State) idle() bool {
+	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.clock) == 0 && !s.verify &&
+		s.undoable.n == 0
+}

@@ -1,0 +1,114 @@
+package workflow
+
+import "encoding/json"
+
+// Input is what a decision is taken on: the time, what came of an effect, or an operator's command.
+type Input interface{ input() }
+
+// Inputs from whoever drives a run. An outcome that is not about an effect under way is passed over.
+type (
+	// Tick asks what follows by itself. Parallel bounds the effects in flight.
+	Tick struct{ Parallel int }
+	// ActDone: an attempt at a step succeeded.
+	ActDone struct {
+		Task, Step string
+		Attempt    int
+		Output     json.RawMessage
+	}
+	// ActFailed: an attempt failed. Final: another one is in vain.
+	ActFailed struct {
+		Task, Step string
+		Attempt    int
+		Cause      Cause
+		Message    string
+		Final      bool
+	}
+	// ActAsks: an operator has to decide what comes of the step.
+	ActAsks struct {
+		Task, Step string
+		Attempt    int
+		Message    string
+	}
+	// ActRecords: an attempt is going to change something.
+	ActRecords struct {
+		Task, Step string
+		Attempt    int
+		Undo       json.RawMessage
+		Adopted    bool
+	}
+	// ActSays: an attempt waits for something.
+	ActSays struct {
+		Task, Step string
+		Attempt    int
+		Message    string
+	}
+	// UndoDone: a step is taken back.
+	UndoDone struct{ Task, Step string }
+	// UndoBroke: an attempt to take a step back failed.
+	UndoBroke struct {
+		Task, Step string
+		Attempt    int
+		Message    string
+		Final      bool
+	}
+	// HandlerDone: a handler has run. Error is what came of it.
+	HandlerDone struct {
+		Handler, Task string
+		Error         string
+		Output        json.RawMessage
+	}
+	// VerifyDone: what had succeeded was looked at again.
+	VerifyDone struct{ Gone []Gone }
+)
+
+// Commands from an operator. One that does not fit is refused with an error that says what would.
+type (
+	// PauseRun starts nothing more.
+	PauseRun struct{ Reason string }
+	// ResumeRun goes on with a paused or aborted run. Dead says that the process that drove it has died, so that a run
+	// that still looks alive is resumed as well.
+	ResumeRun struct {
+		Reason string
+		Dead   bool
+	}
+	// HoldTask keeps a task, and what depends on it, from starting.
+	HoldTask struct{ Task, Reason string }
+	// ReleaseTask lifts the hold.
+	ReleaseTask struct{ Task, Reason string }
+	// Decision is about a task that waits for one.
+	Decision struct {
+		Task   string
+		Action Action
+		Output json.RawMessage
+		With   json.RawMessage
+		Reason string
+	}
+	// Migrate goes on with another definition.
+	Migrate struct {
+		To   *Definition
+		Plan []Change
+	}
+	// HandOver ends the run in this log; it goes on in another one.
+	HandOver struct{ To string }
+	// Receive goes on with a run from another log.
+	Receive struct{ From string }
+)
+
+func (Tick) input()        {}
+func (ActDone) input()     {}
+func (ActFailed) input()   {}
+func (ActAsks) input()     {}
+func (ActRecords) input()  {}
+func (ActSays) input()     {}
+func (UndoDone) input()    {}
+func (UndoBroke) input()   {}
+func (HandlerDone) input() {}
+func (VerifyDone) input()  {}
+func (PauseRun) input()    {}
+func (ResumeRun) input()   {}
+func (HoldTask) input()    {}
+func (ReleaseTask) input() {}
+func (Decision) input()    {}
+func (Migrate) input()     {}
+func (HandOver) input()    {}
+func (Receive) input()     {}

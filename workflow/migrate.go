@@ -1,0 +1,251 @@
+package workflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Change is what adopting another definition means for one task.
+type Change struct {
+	Task string `json:"task"`
+	// Kind: unchanged, changed, added or removed.
+	Kind ChangeKind `json:"kind"`
+	// Action: keep its outcome, rerun it, run it for the first time, or nothing but keep its undo.
+	Action ChangeAction `json:"action"`
+	Note   string       `json:"note,omitempty"`
+}
+
+// ChangeKind says how a task differs.
+type ChangeKind string
+
+// ChangeAction says what becomes of a task.
+type ChangeAction string
+
+// The changes.
+const (
+	Unchanged ChangeKind = "unchanged"
+	Changed   ChangeKind = "changed"
+	Added     ChangeKind = "added"
+	Removed   ChangeKind = "removed"
+
+	Keep      ChangeAction = "keep"
+	Rerun     ChangeAction = "rerun"
+	Run       ChangeAction = "run"
+	KeepUndo  ChangeAction = "keep-undo" // it is gone from the graph; a rollback still undoes it
+	Forget    ChangeAction = "forget"    // it never started
+	Undecided ChangeAction = "undecided" // somebody must say keep or rerun, or allow the backfill
+)
+
+// Choices are what an operator says about the tasks that a plan leaves undecided.
+type Choices struct {
+	Keep, Rerun, Backfill []string
+}
+
+// Plan compares the definition that a run goes on with and another one. ok is false while something is undecided.
+func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
+	ok = true
+	said := func(list []string, name string) bool {
+		for _, n := range list {
+			if n == name {
+				return true
+			}
+		}
+		return false
+	}
+	upstream := upstreamOfDone(s, to)
+	names := make(map[string]bool, len(to.Tasks))
+	for i := range to.Tasks {
+		name := to.Tasks[i].Name
+		names[name] = true
+		ch := Change{Task: name}
+		old, known := s.index(name)
+		switch {
+		case !known && upstream[name] && !said(c.Backfill, name):
+			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have run would need it: allow it with --backfill "+name
+		case !known:
+			ch.Kind, ch.Action = Added, Run
+		case same(&s.def[old], &to.Tasks[i]):
+			ch.Kind, ch.Action = Unchanged, Keep
+		case !terminal(s.tasks[old].phase):
+			ch.Kind, ch.Action = Changed, Run
+		case said(c.Rerun, name):
+			ch.Kind, ch.Action = Changed, Rerun
+		case said(c.Keep, name):
+			ch.Kind, ch.Action = Changed, Keep
+		default:
+			ch.Kind, ch.Action, ch.Note = Changed, Undecided, fmt.Sprintf("it is %s already: say --keep %s or --rerun %s", s.taskPhase(old), name, name)
+		}
+		ok = ok && ch.Action != Undecided
+		plan = append(plan, ch)
+	}
+	for i := range s.def {
+		if names[s.def[i].Name] {
+			continue
+		}
+		ch := Change{Task: s.def[i].Name, Kind: Removed, Action: Forget}
+		if s.nextUndo(i) >= 0 {
+			ch.Action = KeepUndo
+		}
+		plan = append(plan, ch)
+	}
+	return plan, ok
+}
+
+// upstreamOfDone are the tasks of a definition that something depends on which has started.
+func upstreamOfDone(s *State, to *Definition) map[string]bool {
+	needs := make(map[string][]Need, len(to.Tasks))
+	for i := range to.Tasks {
+		needs[to.Tasks[i].Name] = to.Tasks[i].Needs
+	}
+	up := make(map[string]bool)
+	var mark func(name string)
+	mark = func(name string) {
+		for _, n := range needs[name] {
+			if !up[n.Task] {
+				up[n.Task] = true
+				mark(n.Task)
+			}
+		}
+	}
+	for i := range s.def {
+		if !s.tasks[i].startedAt.IsZero() {
+			mark(s.def[i].Name)
+		}
+	}
+	return up
+}
+
+func same(a, b *Task) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// migrate goes on with another definition: the run must stand still, and nothing of the plan may be undecided.
+func (s *State) migrate(in Migrate) ([]Event, error) {
+	switch {
+	case s.Finished() || s.stopping != nil && s.ended == nil || s.rollingBack():
+		return nil, fmt.Errorf("the run is %s: its definition cannot be changed any more", CurrentPhase(s))
+	case s.inFlight() > 0:
+		return nil, fmt.Errorf("%d tasks are in flight: pause the run first, and wait until it is Paused", s.inFlight())
+	}
+	for _, c := range in.Plan {
+		if c.Action == Undecided {
+			return nil, fmt.Errorf("task %q is undecided: %s", c.Task, c.Note)
+		}
+	}
+	events := Parts(in.To)
+	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil
+}
+
+// applyMigrated rebuilds the graph and carries over what the plan keeps. A removed task that has something to undo stays
+// in the graph, without edges, for a rollback's sake.
+func (s *State) applyMigrated(e Migrated, at time.Time) {
+	if s.Hash == "" {
+		return
+	}
+	oldDef, oldTasks, oldIndex := s.def, s.tasks, s.byName
+	deadline := s.deadline
+	tasks := s.parts
+	s.parts = nil
+	for _, c := range e.Plan {
+		if c.Action != KeepUndo {
+			continue
+		}
+		if i, ok := oldIndex[c.Task]; ok {
+			kept := oldDef[i]
+			kept.Needs = nil
+			tasks = append(tasks, kept)
+		}
+	}
+	s.Header, s.Hash, s.deadline = e.Header, e.Hash, deadline
+	s.ready.clear()
+	s.unmeetable.clear()
+	s.running.clear()
+	s.lost.clear()
+	s.undoable.clear()
+	s.undoing.clear()
+	s.holding.clear()
+	s.clock, s.undoClock = nil, nil
+	s.load(tasks)
+	for _, c := range e.Plan {
+		from, had := oldIndex[c.Task]
+		to, has := s.byName[c.Task]
+		if had && has {
+			s.carry(to, &oldTasks[from], c, at)
+		}
+	}
+	for i := range s.tasks {
+		if !s.tasks[i].startedAt.IsZero() {
+			s.startEdges(i, s.tasks[i].startedAt)
+		}
+	}
+}
+
+// carry takes a task's past over into the new graph.
+func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
+	t := &s.tasks[i]
+	t.startedAt, t.attempts, t.message, t.why = old.startedAt, old.attempts, old.message, old.why
+	for n := range min(len(t.steps), len(old.steps)) {
+		t.steps[n] = old.steps[n]
+	}
+	switch c.Action {
+	case Keep, KeepUndo:
+		t.step, t.failures, t.planned, t.children = min(old.step, len(t.steps)-1), old.failures, old.planned, old.children
+		phase := old.phase
+		if phase == taskRetrying || phase == taskRunning {
+			phase = taskPending
+		}
+		if c.Action == KeepUndo && !terminal(phase) {
+			phase = taskSkipped
+		}
+		s.setPhase(i, phase, old.verdict, at)
+		if terminal(phase) {
+			t.endedAt = old.endedAt
+		}
+	default:
+		for n := range t.steps {
+			t.steps[n].done, t.steps[n].with = false, nil
+		}
+	}
+	if s.holds(i) >= 0 {
+		s.holding.put(i, true)
+	}
+}
+
+// partTasks bounds the tasks of one Defined, partBytes their size.
+const partBytes = 128 << 10
+
+// Parts are the facts that carry a definition's tasks into the log.
+func Parts(d *Definition) []Event {
+	var parts []Defined
+	size := partBytes + 1
+	for _, t := range d.Tasks {
+		data, err := json.Marshal(t)
+		if err != nil {
+			data = nil
+		}
+		if size+len(data) > partBytes {
+			parts, size = append(parts, Defined{Part: len(parts)}), 0
+		}
+		last := &parts[len(parts)-1]
+		last.Tasks, size = append(last.Tasks, t), size+len(data)
+	}
+	events := make([]Event, len(parts))
+	for i := range parts {
+		parts[i].Of = len(parts)
+		events[i] = parts[i]
+	}
+	return events
+}
+
+// Start are the facts that begin a run.
+func Start(d *Definition, now time.Time) []Event {
+	started := Started{Header: d.Header, Hash: d.Hash()}
+	if d.Deadline > 0 {
+		started.Deadline = now.Add(time.Duration(d.Deadline))
+	}
+	return append(Parts(d), started)
+}

@@ -1,0 +1,207 @@
+package workflow
+
+import (
+	"encoding/json"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// taskPhase is where a task stands between events.
+type taskPhase = v1alpha1.TaskPhase
+
+const (
+	taskPending     = v1alpha1.TaskPending
+	taskRunning     = v1alpha1.TaskRunning
+	taskRetrying    = v1alpha1.TaskRetrying
+	taskSucceeded   = v1alpha1.TaskSucceeded
+	taskFailed      = v1alpha1.TaskFailed
+	taskIgnored     = v1alpha1.TaskIgnored
+	taskSkipped     = v1alpha1.TaskSkipped
+	taskPaused      = v1alpha1.TaskPaused
+	taskInterrupted = v1alpha1.TaskInterrupted
+)
+
+// undoState is how far the undo of a task has come. It is kept beside the phase, which says how the task had gone.
+type undoState uint8
+
+const (
+	undoNone    undoState = iota
+	undoRunning           // an attempt is in flight
+	undoWaiting           // for the next attempt
+	undoDue               // the next attempt or step can start
+	undoDone
+	undoFailed // waits for an operator
+)
+
+type edgeState uint8
+
+const (
+	edgeOpen edgeState = iota
+	edgeGood           // satisfied
+	edgeBad            // can no longer be satisfied
+)
+
+// edge is a need of a task.
+type edge struct {
+	parent  int
+	state   edgeState
+	expired bool
+	expires time.Time // zero: not running
+}
+
+// stepState is what is known of one step.
+type stepState struct {
+	started, done      bool
+	attempt            int
+	undone             bool // by a rollback, or given back
+	adopted            bool
+	undo, output, with json.RawMessage
+}
+
+// taskState is what is known of one task.
+type taskState struct {
+	phase    taskPhase
+	verdict  Verdict
+	planned  bool // skipped as the graph meant it
+	children bool // failed with IgnoreChildren
+	why      Why
+	step     int // the current one
+	failures int // of the current step, those that count against its retries
+	attempts int // of the task's own step
+	recreate bool
+	message  string
+
+	startedAt, endedAt, retryAt, timeoutAt, totalAt, pausedAt time.Time
+
+	steps []stepState
+	edges []edge
+
+	// Counts of the edges, so that readiness costs nothing to know.
+	openRequired, badRequired, openOptional, goodOptional, optional int
+
+	undo         undoState
+	undoAttempts int
+	unsettled    int // children that a rollback has not settled
+	settled      bool
+}
+
+// attempt is the latest of the current step; it counts on over resumes.
+func (t *taskState) attempt() int { return t.steps[t.step].attempt }
+
+// child is an edge seen from its parent.
+type child struct{ task, need int }
+
+// handling is one run of a handler of the error channel.
+type handling struct {
+	handler int
+	task    string
+	cause   Cause
+	message string
+	running bool
+}
+
+// stop is the verdict on the run as a whole.
+type stop struct {
+	rollback      bool
+	task          string
+	cause         Cause
+	message       string
+	undoGraphMade bool
+}
+
+// State is a run, folded from its events. The zero value is a run that the log does not know.
+type State struct {
+	Header
+	Hash     string
+	Holder   string
+	Stranded string
+	// HandedOver names the log that the run goes on in.
+	HandedOver string
+
+	def              []Task
+	byName           map[string]int
+	kids             [][]child
+	tasks            []taskState
+	clock, undoClock clock
+	deadline         time.Time
+
+	parts     []Task // of a definition that is still coming in
+	nextPart  int
+	partsLeft int
+
+	startedAt, claimedAt, endedAt, lastAt time.Time
+
+	paused       bool
+	pausedReason string
+	pausedAt     time.Time
+	verify       bool
+	stopping     *stop
+	ended        *Ended
+	firstError   string
+
+	stage       Stage
+	stageLeft   [3]int
+	ready       set // may start
+	unmeetable  set // can never start
+	running     set // an attempt is in flight
+	lost        set // their process is gone
+	undoable    set // an undo can start or go on
+	undoing     set // an undo is in flight
+	undoLeft    int // tasks that a rollback has not settled
+	undoStage   [3]int
+	holding     set // started steps that hold something
+	handlers    []handling
+	count       map[taskPhase]int
+	undoneN     int
+	undoFailedN int
+}
+
+// Known says that the run is in the log, with its whole definition.
+func (s *State) Known() bool { return s.Hash != "" }
+
+// Finished says that the run has come to its end and cannot be resumed.
+func (s *State) Finished() bool { return s.ended != nil && s.ended.Phase != v1alpha1.RunAborted }
+
+// Tasks is the number of tasks.
+func (s *State) Tasks() int { return len(s.def) }
+
+// Definition is the definition that the run goes on with.
+func (s *State) Definition() *Definition { return &Definition{Header: s.Header, Tasks: s.def} }
+
+// inFlight is the number of effects that are being performed.
+func (s *State) inFlight() int {
+	n := s.running.n + s.undoing.n
+	for _, h := range s.handlers {
+		if h.running {
+			n++
+		}
+	}
+	return n
+}
+
+// index finds a task by its name.
+func (s *State) index(name string) (int, bool) {
+	i, ok := s.byName[name]
+	return i, ok
+}
+
+// stepIndex finds a step of a task by its name; the task's own step has none.
+func (s *State) stepIndex(i int, name string) int {
+	for n := range s.def[i].Steps {
+		if s.def[i].Steps[n].Name == name {
+			return n
+		}
+	}
+	return s.def[i].Own()
+}
+
+// terminal says that nothing more happens to a task by itself.
+func terminal(p taskPhase) bool {
+	switch p {
+	case taskSucceeded, taskFailed, taskIgnored, taskSkipped:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,226 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Bounds of a status, so that a resource stays far below what an API server takes.
+const (
+	statusTasks   = 100
+	statusOutput  = 1 << 10
+	statusMessage = 500
+)
+
+// Status is the run as a user sees it, with at most 100 of its tasks.
+func Status(s *State) v1alpha1.WorkflowStatus {
+	out := v1alpha1.WorkflowStatus{
+		Phase: CurrentPhase(s), StartedAt: stamp(s.startedAt), Deadline: stamp(s.deadline), Counts: s.counts(),
+	}
+	if s.Finished() {
+		out.FinishedAt = stamp(s.endedAt)
+	}
+	out.Message, out.Next = Explain(s)
+	out.Message, out.Next = short(out.Message), short(out.Next)
+	c := out.Counts
+	out.Progress = fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+	for _, i := range s.important(statusTasks) {
+		t := s.Task(i)
+		t.Message = short(t.Message)
+		if t.Output != nil && len(t.Output.Raw) > statusOutput {
+			t.Output = nil
+		}
+		out.Tasks = append(out.Tasks, t)
+	}
+	out.TasksOmitted = len(s.def) - len(out.Tasks)
+	return out
+}
+
+// Task is one task as a user sees it, with its whole output.
+func (s *State) Task(i int) v1alpha1.TaskStatus {
+	t := &s.tasks[i]
+	out := v1alpha1.TaskStatus{
+		Name: s.def[i].Name, Kind: s.def[i].Kind(), Phase: s.taskPhase(i), Verdict: t.verdict, Attempts: t.attempts,
+		StartedAt: stamp(t.startedAt), FinishedAt: stamp(t.endedAt), Message: t.message,
+	}
+	if raw := t.steps[s.def[i].Own()].output; raw != nil && t.phase == taskSucceeded {
+		out.Output = &apiextensionsv1.JSON{Raw: raw}
+	}
+	return out
+}
+
+// taskPhase is the phase of a task as a user sees it: what a rollback does with it counts.
+func (s *State) taskPhase(i int) taskPhase {
+	if p := undoPhase(&s.tasks[i]); p != "" {
+		return p
+	}
+	return s.tasks[i].phase
+}
+
+func (s *State) counts() v1alpha1.WorkflowCounts {
+	return v1alpha1.WorkflowCounts{
+		Tasks: len(s.def), Succeeded: s.count[taskSucceeded], Ignored: s.count[taskIgnored], Skipped: s.count[taskSkipped],
+		Failed: s.count[taskFailed] + s.undoFailedN, Paused: s.count[taskPaused], Running: s.count[taskRunning] + s.count[taskRetrying],
+		Undone: s.undoneN,
+	}
+}
+
+// important are the tasks that a bounded list names, in the order of the manifest: all if they fit; else those that need
+// attention first, then those in flight, then the latest to end.
+func (s *State) important(limit int) []int {
+	all := make([]int, len(s.def))
+	for i := range all {
+		all[i] = i
+	}
+	if len(all) <= limit {
+		return all
+	}
+	rank := func(i int) int {
+		switch s.taskPhase(i) {
+		case taskFailed, taskPaused, v1alpha1.TaskUndoFailed:
+			return 0
+		case taskRunning, taskRetrying, v1alpha1.TaskUndoing, taskInterrupted:
+			return 1
+		case taskPending:
+			return 3
+		default:
+			return 2
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), s.tasks[b].endedAt.Compare(s.tasks[a].endedAt))
+	})
+	all = all[:limit]
+	slices.Sort(all)
+	return all
+}
+
+// Explain says in one sentence what happens now or how it ended, and what a human can do about it, if anything.
+func Explain(s *State) (message, next string) {
+	switch CurrentPhase(s) {
+	case v1alpha1.RunPending:
+		return "waiting for a process to take it up", ""
+	case v1alpha1.RunStranded:
+		if s.HandedOver != "" {
+			return "handed over: it goes on in the log of " + s.HandedOver, "follow it there"
+		}
+		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
+	case v1alpha1.RunRunning:
+		if s.stopping != nil {
+			return "stopping: " + s.stopping.why(), ""
+		}
+		return s.progress(), ""
+	case v1alpha1.RunPartiallyPaused:
+		return s.progress() + s.pausedFor(), s.decideNext()
+	case v1alpha1.RunPaused:
+		if s.paused {
+			return "paused by an operator" + colon(s.pausedReason), "resume it"
+		}
+		return "waiting for an operator" + s.pausedFor(), s.decideNext()
+	case v1alpha1.RunAborted:
+		return s.ended.Message, "mend the cause and resume: done tasks are skipped"
+	case v1alpha1.RunRollingBack:
+		return fmt.Sprintf("rolling back, %d left: %s", s.undoLeft, s.stopping.why()), ""
+	case v1alpha1.RunRolledBack:
+		return "rolled back: " + s.ended.Message, ""
+	case v1alpha1.RunRollbackFailed:
+		return s.undoTrouble(), "mend the cause and decide: retry-undo, mark-undone or abandon"
+	case v1alpha1.RunSucceeded:
+		return plural(len(s.def), "task") + " done", ""
+	default:
+		return s.ended.Message, ""
+	}
+}
+
+func (s *State) progress() string {
+	c := s.counts()
+	if c.Tasks == 0 {
+		return "nothing to do"
+	}
+	message := fmt.Sprintf("%d of %d tasks done", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+	for i := range s.running.all() {
+		message += ", running " + s.def[i].Name
+		if m := s.tasks[i].message; m != "" {
+			message += " (" + m + ")"
+		}
+		if more := s.running.n - 1; more > 0 {
+			message += fmt.Sprintf(" and %d more", more)
+		}
+		break
+	}
+	if s.verify {
+		message += ", looking at what was done before"
+	}
+	return message
+}
+
+// undoTrouble names the first task that could not be undone.
+func (s *State) undoTrouble() string {
+	for i := range s.tasks {
+		if t := &s.tasks[i]; t.undo == undoFailed {
+			return fmt.Sprintf("%s could not be undone: %s", s.def[i].Name, t.message)
+		}
+	}
+	return ""
+}
+
+// pausedFor names the first task that waits.
+func (s *State) pausedFor() string {
+	for i := range s.tasks {
+		if t := &s.tasks[i]; t.phase == taskPaused {
+			more := ""
+			if n := s.count[taskPaused] - 1; n > 0 {
+				more = fmt.Sprintf(" (and %d more)", n)
+			}
+			return ": " + s.def[i].Name + colon(t.message) + more
+		}
+	}
+	return ""
+}
+
+func (s *State) decideNext() string {
+	for i := range s.tasks {
+		t := &s.tasks[i]
+		if t.phase != taskPaused {
+			continue
+		}
+		switch t.why {
+		case WhyHeld:
+			return "release " + s.def[i].Name + ": resume it with --task"
+		case WhyApproval:
+			return "decide about " + s.def[i].Name + ": succeed, ignore-children or abort"
+		default:
+			return "decide about " + s.def[i].Name + ": retry, ignore, ignore-children, succeed, rollback or abort"
+		}
+	}
+	return "resume it"
+}
+
+func colon(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+func short(s string) string {
+	if len(s) <= statusMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:statusMessage], "") + "..."
+}

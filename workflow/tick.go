@@ -1,0 +1,260 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// skipsAtOnce bounds the facts of one decision; the next one has the rest.
+const skipsAtOnce = 256
+
+// tick is what follows from the state by itself.
+func (s *State) tick(in Tick, now time.Time) []Event {
+	if s.ended != nil || s.HandedOver != "" || s.Stranded != "" || s.Holder == "" {
+		return nil
+	}
+	if s.lost.n > 0 {
+		return s.lostAttempts(now)
+	}
+	free := in.Parallel - s.inFlight()
+	if s.stopping == nil && !s.paused && !s.deadline.IsZero() && !now.Before(s.deadline) {
+		return []Event{s.outOfTime()}
+	}
+	if started := s.startHandlers(&free); len(started) > 0 {
+		return started
+	}
+	if s.stopping != nil {
+		return s.stop(free, now)
+	}
+	if s.paused || s.verify {
+		return nil
+	}
+	if due := s.alarms(free, now); len(due) > 0 {
+		return due
+	}
+	if skipped := s.skips(); len(skipped) > 0 {
+		return skipped
+	}
+	if started := s.starts(free, now); len(started) > 0 {
+		return started
+	}
+	if s.stageLeft == [3]int{} {
+		return s.finish(free, now)
+	}
+	return nil
+}
+
+// lostAttempts are those of a process that is gone. They are tried again, and do not count against the retries.
+func (s *State) lostAttempts(now time.Time) []Event {
+	var events []Event
+	for i := range s.lost.all() {
+		t, d := &s.tasks[i], &s.def[i]
+		step := d.Steps[t.step].Name
+		switch {
+		case s.stopping != nil:
+			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
+		case d.AtMostOnce && step == "":
+			events = append(events, TaskPaused{Task: d.Name, Step: step, Why: WhyUnknown, Cause: CauseLost,
+				Message: "it was started, its process ended, and nobody knows what came of it; it may run at most once"})
+		default:
+			events = append(events, AttemptFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: "its process ended", RetryAt: now})
+		}
+	}
+	return events
+}
+
+func (s *State) outOfTime() Event {
+	message := fmt.Sprintf("the run's deadline of %s has passed", time.Duration(s.Deadline))
+	if s.Policy == v1alpha1.Rollback {
+		return s.rollback("", CauseDeadline, message)
+	}
+	return Aborted{Cause: CauseDeadline, Message: message}
+}
+
+func (s *State) startHandlers(free *int) []Event {
+	var events []Event
+	for _, h := range s.handlers {
+		if !h.running && *free > 0 {
+			events = append(events, HandlerStarted{Handler: s.OnFailure[h.handler].Name, Task: h.task})
+			*free--
+		}
+	}
+	return events
+}
+
+// stop winds a run down that an abort or a rollback has ended.
+func (s *State) stop(free int, now time.Time) []Event {
+	if s.running.n > 0 {
+		return nil // they are being cancelled
+	}
+	if waiting := s.interruptWaiting(); len(waiting) > 0 {
+		return waiting
+	}
+	if !s.stopping.rollback {
+		return s.end(v1alpha1.RunAborted, s.stopping.why(), free, now)
+	}
+	if due := s.undoAlarms(free, now); len(due) > 0 {
+		return due
+	}
+	if events := s.undos(free); len(events) > 0 {
+		return events
+	}
+	if s.undoLeft == 0 && s.inFlight() == 0 {
+		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why()}}
+	}
+	return nil
+}
+
+// interruptWaiting are the tasks that would have been tried again.
+func (s *State) interruptWaiting() []Event {
+	var events []Event
+	for i := 0; s.count[taskRetrying] > 0 && i < len(s.tasks); i++ {
+		if t := &s.tasks[i]; t.phase == taskRetrying {
+			events = append(events, TaskInterrupted{Task: s.def[i].Name, Step: s.def[i].Steps[t.step].Name, Attempt: t.attempt(), Message: t.message})
+		}
+	}
+	return events
+}
+
+// undos starts what can be undone now.
+func (s *State) undos(free int) []Event {
+	var events []Event
+	for i := range s.undoable.down() {
+		n := s.nextUndo(i)
+		if n < 0 {
+			continue
+		}
+		step, d := &s.tasks[i].steps[n], &s.def[i].Steps[n]
+		switch {
+		case step.adopted:
+			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "it was found already there"})
+		case d.Undo != nil && d.Undo.None:
+			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "there is nothing to undo"})
+		case free > 0:
+			events = append(events, UndoStarted{Task: s.def[i].Name, Step: d.Name, Attempt: s.tasks[i].undoAttempts + 1})
+			free--
+		}
+		if len(events) >= skipsAtOnce {
+			break
+		}
+	}
+	return events
+}
+
+// end gives back what is held, and then ends the run.
+func (s *State) end(phase Phase, message string, free int, now time.Time) []Event {
+	if due := s.undoAlarms(free, now); len(due) > 0 {
+		return due
+	}
+	var events []Event
+	waiting := false
+	for i := range s.holding.down() {
+		n := s.holds(i)
+		if n < 0 {
+			continue
+		}
+		waiting = true
+		if t := &s.tasks[i]; (t.undo == undoNone || t.undo == undoDue) && free > 0 {
+			events = append(events, UndoStarted{Task: s.def[i].Name, Step: s.def[i].Steps[n].Name, Attempt: t.undoAttempts + 1, Release: true})
+			free--
+		}
+	}
+	if waiting || len(s.handlers) > 0 {
+		return events
+	}
+	return []Event{Ended{Phase: phase, Message: message}}
+}
+
+// alarms are what is due by the clock: edges that ran out of time, attempts that follow others.
+func (s *State) alarms(free int, now time.Time) []Event {
+	if len(s.clock) == 0 || s.clock[0].at.After(now) {
+		return nil
+	}
+	a := s.clock[0]
+	if a.need >= 0 {
+		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.need].Task}}
+	}
+	if free <= 0 {
+		return nil
+	}
+	return []Event{s.start(a.task, now)}
+}
+
+// undoAlarms are the attempts to undo that follow others.
+func (s *State) undoAlarms(free int, now time.Time) []Event {
+	if len(s.undoClock) == 0 || s.undoClock[0].at.After(now) || free <= 0 {
+		return nil
+	}
+	t, d := &s.tasks[s.undoClock[0].task], &s.def[s.undoClock[0].task]
+	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.undoAttempts + 1, Release: !s.rollingBack()}}
+}
+
+func (s *State) skips() []Event {
+	var events []Event
+	for i := range s.unmeetable.all() {
+		reason, planned := s.skipReason(i)
+		events = append(events, TaskSkipped{Task: s.def[i].Name, Reason: reason, Planned: planned})
+		if len(events) == skipsAtOnce {
+			break
+		}
+	}
+	return events
+}
+
+func (s *State) starts(free int, now time.Time) []Event {
+	var events []Event
+	for i := range s.ready.all() {
+		if len(events) >= free {
+			break
+		}
+		events = append(events, s.start(i, now))
+	}
+	return events
+}
+
+// start begins the next attempt at the step that a task is at.
+func (s *State) start(i int, now time.Time) Event {
+	t := &s.tasks[i]
+	step := &s.def[i].Steps[t.step]
+	e := TaskStarted{Task: s.def[i].Name, Step: step.Name, Attempt: t.attempt() + 1, TotalAt: t.totalAt}
+	if e.TotalAt.IsZero() && step.TotalTimeout > 0 {
+		e.TotalAt = now.Add(time.Duration(step.TotalTimeout))
+	}
+	if step.Timeout > 0 {
+		e.TimeoutAt = now.Add(time.Duration(step.Timeout))
+	}
+	return e
+}
+
+// finish is the end of a run whose tasks have all ended.
+func (s *State) finish(free int, now time.Time) []Event {
+	ignored, skipped := s.count[taskIgnored], 0
+	for i := range s.tasks {
+		switch t := &s.tasks[i]; {
+		case t.phase == taskSkipped && !t.planned:
+			skipped++
+		case t.phase == taskFailed && t.children:
+			ignored++
+		}
+	}
+	if ignored+skipped > 0 {
+		return s.end(v1alpha1.RunDegraded, fmt.Sprintf("done, but for %s and %s", plural(ignored, "ignored failure"), plural(skipped, "skipped task")), free, now)
+	}
+	return s.end(v1alpha1.RunSucceeded, "", free, now)
+}
+
+func (v *stop) why() string {
+	if v.task == "" {
+		return v.message
+	}
+	return v.task + ": " + v.message
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,180 @@
+package workflow
+
+import (
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// The undo of a step is tried this often, and this soon, before it waits for an operator.
+func undoRetry() Retry {
+	return Retry{Max: 5, Delay: Duration(time.Second), Factor: 2, MaxDelay: Duration(30 * time.Second)}
+}
+
+// UndoTimeout bounds one attempt to undo a step.
+const UndoTimeout = 10 * time.Minute
+
+func (s *State) applyUndo(i int, e Event, at time.Time) {
+	t := &s.tasks[i]
+	switch e := e.(type) {
+	case UndoStarted:
+		t.step, t.undoAttempts = s.stepIndex(i, e.Step), e.Attempt
+		s.setUndo(i, undoRunning)
+	case UndoAttemptFailed:
+		t.message, t.retryAt = e.Message, e.RetryAt
+		s.setUndo(i, undoWaiting)
+		s.alarm(e.RetryAt, i, ringUndo)
+	case Undone:
+		t.step = s.stepIndex(i, e.Step)
+		s.stepUndone(i)
+	case UndoFailed:
+		t.message = e.Message
+		s.setUndo(i, undoFailed)
+		s.callHandlers(e.Task, CauseError, e.Message)
+	}
+	_ = at
+}
+
+func (s *State) setUndo(i int, to undoState) {
+	t := &s.tasks[i]
+	switch t.undo {
+	case undoFailed:
+		s.undoFailedN--
+	case undoDone:
+		s.undoneN--
+	}
+	switch to {
+	case undoFailed:
+		s.undoFailedN++
+	case undoDone:
+		s.undoneN++
+	}
+	t.undo = to
+	s.undoing.put(i, to == undoRunning)
+	s.undoable.put(i, to == undoDue)
+}
+
+// stepUndone goes on with the step before, or is done with the task.
+func (s *State) stepUndone(i int) {
+	t := &s.tasks[i]
+	t.steps[t.step].undone, t.undoAttempts = true, 0
+	if !s.rollingBack() { // it gave back what it held
+		s.setUndo(i, undoNone)
+		s.holding.put(i, s.holds(i) >= 0)
+		return
+	}
+	if s.nextUndo(i) >= 0 {
+		s.setUndo(i, undoDue)
+		return
+	}
+	t.message = ""
+	s.setUndo(i, undoDone)
+	s.holding.put(i, false)
+	s.settle(i)
+}
+
+// nextUndo is the step of a task that is to be undone next, the last first; -1 if there is none.
+func (s *State) nextUndo(i int) int {
+	t := &s.tasks[i]
+	for n := len(t.steps) - 1; n >= 0; n-- {
+		if t.steps[n].started && !t.steps[n].undone {
+			return n
+		}
+	}
+	return -1
+}
+
+// holds is the first step of a task that holds something; -1 if there is none.
+func (s *State) holds(i int) int {
+	for n := range s.def[i].Steps {
+		if step := &s.tasks[i].steps[n]; s.def[i].Steps[n].Holds && step.started && !step.undone {
+			return n
+		}
+	}
+	return -1
+}
+
+func (s *State) rollingBack() bool { return s.stopping != nil && s.stopping.rollback }
+
+// beginUndo finds out, once nothing is in flight any more, what is to be undone and in what order: a task after all that
+// started because of it, however far down the graph.
+func (s *State) beginUndo() {
+	s.stopping.undoGraphMade = true
+	s.undoLeft, s.undoStage = len(s.tasks), [3]int{}
+	for i := range s.tasks {
+		s.tasks[i].unsettled, s.tasks[i].settled = len(s.kids[i]), false
+		s.undoStage[s.def[i].Stage]++
+	}
+	for i := range s.tasks {
+		if len(s.kids[i]) == 0 {
+			s.consider(i)
+		}
+	}
+}
+
+// consider undoes a task whose descendants are settled, or settles it if there is nothing to undo.
+func (s *State) consider(i int) {
+	t := &s.tasks[i]
+	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone {
+		return
+	}
+	if s.nextUndo(i) < 0 {
+		s.settle(i)
+		return
+	}
+	for later := s.def[i].Stage + 1; later <= StagePost; later++ {
+		if s.undoStage[later] > 0 {
+			return // looked at again when that stage is settled
+		}
+	}
+	s.setUndo(i, undoDue)
+}
+
+// settle says that nothing of a task is left.
+func (s *State) settle(i int) {
+	t := &s.tasks[i]
+	if t.settled {
+		return
+	}
+	t.settled = true
+	s.undoLeft--
+	stage := s.def[i].Stage
+	s.undoStage[stage]--
+	for _, e := range t.edges {
+		p := &s.tasks[e.parent]
+		if p.unsettled--; p.unsettled == 0 {
+			s.consider(e.parent)
+		}
+	}
+	if s.undoStage[stage] == 0 && stage > StagePre {
+		for j := range s.def {
+			if s.def[j].Stage < stage {
+				s.consider(j)
+			}
+		}
+	}
+}
+
+// stuck says that only an operator can bring the undoing on.
+func (s *State) stuck() bool {
+	return s.undoFailedN > 0 && s.inFlight() == 0 && s.undoable.n == 0 && len(s.clock) == 0
+}
+
+// undoPhase is the phase of a task as a rollback has it; "" if the rollback has not touched it.
+func undoPhase(t *taskState) taskPhase {
+	switch t.undo {
+	case undoRunning, undoWaiting:
+		return v1alpha1.TaskUndoing
+	case undoDue:
+		if t.undoAttempts > 0 {
+			return v1alpha1.TaskUndoing
+		}
+		return ""
+	case undoDone:
+		return v1alpha1.TaskUndone
+	case undoFailed:
+		return v1alpha1.TaskUndoFailed
+	default:
+		return ""
+	}
+}
