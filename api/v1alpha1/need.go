@@ -6,11 +6,24 @@ import (
 	"fmt"
 )
 
-// UnmarshalJSON reads a bare string as a required success.
+// UnmarshalJSON reads a bare string as a required success. A YAML 1.1 parser, kubectl's among them, reads an unquoted
+// `on` as the boolean true: that key is taken for what was meant.
 func (n *Need) UnmarshalJSON(data []byte) error {
+	*n = Need{}
 	if len(data) > 0 && data[0] == '"' {
-		*n = Need{}
 		return json.Unmarshal(data, &n.Task)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return fmt.Errorf("a need is the name of a task or {task, on, optional, timeout}: %w", err)
+	}
+	if on, ok := fields["true"]; ok && fields["on"] == nil {
+		delete(fields, "true")
+		fields["on"] = on
+		var err error
+		if data, err = json.Marshal(fields); err != nil {
+			return err
+		}
 	}
 	type plain Need
 	dec := json.NewDecoder(bytes.NewReader(data))

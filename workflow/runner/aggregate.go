@@ -1,0 +1,139 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+)
+
+// commitBytes bounds the data of one commit, far below the log's message limit. A decision that is larger is split in
+// its order.
+const commitBytes = 512 << 10
+
+// aggregate is one run: the state as the log has it, and facts that were decided and applied but are not stored yet.
+type aggregate struct {
+	log     Log
+	catalog *eventlog.Catalog[workflow.Event]
+	name    eventlog.Aggregate
+	actor   string
+	now     func() time.Time
+
+	seq     uint64
+	state   *workflow.State
+	pending []eventlog.Event
+}
+
+func (r *Runner) aggregate(id, actor string) *aggregate {
+	return &aggregate{
+		log: r.Log, catalog: workflow.NewCatalog(), name: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id},
+		actor: actor, now: r.now, state: new(workflow.State),
+	}
+}
+
+func (r *Runner) load(ctx context.Context, id, actor string) (*aggregate, error) {
+	a := r.aggregate(id, actor)
+	return a, a.read(ctx)
+}
+
+// read folds in what the log holds beyond the known sequence.
+func (a *aggregate) read(ctx context.Context) error {
+	records, err := a.log.Read(ctx, a.name, a.seq)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if err := Fold(a.state, a.catalog, record); err != nil {
+			return err
+		}
+		a.seq = record.Seq
+	}
+	return nil
+}
+
+// reload throws away what was not stored, and reads the run from its beginning.
+func (a *aggregate) reload(ctx context.Context) error {
+	a.seq, a.state, a.pending = 0, new(workflow.State), nil
+	return a.read(ctx)
+}
+
+// Fold applies a stored commit to a state. On an error the state has not changed.
+func Fold(s *workflow.State, catalog *eventlog.Catalog[workflow.Event], record eventlog.Record) error {
+	events, err := record.Events()
+	if err != nil {
+		return err
+	}
+	facts := make([]workflow.Event, len(events))
+	for i, ev := range events {
+		if facts[i], err = catalog.Decode(ev); err != nil {
+			return err
+		}
+	}
+	for i, fact := range facts {
+		s.Apply(fact, events[i].Time)
+	}
+	return nil
+}
+
+// decide applies what follows from an input, and what follows from that by itself. store makes it durable.
+func (a *aggregate) decide(in workflow.Input, tick *workflow.Tick) error {
+	now := a.now().UTC()
+	events, err := workflow.Decide(a.state, in, now)
+	for err == nil && len(events) > 0 {
+		if err = a.apply(events, now); err == nil && tick != nil {
+			events, err = workflow.Decide(a.state, *tick, now)
+		} else {
+			events = nil
+		}
+	}
+	return err
+}
+
+func (a *aggregate) apply(events []workflow.Event, now time.Time) error {
+	for _, e := range events {
+		ev, err := a.catalog.Encode(e)
+		if err != nil {
+			return err
+		}
+		ev.Time, ev.Actor, ev.Correlation = now, a.actor, a.name.ID
+		a.pending = append(a.pending, ev)
+		a.state.Apply(e, now)
+	}
+	return nil
+}
+
+// store appends what was decided, as one commit (or several, when it is large).
+func (a *aggregate) store(ctx context.Context) error {
+	for len(a.pending) > 0 {
+		n, size := 0, 0
+		for ; n < len(a.pending); n++ {
+			if size += len(a.pending[n].Data); n > 0 && size > commitBytes {
+				break
+			}
+			a.pending[n].Epoch = a.seq
+		}
+		commit := eventlog.Commit{Aggregate: a.name, Expected: a.seq, Events: a.pending[:n:n]}
+		commit.ID = a.commitID(commit.Events)
+		receipt, err := a.log.Append(ctx, commit)
+		if err != nil {
+			return err
+		}
+		a.seq, a.pending = receipt.Seq, a.pending[n:]
+	}
+	a.pending = nil
+	return nil
+}
+
+// commitID is the same for the same facts, of the same actor, on the same state: tried again after an unclear answer,
+// it is the same commit. Other facts are another commit.
+func (a *aggregate) commitID(events []eventlog.Event) string {
+	h := sha256.New()
+	for _, ev := range events {
+		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
+		h.Write(ev.Data)
+	}
+	return fmt.Sprintf("%s/%s/%d/%x", a.name.ID, a.actor, a.seq, h.Sum(nil)[:8])
+}

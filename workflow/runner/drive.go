@@ -1,0 +1,265 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// lookEvery is how often a run that waits looks for what others appended.
+const lookEvery = time.Second
+
+// Drive takes a run as far as it goes: to its end, to where it waits for an operator, or until ctx ends. Another process's
+// claim ends it with ErrLost. Whatever Drive leaves undone, the next Drive does. When it returns, nothing that it started
+// runs any more.
+func (r *Runner) Drive(ctx context.Context, id string) error {
+	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
+	if err != nil {
+		return err
+	}
+	if !workflow.Due(a.state) {
+		return nil
+	}
+	d := &drive{
+		runner: r, a: a, id: id, tick: workflow.Tick{Parallel: r.parallel()},
+		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight),
+	}
+	defer d.land()
+	return d.run(ctx)
+}
+
+// drive is one run while it is driven. All its fields belong to the goroutine of Drive.
+type drive struct {
+	runner *Runner
+	a      *aggregate
+	id     string
+	tick   workflow.Tick
+	kinds  task.Kinds
+
+	reports  chan report
+	inFlight map[workflow.EffectID]*flight
+	// untold are reports that were decided on but are not stored yet.
+	untold []report
+}
+
+// report is what an effect says: an outcome that ends it, or something on the way.
+type report struct {
+	id   workflow.EffectID
+	in   workflow.Input
+	over bool
+	// stored is told when the log has it.
+	stored chan<- error
+}
+
+func (d *drive) run(ctx context.Context) error {
+	if err := d.claim(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := d.record(ctx); err != nil {
+			return err
+		}
+		d.start(ctx)
+		if len(d.inFlight) == 0 && d.rests() {
+			return nil
+		}
+		if err := d.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// claim takes the run over, and finds out whether this process knows what it needs.
+func (d *drive) claim(ctx context.Context) error {
+	now := d.runner.now().UTC()
+	if err := d.a.apply([]workflow.Event{workflow.Claimed{Holder: d.runner.Incarnation}}, now); err != nil {
+		return err
+	}
+	kinds, err := d.runner.Kinds(ctx, d.a.state.Header)
+	if err == nil {
+		err = missing(d.a.state.Definition(), kinds)
+	}
+	if err != nil {
+		if err := d.a.apply([]workflow.Event{workflow.Stranded{Reason: err.Error()}}, now); err != nil {
+			return err
+		}
+	}
+	d.kinds = kinds
+	return retried(ctx, func() error { return d.a.store(ctx) })
+}
+
+// missing names the kinds that a definition uses and this process does not know.
+func missing(def *workflow.Definition, kinds task.Kinds) error {
+	var names []string
+	look := func(step *workflow.Step) {
+		for _, kind := range []string{step.Kind, undoKind(step)} {
+			if kind != "" && kinds[kind] == nil && !slices.Contains(names, kind) {
+				names = append(names, kind)
+			}
+		}
+	}
+	for i := range def.Tasks {
+		for n := range def.Tasks[i].Steps {
+			look(&def.Tasks[i].Steps[n])
+		}
+	}
+	for i := range def.OnFailure {
+		look(&def.OnFailure[i])
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("this process does not have the kinds %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func undoKind(step *workflow.Step) string {
+	if step.Undo == nil {
+		return ""
+	}
+	return step.Undo.Kind
+}
+
+// record decides on what was reported and on the time, and stores it. When somebody else wrote first, the run is read
+// again and everything is decided anew.
+func (d *drive) record(ctx context.Context) error {
+	for {
+		err := d.decide()
+		if err == nil {
+			err = retried(ctx, func() error { return d.a.store(ctx) })
+		}
+		if !errors.Is(err, eventlog.ErrConflict) {
+			d.tell(err)
+			return err
+		}
+		if err := retried(ctx, func() error { return d.a.reload(ctx) }); err != nil {
+			d.tell(err)
+			return err
+		}
+		if d.a.state.Holder != d.runner.Incarnation {
+			err := fmt.Errorf("%s: %w: %s", d.id, ErrLost, d.a.state.Holder)
+			d.tell(err)
+			return err
+		}
+	}
+}
+
+func (d *drive) decide() error {
+	for _, r := range d.untold {
+		if err := d.a.decide(r.in, nil); err != nil {
+			return err
+		}
+	}
+	return d.a.decide(d.tick, &d.tick)
+}
+
+// tell lets the effects go on that wait for what they said to be durable.
+func (d *drive) tell(err error) {
+	for _, r := range d.untold {
+		if r.stored != nil {
+			r.stored <- err
+		}
+	}
+	d.untold = nil
+}
+
+// rests says that nothing happens any more without an operator.
+func (d *drive) rests() bool {
+	return !workflow.Due(d.a.state) || d.a.state.Stranded != ""
+}
+
+// wait gathers at least one report, or what others appended, or lets the time come at which something is due.
+func (d *drive) wait(ctx context.Context) error {
+	wake := lookEvery
+	if at := workflow.NextAt(d.a.state); !at.IsZero() {
+		wake = min(wake, max(at.Sub(d.runner.now()), 0))
+	}
+	timer := time.NewTimer(wake)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case r := <-d.reports:
+		d.take(r)
+	case <-timer.C:
+		if err := retried(ctx, func() error { return d.a.read(ctx) }); err != nil {
+			return err
+		}
+		if d.a.state.Holder != d.runner.Incarnation {
+			return fmt.Errorf("%s: %w: %s", d.id, ErrLost, d.a.state.Holder)
+		}
+	}
+	for { // whatever else has come in belongs to the same commit
+		select {
+		case r := <-d.reports:
+			d.take(r)
+		default:
+			return nil
+		}
+	}
+}
+
+func (d *drive) take(r report) {
+	if f := d.inFlight[r.id]; r.over && f != nil {
+		f.cancel()
+		delete(d.inFlight, r.id)
+	}
+	d.untold = append(d.untold, r)
+}
+
+// start performs the effects that the log has as being in flight, and cancels those that it has not any more. An attempt
+// waits until the one before it has ended.
+func (d *drive) start(ctx context.Context) {
+	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
+	var begin []workflow.Effect
+	for _, e := range workflow.Effects(d.a.state) {
+		wanted[e.EffectID] = true
+		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) {
+			begin = append(begin, e)
+		}
+	}
+	for id, f := range d.inFlight {
+		if !wanted[id] {
+			f.cancel()
+		}
+	}
+	for _, e := range begin {
+		d.begin(ctx, e)
+	}
+}
+
+// busy says that an earlier attempt at the same step has not ended yet.
+func (d *drive) busy(id workflow.EffectID) bool {
+	if id.Attempt <= 1 {
+		return false
+	}
+	for other := range d.inFlight {
+		if other.Task == id.Task && other.Kind == id.Kind {
+			return true
+		}
+	}
+	return false
+}
+
+// land cancels what is in flight and waits until all of it has ended.
+func (d *drive) land() {
+	for _, f := range d.inFlight {
+		f.cancel()
+	}
+	for len(d.inFlight) > 0 {
+		r := <-d.reports
+		if r.stored != nil {
+			r.stored <- ErrLost
+		}
+		if r.over {
+			delete(d.inFlight, r.id)
+		}
+	}
+	d.tell(ErrLost)
+}

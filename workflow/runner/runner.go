@@ -1,0 +1,124 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// Log is what the runner needs of the event log.
+type Log interface {
+	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
+	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
+}
+
+// ErrLost says that another process has claimed the run.
+var ErrLost = errors.New("another process has claimed the run")
+
+// ErrOther says that the log has a run of this id with another definition.
+var ErrOther = errors.New("the run is in the log with another definition")
+
+// Runner drives runs. Its fields are set before use and not changed.
+type Runner struct {
+	Log Log
+	// Incarnation names this very process; a restarted process has another.
+	Incarnation string
+	// Kinds are those that a run may use: those of the process, and those of its named workflow.
+	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
+	// Parallel bounds the effects of one run that are in flight at once. Default 16.
+	Parallel int
+	// Dir is a folder for what a run writes to disk; nil or "" is none.
+	Dir    func(id string) string
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+const defaultParallel = 16
+
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+func (r *Runner) parallel() int {
+	if r.Parallel > 0 {
+		return r.Parallel
+	}
+	return defaultParallel
+}
+
+// Request asks for a run. Asking again for the same one changes nothing; what is there of another definition under this
+// id is ErrOther.
+func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
+	for {
+		a, err := r.load(ctx, id, actor)
+		if err != nil {
+			return err
+		}
+		if a.state.Known() {
+			if a.state.Hash != d.Hash() {
+				return fmt.Errorf("%s: %w", id, ErrOther)
+			}
+			return nil
+		}
+		// A process that died in the middle of this may have left some of the parts: they are told again.
+		now := r.now().UTC()
+		if err := a.apply(workflow.Start(d, now), now); err != nil {
+			return err
+		}
+		if err := a.store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Command records what an operator wants of a run. An error that is not of the log says why it is refused.
+func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
+	for {
+		a, err := r.load(ctx, id, actor)
+		if err != nil {
+			return err
+		}
+		if a.seq == 0 {
+			return fmt.Errorf("the run %q is not in the log", id)
+		}
+		if err := a.decide(in, nil); err != nil {
+			return err
+		}
+		if err := a.store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// State reads a run from the log.
+func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64, error) {
+	a, err := r.load(ctx, id, "")
+	return a.state, a.seq, err
+}
+
+// patience is how long a driver tries to reach the log again.
+const patience = 2 * time.Minute
+
+// retried runs fn again while the log cannot be reached.
+func retried(ctx context.Context, fn func() error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(patience))
+	return backoff.Retry(func() error {
+		err := fn()
+		if err != nil && !errors.Is(err, eventlog.ErrUnavailable) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
+}
