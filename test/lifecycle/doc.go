@@ -1,0 +1,3 @@
+// Package lifecycle tests the kinds of tasks that deal with management clusters as a whole on the real stack: Pause,
+// Resume, Move, Providers and Diagnose.
+package lifecycle

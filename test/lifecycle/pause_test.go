@@ -1,0 +1,165 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+	"scute.dev/test/testbed"
+	"scute.dev/workflow/task"
+)
+
+func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
+	return func() (*rest.Config, error) { return side.Config(), nil }
+}
+
+// pausedCluster reads whether a Cluster is paused and whose mark it bears.
+func pausedCluster(ctx context.Context, t *testing.T, namespace, name string) (paused bool, mark string) {
+	t.Helper()
+	c := &clusterv1.Cluster{}
+	must(t, blue().Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+	return ptr.Deref(c.Spec.Paused, false), c.Annotations[object.PauseAnnotation]
+}
+
+func wantPaused(ctx context.Context, t *testing.T, namespace string, want map[string]bool, marked bool) {
+	t.Helper()
+	for name, paused := range want {
+		got, mark := pausedCluster(ctx, t, namespace, name)
+		if got != paused || (mark != "") != marked {
+			t.Errorf("Cluster %s: paused %t with mark %q, want %t, marked %t", name, got, mark, paused, marked)
+		}
+	}
+}
+
+// twoClusters makes two clusters, of which a user pauses the second.
+func twoClusters(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	for _, name := range []string{"a", "b"} {
+		_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, name))
+		must(t, err)
+	}
+	for _, name := range []string{"a", "b"} {
+		must(t, blue().WaitAvailable(ctx, namespace, name))
+	}
+	c := &clusterv1.Cluster{}
+	c.Namespace, c.Name = namespace, "b"
+	must(t, blue().Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
+}
+
+type pauseOutput struct {
+	Holder string `json:"holder"`
+	Roots  []struct {
+		Ref   object.Ref `json:"ref"`
+		Found bool       `json:"found"`
+		By    string     `json:"by"`
+	} `json:"roots"`
+	Acknowledged map[string]int `json:"acknowledged"`
+	Settled      []string       `json:"settled"`
+}
+
+func TestPauseOfClusters(t *testing.T) {
+	ctx := deadline(t, 5*time.Minute)
+	const namespace = "paused"
+	twoClusters(ctx, t, namespace)
+	s := &step{t: t, kind: &task.Pause{Clusters: clusters()}, namespace: namespace, name: "hold", with: map[string]any{"all": true}}
+
+	t.Run("a death between the record and the pause", func(t *testing.T) {
+		s.recorded = func() error { return errDeath }
+		if err := s.run(ctx); err == nil {
+			t.Fatal("it went on")
+		}
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+		must(t, s.undoes(ctx)) // an undo of nothing
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+		s.recorded = nil
+	})
+	t.Run("a death between the pause and its acknowledgement", func(t *testing.T) {
+		dying, die := context.WithCancel(ctx)
+		s.progress = func(string) { die() }
+		if err := s.run(dying); err == nil {
+			t.Log("everything had acknowledged before the death")
+		}
+		die()
+		s.progress = nil
+		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
+	})
+	t.Run("the next attempt", func(t *testing.T) {
+		must(t, s.run(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
+		var out pauseOutput
+		must(t, json.Unmarshal(s.output, &out))
+		t.Logf("%s", s.output)
+		if len(out.Roots) != 2 || len(out.Acknowledged) == 0 || out.Acknowledged["condition"] < 5 {
+			t.Errorf("%+v", out)
+		}
+		for _, root := range out.Roots {
+			if root.Found != (root.Ref.Name == "b") || root.Found && root.By != "a-user" {
+				t.Errorf("root %+v", root)
+			}
+		}
+		for _, m := range machines(ctx, t, namespace, "a") {
+			if !conditionTrue(m, clusterv1.PausedCondition) {
+				t.Errorf("Machine %s is not paused", m.Name)
+			}
+		}
+	})
+	t.Run("another run keeps off", func(t *testing.T) {
+		other := &step{t: t, kind: &task.Pause{Clusters: clusters()}, namespace: namespace, name: "other", with: map[string]any{"clusters": []string{"a"}}}
+		if err := other.run(ctx); err == nil {
+			t.Error("two hold the same cluster")
+		} else {
+			t.Log(err)
+		}
+		must(t, other.undoes(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
+	})
+	r := &step{t: t, kind: &task.Resume{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
+	t.Run("resume, and its undo", func(t *testing.T) {
+		must(t, r.run(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+		must(t, blue().WaitAvailable(ctx, namespace, "a"))
+		must(t, r.undoes(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
+	})
+	t.Run("undo restores what was found, twice", func(t *testing.T) {
+		must(t, s.undoes(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+		must(t, blue().WaitAvailable(ctx, namespace, "a")) // awake again, Machines too
+		must(t, s.undoes(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+	})
+	t.Run("a cluster that is not there", func(t *testing.T) {
+		none := &step{t: t, kind: &task.Pause{Clusters: clusters()}, namespace: namespace, name: "none", with: map[string]any{"clusters": []string{"nobody"}}}
+		if err := none.run(ctx); err == nil {
+			t.Error("it was paused")
+		} else {
+			t.Log(err)
+		}
+	})
+}
+
+func machines(ctx context.Context, t *testing.T, namespace, cluster string) []clusterv1.Machine {
+	t.Helper()
+	list := &clusterv1.MachineList{}
+	must(t, blue().Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}))
+	if len(list.Items) == 0 {
+		t.Fatal("there are no Machines")
+	}
+	return list.Items
+}
+
+func conditionTrue(m clusterv1.Machine, name string) bool {
+	for _, c := range m.Status.Conditions {
+		if c.Type == name {
+			return c.Status == "True"
+		}
+	}
+	return false
+}

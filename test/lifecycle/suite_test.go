@@ -1,0 +1,127 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/test/testbed"
+	"scute.dev/workflow/task"
+)
+
+// bed is set once by TestMain: starting two management clusters is what costs.
+var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
+	defer cancel()
+	b, err := testbed.Start(ctx, testbed.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lifecycle:", err)
+		return 1
+	}
+	bed = b
+	defer func() {
+		if code != 0 {
+			b.Keep()
+		}
+		if err := b.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "lifecycle: stopping the test bed:", err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+func blue() *testbed.Side { return bed.Side("blue") }
+
+// clusters opens the blue side as the run's own.
+func clusters() *task.Clusters {
+	return &task.Clusters{Own: ownConfig(blue()), Local: true}
+}
+
+// step is one step of a run as the engine holds it: what it recorded outlives an attempt.
+type step struct {
+	t         *testing.T
+	kind      task.Kind
+	namespace string
+	name      string
+	with      any
+	inputs    map[string]json.RawMessage
+	dir       string
+	failure   *task.Failure
+
+	mu       sync.Mutex
+	attempt  int
+	undo     json.RawMessage
+	adopted  bool
+	output   json.RawMessage
+	recorded func() error         // called after a record has been stored
+	progress func(message string) // called with every word of progress
+}
+
+func (s *step) call() *task.Call {
+	s.t.Helper()
+	with, err := json.Marshal(s.with)
+	must(s.t, err)
+	return &task.Call{
+		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Namespace: s.namespace, Name: "run",
+		With: with, Inputs: s.inputs, Undo: s.undo, Output: s.output, Dir: s.dir, Failure: s.failure,
+		Record: func(_ context.Context, undo json.RawMessage, adopted bool) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.undo, s.adopted = undo, adopted
+			if s.recorded != nil {
+				return s.recorded()
+			}
+			return nil
+		},
+		Progress: func(message string) {
+			s.t.Logf("%s: %s", s.name, message)
+			if s.progress != nil {
+				s.progress(message)
+			}
+		},
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// run makes one attempt.
+func (s *step) run(ctx context.Context) error {
+	s.t.Helper()
+	s.attempt++
+	output, err := s.kind.Run(ctx, s.call())
+	if err == nil {
+		s.output = output
+	}
+	return err
+}
+
+func (s *step) undoes(ctx context.Context) error {
+	s.t.Helper()
+	return s.kind.Undo(ctx, s.call())
+}
+
+var errDeath = errors.New("the process died here")
+
+func deadline(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
