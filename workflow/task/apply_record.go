@@ -1,0 +1,159 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// MarkAnnotation holds the key of the step that created an object, so that its undo deletes nothing else.
+const MarkAnnotation = "scute.dev/run"
+
+// applyRecord is what Apply records before it acts. It grows from attempt to attempt; what an earlier one said about how
+// an object was found is never overwritten by what a later one finds.
+type applyRecord struct {
+	Cluster ClusterRef    `json:"cluster,omitzero"`
+	Objects []*applyEntry `json:"objects"`
+}
+
+// applyEntry is how one object was found.
+type applyEntry struct {
+	ObjectRef
+	// Created: it was not there, and is going to be created.
+	Created bool `json:"created,omitempty"`
+	// UID of an object that was there.
+	UID types.UID `json:"uid,omitempty"`
+	// Before and After are merge patches: what puts the changed fields back, and what they are changed to. Both empty:
+	// nothing was to be changed.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+	// Managed: scute owned fields of it before. If it did not, the undo gives the ownership back.
+	Managed bool `json:"managed,omitempty"`
+	// Withheld: it is changed, and why its earlier state is not recorded.
+	Withheld string `json:"withheld,omitempty"`
+}
+
+const (
+	withheldSecret = "a Secret's content is never recorded"
+	withheldSize   = "its earlier state is too large to record"
+	// recordLimit bounds the earlier states in one record, which is one message of the log.
+	recordLimit = 256 << 10
+)
+
+func (e *applyEntry) changed() bool { return len(e.Before) > 0 || e.Withheld != "" }
+
+func (e *applyEntry) action() string {
+	switch {
+	case e.Created:
+		return actionCreated
+	case e.changed():
+		return actionChanged
+	default:
+		return actionNone
+	}
+}
+
+func readApplyRecord(undo json.RawMessage) (*applyRecord, error) {
+	r := &applyRecord{}
+	if len(undo) > 0 {
+		if err := json.Unmarshal(undo, r); err != nil {
+			return nil, Final(fmt.Errorf("reading what was recorded before: %w", err))
+		}
+	}
+	return r, nil
+}
+
+func (r *applyRecord) find(ref ObjectRef) *applyEntry {
+	for _, e := range r.Objects {
+		if e.plain() == ref.plain() {
+			return e
+		}
+	}
+	return nil
+}
+
+// adopted says that every object was there and nothing is to be changed.
+func (r *applyRecord) adopted() bool {
+	for _, e := range r.Objects {
+		if e.action() != actionNone {
+			return false
+		}
+	}
+	return true
+}
+
+// entry is the entry of an object, made if there is none.
+func (r *applyRecord) entry(ref ObjectRef) *applyEntry {
+	if e := r.find(ref); e != nil {
+		return e
+	}
+	e := &applyEntry{ObjectRef: ref}
+	r.Objects = append(r.Objects, e)
+	return e
+}
+
+// change notes that an object is going to be changed from live to then.
+func (r *applyRecord) change(e *applyEntry, live, then *unstructured.Unstructured) error {
+	if e.Withheld != "" {
+		return nil
+	}
+	if e.secret() {
+		e.Withheld = withheldSecret
+		return nil
+	}
+	from, err := json.Marshal(contentOf(live))
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", e, err)
+	}
+	to, err := json.Marshal(contentOf(then))
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", e, err)
+	}
+	before, err := jsonpatch.CreateMergePatch(to, from)
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", e, err)
+	}
+	after, err := jsonpatch.CreateMergePatch(from, to)
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", e, err)
+	}
+	if len(e.Before) > 0 { // changed by an earlier attempt: how it was before that one is what counts
+		if before, err = jsonpatch.MergeMergePatches(before, e.Before); err == nil {
+			after, err = jsonpatch.MergeMergePatches(e.After, after)
+		}
+		if err != nil {
+			return fmt.Errorf("recording %s: %w", e, err)
+		}
+	}
+	if r.size()+len(before)+len(after)-len(e.Before)-len(e.After) > recordLimit {
+		e.Before, e.After, e.Withheld = nil, nil, withheldSize
+		return nil
+	}
+	e.Before, e.After = before, after
+	return nil
+}
+
+func (r *applyRecord) size() (n int) {
+	for _, e := range r.Objects {
+		n += len(e.Before) + len(e.After)
+	}
+	return n
+}
+
+// contentOf is an object without what the server keeps about it.
+func contentOf(u *unstructured.Unstructured) map[string]any {
+	u = u.DeepCopy()
+	stripServerFields(u)
+	return u.Object
+}
+
+// stripServerFields takes off what only the server writes.
+func stripServerFields(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+}

@@ -1,0 +1,225 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/mover"
+	"scute.dev/workflow"
+)
+
+// HTTP makes one request and looks at the answer. It follows redirects on the same host only, and sends the key of the
+// task as Idempotency-Key: the same in all attempts.
+//
+// An answer of 400 to 499 is final, but 408 and 429; all else that is not as expected may be tried again. In the daemon
+// it does not reach the daemon's own machine nor link-local addresses. Its inverse is for the manifest to say:
+// `undo: {kind: HTTP, with: {...}}`.
+type HTTP struct {
+	Clusters *Clusters
+}
+
+// HTTPWith are the inputs of HTTP.
+type HTTPWith struct {
+	// Method is GET by default.
+	Method string `json:"method,omitempty"`
+	// URL, http or https, without a password in it.
+	URL string `json:"url"`
+	// Headers that are no secret.
+	Headers map[string]string `json:"headers,omitempty"`
+	// HeadersFrom are headers whose values are in Secrets.
+	HeadersFrom []HeaderFrom `json:"headersFrom,omitempty"`
+	// Body: a string is sent as it is, all else as JSON.
+	Body json.RawMessage `json:"body,omitempty"`
+	// Expect of the answer. Default: any status from 200 to 299.
+	Expect HTTPExpect `json:"expect,omitzero"`
+}
+
+// HeaderFrom is a header whose value is in a Secret of the run's namespace on the run's own cluster.
+type HeaderFrom struct {
+	// Name of the header, for example Authorization.
+	Name string `json:"name"`
+	// Prefix is put before the value, for example "Bearer ".
+	Prefix    string    `json:"prefix,omitempty"`
+	SecretRef SecretKey `json:"secretRef"`
+}
+
+// HTTPExpect is what the answer shall be.
+type HTTPExpect struct {
+	Status []int `json:"status,omitempty"`
+	// BodyContains a text.
+	BodyContains string `json:"bodyContains,omitempty"`
+}
+
+const (
+	httpTimeout    = 5 * time.Minute
+	httpBodyLimit  = 1 << 20
+	httpBodyOutput = 16 << 10
+	httpBodyError  = 300
+	httpRedirects  = 10
+)
+
+// httpOutput is the output of HTTP.
+type httpOutput struct {
+	Status int `json:"status"`
+	// Body of an answer in JSON that is not larger than 16 KiB.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Validate checks the inputs.
+func (*HTTP) Validate(with json.RawMessage) []workflow.Problem {
+	var w HTTPWith
+	if problems := strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if !templated(w.URL) {
+		u, err := url.Parse(w.URL)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+			problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
+		case u.User != nil:
+			problems = append(problems, workflow.Problem{Field: "url", Message: "it holds a user, and the log keeps it for ever", Remedy: "use headersFrom with a Secret"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		switch http.CanonicalHeaderKey(name) {
+		case "Authorization", "Cookie", "Proxy-Authorization":
+			problems = append(problems, workflow.Problem{Field: "headers." + name, Message: "it holds a secret, and the log keeps it for ever", Remedy: "use headersFrom with a Secret"})
+		}
+	}
+	for i, h := range w.HeadersFrom {
+		if h.Name == "" || h.SecretRef.Name == "" {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
+		}
+	}
+	for i, status := range w.Expect.Status {
+		if status < 100 || status > 599 {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is no status", status), Remedy: "give one from 100 to 599"})
+		}
+	}
+	return problems
+}
+
+// Run makes the request once.
+func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
+	with, err := inputs[HTTPWith](c, h.Validate)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
+	defer cancel()
+	request, err := h.request(ctx, c, &with)
+	if err != nil {
+		return nil, err
+	}
+	client := newHTTPClient(h.Clusters != nil && h.Clusters.Local)
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, httpError(request, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, httpBodyLimit))
+	if err != nil {
+		return nil, httpError(request, err)
+	}
+	if err := with.Expect.check(response, body); err != nil {
+		return nil, fmt.Errorf("%s: %w", asked(request), err)
+	}
+	out := httpOutput{Status: response.StatusCode}
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
+		len(body) <= httpBodyOutput && json.Valid(body) {
+		out.Body = body
+	}
+	return json.Marshal(out)
+}
+
+func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (*http.Request, error) {
+	body := []byte(with.Body)
+	kind := "application/json"
+	if len(body) > 0 && body[0] == '"' {
+		var text string
+		if err := json.Unmarshal(body, &text); err != nil {
+			return nil, Final(fmt.Errorf("with.body: %w", err))
+		}
+		body, kind = []byte(text), "text/plain; charset=utf-8"
+	}
+	request, err := http.NewRequestWithContext(ctx, orElse(with.Method, http.MethodGet), with.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, Final(fmt.Errorf("with: %w", err))
+	}
+	request.Header.Set("User-Agent", "scute")
+	request.Header.Set("Idempotency-Key", c.Key())
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", kind)
+	}
+	for name, value := range with.Headers {
+		request.Header.Set(name, value)
+		if strings.EqualFold(name, "Host") {
+			request.Host = value
+		}
+	}
+	for i, from := range with.HeadersFrom {
+		if h.Clusters == nil {
+			return nil, Final(fmt.Errorf("with.headersFrom[%d]: there is no cluster that could have the Secret", i))
+		}
+		value, err := h.Clusters.readKey(ctx, c, "Secret", &from.SecretRef)
+		if err != nil {
+			return nil, fmt.Errorf("with.headersFrom[%d].secretRef: %w", i, err)
+		}
+		request.Header.Set(from.Name, from.Prefix+strings.TrimSpace(string(value)))
+	}
+	return request, nil
+}
+
+// check holds the answer against what is expected. The error repeats the beginning of the answer.
+func (e *HTTPExpect) check(response *http.Response, body []byte) error {
+	expected := slices.Contains(e.Status, response.StatusCode)
+	if len(e.Status) == 0 {
+		expected = response.StatusCode/100 == 2
+	}
+	said := strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
+	if said = mover.Clean(strings.Join(strings.Fields(said), " ")); said != "" {
+		said = ": " + said
+	}
+	if !expected {
+		err := fmt.Errorf("the answer is %s%s", response.Status, said)
+		if response.StatusCode/100 == 4 && response.StatusCode != http.StatusRequestTimeout && response.StatusCode != http.StatusTooManyRequests {
+			return Final(err)
+		}
+		return err
+	}
+	if e.BodyContains != "" && !bytes.Contains(body, []byte(e.BodyContains)) {
+		return fmt.Errorf("the answer does not contain %q%s", e.BodyContains, said)
+	}
+	return nil
+}
+
+// asked is the request for messages: without the query, which may hold a key.
+func asked(r *http.Request) string {
+	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
+	return r.Method + " " + u.String()
+}
+
+// httpError is an error without the URL that package http puts into it.
+func httpError(r *http.Request, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("%s: %w", asked(r), err)
+}
+
+// Undo has nothing to undo: the inverse of a request is another request, which the manifest gives as undo.
+func (*HTTP) Undo(context.Context, *Call) error { return nil }
