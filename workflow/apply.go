@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -191,11 +192,11 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.setPhase(i, taskRetrying, "", at)
 		s.alarm(e.RetryAt, i, ringRetry)
 	case StepSucceeded:
-		t.steps[t.step].done, t.steps[t.step].output = true, e.Output
+		s.stepDone(t, e.Output)
 		t.step, t.failures, t.recreate, t.message, t.totalAt = min(t.step+1, len(t.steps)-1), 0, false, "", time.Time{}
 		s.setPhase(i, taskPending, "", at)
 	case TaskSucceeded:
-		t.steps[t.step].done, t.steps[t.step].output = true, e.Output
+		s.stepDone(t, e.Output)
 		t.failures, t.recreate, t.message, t.why = 0, false, "", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case TaskFailed:
@@ -234,6 +235,11 @@ func (s *State) applyTask(e Event, at time.Time) {
 	}
 }
 
+func (s *State) stepDone(t *taskState, output json.RawMessage) {
+	t.steps[t.step].done, t.steps[t.step].output = true, output
+	s.outputs = s.outputs || output != nil
+}
+
 func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	t := &s.tasks[i]
 	t.step = s.stepIndex(i, e.Step)
@@ -264,6 +270,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		s.reopen(i, at)
 	case ActSucceed:
 		t.steps[s.def[i].Own()].output = e.Output
+		s.outputs = s.outputs || e.Output != nil
 		for n := range t.steps {
 			t.steps[n].done = true
 		}

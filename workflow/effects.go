@@ -129,7 +129,7 @@ func (s *State) Output(task string) json.RawMessage {
 // Inputs are the outputs of all tasks that one depends on, directly or not.
 func (s *State) Inputs(task string) map[string]json.RawMessage {
 	i, ok := s.index(task)
-	if !ok {
+	if !ok || !s.outputs {
 		return nil
 	}
 	inputs := make(map[string]json.RawMessage)

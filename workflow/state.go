@@ -150,7 +150,8 @@ type State struct {
 	undoing     set // an undo is in flight
 	undoLeft    int // tasks that a rollback has not settled
 	undoStage   [3]int
-	holding     set // started steps that hold something
+	outputs     bool // some task has recorded an output
+	holding     set  // started steps that hold something
 	handlers    []handling
 	count       map[taskPhase]int
 	undoneN     int

@@ -22,6 +22,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"log", "the event log: append, replay, start from a snapshot", measureLog},
+		{"workflow", "the workflow engine: what it adds to its log, and how it grows", measureWorkflow},
 	}
 }
 

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+)
+
+const (
+	smallRun    = 1_000
+	largeRun    = 100_000
+	replayTasks = 50_000 // two events each
+)
+
+// lattice is a graph in which a task needs two of those before it, near and far.
+func lattice(i int) []v1alpha1.Need {
+	if i < 2 {
+		return chain(i)
+	}
+	needs := []v1alpha1.Need{{Task: name(i - 1 - i%7%i)}}
+	if far := i / 2; far != i-1-i%7%i {
+		needs = append(needs, v1alpha1.Need{Task: name(far), On: v1alpha1.OnCompletion})
+	}
+	return needs
+}
+
+// measureDecide measures decisions alone, in memory, of a small and of a large run, in turns.
+func measureDecide(b *bench) error {
+	b.say("decisions in runs of %d and %d tasks", smallRun, largeRun)
+	small, large := graph(smallRun, lattice), graph(largeRun, lattice)
+	var growth, cost []float64
+	for range flowRounds {
+		var perSmall []float64
+		for range 20 { // a small run is over in no time
+			c, err := decideAll(small)
+			if err != nil {
+				return err
+			}
+			perSmall = append(perSmall, c)
+		}
+		c, err := decideAll(large)
+		if err != nil {
+			return err
+		}
+		growth, cost = append(growth, c/median(perSmall)), append(cost, c)
+	}
+	b.figure("workflow.decide.growth", median(growth), "ratio")
+	b.figure("workflow.decide.cost", median(cost), "us/event")
+	return nil
+}
+
+// decideAll plays a run whose tasks all succeed, sixteen at once, and returns the microseconds an event took.
+func decideAll(d *workflow.Definition) (float64, error) {
+	var s workflow.State
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, e := range append(workflow.Start(d, now), workflow.Claimed{Holder: "bench"}) {
+		s.Apply(e, now)
+	}
+	runtime.GC()
+	events, start := 0, time.Now()
+	var flying []workflow.TaskStarted
+	apply := func(in workflow.Input) error {
+		list, err := workflow.Decide(&s, in, now)
+		for _, e := range list {
+			s.Apply(e, now)
+			if e, ok := e.(workflow.TaskStarted); ok {
+				flying = append(flying, e)
+			}
+		}
+		events += len(list)
+		return err
+	}
+	for workflow.Due(&s) {
+		if err := apply(workflow.Tick{Parallel: 16}); err != nil {
+			return 0, err
+		}
+		if len(flying) == 0 {
+			break
+		}
+		done := flying[0]
+		flying = flying[1:]
+		if err := apply(workflow.ActDone{Task: done.Task, Step: done.Step, Attempt: done.Attempt}); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(start)
+	if p := workflow.CurrentPhase(&s); p != v1alpha1.RunSucceeded {
+		return 0, fmt.Errorf("the run of %d tasks is %s", len(d.Tasks), p)
+	}
+	return float64(took.Microseconds()) / float64(events), nil
+}
+
+// measureRunReplay replays a run of 100,000 events from its log, and weighs its resource.
+func measureRunReplay(ctx context.Context, b *bench) error {
+	b.say("replay of a run of %d events", 2*replayTasks)
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "replay")})
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	r := &runner.Runner{
+		Log: log, Incarnation: "bench", Parallel: 512, Logger: slog.New(slog.DiscardHandler),
+		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Noop": noop{}}, nil },
+	}
+	if err := r.Request(ctx, "run", "bench", graph(replayTasks, fanout)); err != nil {
+		return err
+	}
+	if err := r.Drive(ctx, "run"); err != nil {
+		return err
+	}
+	var times []float64
+	var size, events int
+	for range flowRounds {
+		var s workflow.State
+		catalog := workflow.NewCatalog()
+		events = 0
+		start := time.Now()
+		if _, err := log.Replay(ctx, 0, func(rec eventlog.Record) error {
+			list, err := rec.Events()
+			events += len(list)
+			if err != nil {
+				return err
+			}
+			return runner.Fold(&s, catalog, rec)
+		}); err != nil {
+			return err
+		}
+		status, err := json.Marshal(workflow.Status(&s))
+		if err != nil {
+			return err
+		}
+		times, size = append(times, time.Since(start).Seconds()), len(status)
+	}
+	b.figure("workflow.replay.events_per_second", float64(events)/median(times), "events/s")
+	b.figure("workflow.replay.time", median(times), "s")
+	b.figure("workflow.resource.size", float64(size)/1024, "KiB")
+	return nil
+}
