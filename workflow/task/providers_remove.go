@@ -1,0 +1,119 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+)
+
+// remove takes the recorded providers away, the last one installed first, and waits until they are gone. What was there
+// before them stays.
+func (a *arranger) remove(ctx context.Context, record arranged, there []provider) error {
+	for _, p := range slices.Backward(record.Install) {
+		shared := slices.ContainsFunc(there, func(q provider) bool {
+			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r arrangedInstall) bool { return r.label() == q.label() })
+		})
+		if err := a.removeOne(ctx, p, shared); err != nil {
+			return fmt.Errorf("removing %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool) error {
+	pace := pausePace()
+	for first := true; ; first = false {
+		all, err := a.components(ctx, p.provider)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(all, func(u unstructured.Unstructured) bool {
+			ref := object.Observe(&u).Ref
+			return slices.Contains(p.Keep, ref) || ref.Kind == "Namespace" && (shared || ref.Name != p.Namespace)
+		})
+		if len(left) == 0 {
+			return nil
+		}
+		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
+		if first {
+			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
+			if err := a.unused(ctx, left); err != nil {
+				return err
+			}
+		}
+		for i := range left {
+			if err := a.delete(ctx, &left[i]); err != nil {
+				return err
+			}
+		}
+		if err := linger(ctx, pace.NextBackOff()); err != nil {
+			return fmt.Errorf("%d objects are still there, among them %s: %w", len(left), object.Observe(&left[0]).Ref, err)
+		}
+	}
+}
+
+// removeRank: controllers and webhooks go first, what they work on next, the namespace last.
+func removeRank(u unstructured.Unstructured) int {
+	switch u.GetKind() {
+	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return 0
+	case "CustomResourceDefinition":
+		return 2
+	case "Provider":
+		return 3 // the inventory's entry says that it is there
+	case "Namespace":
+		return 4
+	default:
+		return 1
+	}
+}
+
+// unused makes sure that no definition goes that has objects: they would go with it.
+func (a *arranger) unused(ctx context.Context, left []unstructured.Unstructured) error {
+	for i := range left {
+		if left[i].GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(left[i].Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(left[i].Object, "spec", "names", "kind")
+		mapping, err := a.cluster.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+		if err != nil {
+			continue // not served any more
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
+		err = a.cluster.Kube.Do(ctx, "list "+kind, func(ctx context.Context) error { return a.cluster.Client.List(ctx, list, client.Limit(1)) })
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("there are objects of its kind %s, among them %s/%s: delete them first", kind, list.Items[0].GetNamespace(), list.Items[0].GetName())
+		}
+	}
+	return nil
+}
+
+func (a *arranger) delete(ctx context.Context, u *unstructured.Unstructured) error {
+	if u.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := u.GetUID()
+	err := a.cluster.Kube.Do(ctx, "delete "+object.Observe(u).Ref.String(), func(ctx context.Context) error {
+		return a.cluster.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
