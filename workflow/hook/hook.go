@@ -1,0 +1,149 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Handler is what runs. It observes before it acts: after a death it is called again. What it writes to the log, by its
+// context, holds no secret.
+type Handler[C any] func(c *C) error
+
+// Task is the name of a task of a named workflow. Before and After are the contexts that are known before and after it.
+type Task[Before, After any] string
+
+// Point is the task without its types, for NewBinder.
+func (t Task[B, A]) Point() Point {
+	return Point{Name: string(t), before: reflect.TypeFor[B](), after: reflect.TypeFor[A]()}
+}
+
+// Point is a task that hooks may be bound to.
+type Point struct {
+	Name          string
+	before, after reflect.Type
+}
+
+// Binder collects the hooks of one workflow. It is not safe for concurrent use.
+type Binder struct {
+	points    []Point
+	registrar string
+	hooks     []Hook
+	problems  []error
+}
+
+// Hook is a bound handler.
+type Hook struct {
+	// Name is unique among all hooks of the workflow, and the same at each construction.
+	Name string
+	Task string
+	// After the task; else before it.
+	After bool
+	// Run and Undo are of type Handler[C], C being the context at that place; Undo may be nil.
+	Run, Undo any
+}
+
+// NewBinder takes hooks for these tasks.
+func NewBinder(points ...Point) *Binder { return &Binder{points: points} }
+
+// As names the part of the program whose hooks are bound next. Names of hooks begin with it.
+func (b *Binder) As(registrar string) *Binder {
+	b.registrar = registrar
+	return b
+}
+
+// At are the hooks before or after a task, in the order in which they were bound.
+func (b *Binder) At(task string, after bool) []Hook {
+	if b == nil {
+		return nil
+	}
+	var found []Hook
+	for _, h := range b.hooks {
+		if h.Task == task && h.After == after {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+// Err joins all that could not be bound, whether or not whoever tried has looked at the error.
+func (b *Binder) Err() error {
+	if b == nil {
+		return nil
+	}
+	return errors.Join(b.problems...)
+}
+
+// Failures is how many could not be bound.
+func (b *Binder) Failures() int { return len(b.problems) }
+
+// Before has a handler run before a task. One that fails fails the task before it has started. undo, at most one, takes
+// back what the handler did when the run is rolled back.
+func Before[B, A any](b *Binder, t Task[B, A], run Handler[B], undo ...Handler[B]) error {
+	return bind(b, t.Point(), false, run, undo)
+}
+
+// After has a handler run after a task, and before anything else does: the next task does not start unless it succeeds.
+func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]) error {
+	return bind(b, t.Point(), true, run, undo)
+}
+
+func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[C]) error {
+	err := b.check(p, run == nil, len(undo))
+	if err != nil {
+		b.problems = append(b.problems, err)
+		return err
+	}
+	h := Hook{Name: b.name(), Task: p.Name, After: after, Run: run}
+	if len(undo) > 0 {
+		h.Undo = undo[0]
+	}
+	b.hooks = append(b.hooks, h)
+	return nil
+}
+
+// name numbers the hooks of a registrar: a name must be the same at each construction of the workflow.
+func (b *Binder) name() string {
+	registrar := b.registrar
+	if registrar == "" {
+		registrar = "hook"
+	}
+	n := 1
+	for _, h := range b.hooks {
+		if strings.HasPrefix(h.Name, registrar+"-") {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s-%d", registrar, n)
+}
+
+func (b *Binder) check(p Point, empty bool, undos int) error {
+	i := slices.IndexFunc(b.points, func(known Point) bool { return known.Name == p.Name })
+	who := "a hook"
+	if b.registrar != "" {
+		who = "a hook of " + b.registrar
+	}
+	switch {
+	case i < 0:
+		return fmt.Errorf("binding %s: there is no task %q in this workflow: its tasks are %s", who, p.Name, b.names())
+	case b.points[i] != p:
+		return fmt.Errorf("binding %s: %q is taken from another workflow, whose context is %s and %s: here they are %s and %s",
+			who, p.Name, p.before, p.after, b.points[i].before, b.points[i].after)
+	case empty:
+		return fmt.Errorf("binding %s to %q: the handler is nil", who, p.Name)
+	case undos > 1:
+		return fmt.Errorf("binding %s to %q: there are %d inverses: give one", who, p.Name, undos)
+	default:
+		return nil
+	}
+}
+
+func (b *Binder) names() string {
+	names := make([]string, len(b.points))
+	for i, p := range b.points {
+		names[i] = p.Name
+	}
+	return strings.Join(names, ", ")
+}

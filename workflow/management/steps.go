@@ -1,0 +1,79 @@
+package management
+
+import (
+	"fmt"
+
+	"scute.dev/workflow/provider"
+	"scute.dev/workflow/provider/cluster"
+	"scute.dev/workflow/sequence"
+	"scute.dev/workflow/task"
+)
+
+// createBootstrap is the step in which every workflow gets its bootstrap cluster.
+func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
+	ref, err := d.Bootstrap.Create(c)
+	return provider.Access{Cluster: &ref}, err
+}
+
+// deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more.
+func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster) error {
+	if d.Bootstrap.Temporary() {
+		if there, err := cluster.Exists(c, on, spec); err == nil && there { // a bootstrap cluster that does not answer is one that an earlier attempt has deleted
+			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it away first", spec.Namespace, spec.Name))
+		}
+	}
+	return d.Bootstrap.Delete(c)
+}
+
+// recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it.
+func (d *Deps) recreateBootstrap(c *sequence.Context, p provider.ComponentInstaller) error {
+	if !d.Bootstrap.Temporary() {
+		return nil
+	}
+	ref, err := d.Bootstrap.Create(c)
+	if err != nil {
+		return err
+	}
+	return p.InstallComponents(c, ref)
+}
+
+// moveWith are the inputs of the kind Move that are used here.
+type moveWith struct {
+	Clusters  []string        `json:"clusters"`
+	Namespace string          `json:"namespace"`
+	From      task.ClusterRef `json:"from,omitzero"`
+	To        task.ClusterRef `json:"to"`
+}
+
+const (
+	pivotPart = "move"
+	backPart  = "back"
+)
+
+// pivot moves the cluster's objects and waits until the cluster is available on its new side.
+func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+	_, err := c.Perform(pivotPart, d.Move, moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to})
+	if err != nil {
+		return err
+	}
+	return cluster.WaitAvailable(c, to, spec)
+}
+
+// unpivot rolls back a move that is under way, and moves back one that has been made.
+func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+	if !c.Began(pivotPart) {
+		return nil
+	}
+	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
+	if err := c.Revert(pivotPart, d.Move, with); err == nil || !task.IsFinal(err) {
+		return err
+	}
+	with.From, with.To = to, from
+	if _, err := c.Perform(backPart, d.Move, with); err != nil {
+		return fmt.Errorf("moving the cluster back: %w", err)
+	}
+	return cluster.WaitAvailable(c, from, spec)
+}
+
+// nothing is what the first and the last task of a workflow do.
+func nothing[C any](*C) error { return nil }

@@ -1,0 +1,100 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// Params are the parameters of a named workflow that are this provider's.
+type Params struct {
+	// Cluster says what the cluster is made from.
+	Cluster ClusterParams
+	// Components of management clusters.
+	Components Components
+	// Networking of the cluster.
+	Networking Manifests
+	// Configuration that the user wants on the management cluster.
+	Configuration Manifests
+	// Upgrade says what is different in an upgrade.
+	Upgrade UpgradeParams
+	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
+	Access *task.ClusterRef
+}
+
+// ClusterParams are those of params.cluster beside the specification of the cluster.
+type ClusterParams struct {
+	// Template of the cluster's objects.
+	Template *Source `json:"template,omitempty"`
+}
+
+// UpgradeParams are those of params.upgrade.
+type UpgradeParams struct {
+	// Template of the upgraded cluster's objects. Default: that of the cluster, with the new version.
+	Template *Source `json:"template,omitempty"`
+	// Components and Networking replace those of the parameters when they are upgraded.
+	Components *Components `json:"components,omitempty"`
+	Networking *Manifests  `json:"networking,omitempty"`
+}
+
+// Components are what a management cluster needs to manage clusters.
+type Components struct {
+	// Providers are the inputs of the kind Providers: what clusterctl installs or upgrades.
+	Providers json.RawMessage `json:"providers,omitempty"`
+	Manifests
+}
+
+// Manifests are applied in this order.
+type Manifests struct {
+	Manifests []Source `json:"manifests,omitempty"`
+	// Wait until the objects are ready. Default: true.
+	Wait *bool `json:"wait,omitempty"`
+}
+
+// Source is where a template is.
+type Source struct {
+	// Inline is the template itself.
+	Inline string `json:"inline,omitempty"`
+	// File of a local run.
+	File string `json:"file,omitempty"`
+	// ConfigMapRef and SecretRef are in the run's namespace of the run's own cluster.
+	ConfigMapRef *Key `json:"configMapRef,omitempty"`
+	SecretRef    *Key `json:"secretRef,omitempty"`
+}
+
+// Key is one key of a ConfigMap or a Secret.
+type Key struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+// check says what is wrong with a source.
+func (s *Source) check(field string, local bool) []workflow.Problem {
+	given := 0
+	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return []workflow.Problem{{Field: field, Message: "the template has not exactly one source", Remedy: "set one of inline, file, configMapRef and secretRef"}}
+	}
+	if s.File != "" && !local {
+		return []workflow.Problem{{Field: field + ".file", Message: "a file can only be named in a local run", Remedy: "use configMapRef or secretRef"}}
+	}
+	for name, key := range map[string]*Key{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
+		if key != nil && (key.Name == "" || key.Key == "") {
+			return []workflow.Problem{{Field: field + "." + name, Message: "name or key is empty", Remedy: "set both"}}
+		}
+	}
+	return nil
+}
+
+func (m *Manifests) check(field string, local bool) (problems []workflow.Problem) {
+	for i := range m.Manifests {
+		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local)...)
+	}
+	return problems
+}

@@ -1,0 +1,47 @@
+package sequence
+
+import (
+	"context"
+
+	"scute.dev/workflow/task"
+)
+
+// Context is one attempt of one step. The typed contexts of the workflows embed it.
+type Context struct {
+	context.Context //nolint:containedctx // the one context of the attempt, as the typed contexts' whole point is
+
+	call     *task.Call
+	clusters *task.Clusters
+}
+
+// NewContext is the context of an attempt, for those who call a provider outside of a sequence.
+func NewContext(ctx context.Context, call *task.Call, clusters *task.Clusters) Context {
+	return Context{Context: ctx, call: call, clusters: clusters}
+}
+
+// enter makes a typed context that of an attempt.
+func (c *Context) enter(ctx context.Context, call *task.Call, clusters *task.Clusters) {
+	*c = NewContext(ctx, call, clusters)
+}
+
+type enterer interface {
+	enter(ctx context.Context, call *task.Call, clusters *task.Clusters)
+}
+
+// Call is the attempt.
+func (c *Context) Call() *task.Call { return c.call }
+
+// Local says that the run acts with the operator's own credentials and files.
+func (c *Context) Local() bool { return c.clusters.Local }
+
+// Open prepares clients for an API server.
+func (c *Context) Open(ref task.ClusterRef) (*task.Cluster, error) {
+	return c.clusters.Open(c.Context, c.call, ref)
+}
+
+// Progress says in a sentence what the attempt waits for. It does not block.
+func (c *Context) Progress(message string) {
+	if c.call.Progress != nil {
+		c.call.Progress(message)
+	}
+}

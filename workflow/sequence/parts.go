@@ -1,0 +1,162 @@
+package sequence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"scute.dev/workflow/task"
+)
+
+// A step may be made of several parts: it notes something of its own, and performs kinds of tasks. Each part has its own
+// place in what the step records for its undo.
+type part struct {
+	Name    string          `json:"name"`
+	Adopted bool            `json:"adopted,omitempty"`
+	Undo    json.RawMessage `json:"undo,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"`
+}
+
+type record struct {
+	Parts []part `json:"parts"`
+}
+
+func (c *Context) recorded() (record, error) {
+	var r record
+	if len(c.call.Undo) == 0 {
+		return r, nil
+	}
+	if err := json.Unmarshal(c.call.Undo, &r); err != nil {
+		return r, task.Final(fmt.Errorf("reading what earlier attempts recorded: %w", err))
+	}
+	return r, nil
+}
+
+func (r *record) find(name string) *part {
+	if i := slices.IndexFunc(r.Parts, func(p part) bool { return p.Name == name }); i >= 0 {
+		return &r.Parts[i]
+	}
+	return nil
+}
+
+// put stores a part. The step as a whole is adopted when all its parts so far are.
+func (c *Context) put(p part) error {
+	r, err := c.recorded()
+	if err != nil {
+		return err
+	}
+	if old := r.find(p.Name); old != nil {
+		*old = p
+	} else {
+		r.Parts = append(r.Parts, p)
+	}
+	adopted := !slices.ContainsFunc(r.Parts, func(p part) bool { return !p.Adopted })
+	return c.call.Prepare(c.Context, r, adopted)
+}
+
+// Note stores under a name what the step is about to change, and how that was before; it is durable when Note returns.
+// adopted: what the step would make is there already, and a rollback shall leave it alone.
+func (c *Context) Note(name string, value any, adopted bool) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", name, err)
+	}
+	return c.put(part{Name: name, Adopted: adopted, Undo: data})
+}
+
+// Noted reads what this attempt or an earlier one has noted; false if nothing.
+func (c *Context) Noted(name string, value any) (bool, error) {
+	r, err := c.recorded()
+	if err != nil {
+		return false, err
+	}
+	p := r.find(name)
+	if p == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(p.Undo, value); err != nil {
+		return false, task.Final(fmt.Errorf("reading what was recorded as %s: %w", name, err))
+	}
+	return true, nil
+}
+
+// Perform runs a kind of task as a part of this step.
+func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessage, error) {
+	data, err := json.Marshal(with)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	call, err := c.part(name, data)
+	if err != nil {
+		return nil, err
+	}
+	output, err := kind.Run(c.Context, call)
+	if err != nil {
+		return nil, err
+	}
+	// Its undo may want to know what came of it.
+	r, err := c.recorded()
+	if err != nil {
+		return nil, err
+	}
+	if p := r.find(name); p != nil && len(output) > 0 {
+		done := *p
+		done.Output = output
+		return output, c.put(done)
+	}
+	return output, nil
+}
+
+// Revert undoes a part that Perform has run, in this attempt or an earlier one; nothing if it never began.
+func (c *Context) Revert(name string, kind task.Kind, with any) error {
+	r, err := c.recorded()
+	if err != nil {
+		return err
+	}
+	p := r.find(name)
+	if p == nil || p.Adopted {
+		return nil
+	}
+	data, err := json.Marshal(with)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	call, err := c.part(name, data)
+	if err != nil {
+		return err
+	}
+	call.Output = p.Output
+	return kind.Undo(c.Context, call)
+}
+
+// part is a call within this one: its key and its record are its own.
+func (c *Context) part(name string, with json.RawMessage) (*task.Call, error) {
+	r, err := c.recorded()
+	if err != nil {
+		return nil, err
+	}
+	call := *c.call
+	call.Step = name
+	if c.call.Step != "" {
+		call.Step = c.call.Step + "/" + name
+	}
+	call.With, call.Output, call.Undo = with, nil, nil
+	if p := r.find(name); p != nil {
+		call.Undo = p.Undo
+	}
+	call.Record = func(_ context.Context, undo json.RawMessage, adopted bool) error {
+		return c.put(part{Name: name, Adopted: adopted, Undo: undo})
+	}
+	return &call, nil
+}
+
+// Began says that a part has recorded that it is going to change something.
+func (c *Context) Began(name string) bool {
+	r, err := c.recorded()
+	if err != nil {
+		return true
+	}
+	p := r.find(name)
+	return p != nil && !p.Adopted
+}

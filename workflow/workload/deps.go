@@ -1,0 +1,32 @@
+package workload
+
+import (
+	"time"
+
+	"scute.dev/workflow/task"
+)
+
+// Deps are what the workflows work with.
+type Deps struct {
+	Clusters *task.Clusters
+	// Apply is the kind that does the work.
+	Apply task.Kind
+	// Folder is where a local run keeps kubeconfigs.
+	Folder string
+	// Pause are the inputs of a Pause of other controllers for the time of an upgrade; nil for none.
+	Pause []byte
+	// Registrars bind hooks.
+	Registrars []HookRegistrar
+}
+
+// What an attempt takes at most where neither the manifest nor the run's deadline says it.
+const (
+	withinHook       = 10 * time.Minute
+	withinComponents = 30 * time.Minute
+	withinNetwork    = 30 * time.Minute
+	withinCluster    = time.Hour
+	withinUpgrade    = 4 * time.Hour
+)
+
+// nothing is what the first and the last task of a workflow do.
+func nothing[C any](*C) error { return nil }

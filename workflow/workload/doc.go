@@ -1,0 +1,11 @@
+// Package workload has the workflows that create, upgrade and delete a workload cluster: one that a management cluster
+// manages. The tasks stand in tasks.go with what each may do, in the order of their workflow; create.go, upgrade.go and
+// delete.go put them together, and nothing else decides what runs.
+//
+//	tasks, kinds, problems := workload.NewCreate(deps, provider, cluster, management)
+//
+// A task is as large as what has to be done again when it fails; it belongs here if without it there is no workload cluster
+// that works. All else is a hook.
+//
+// What never may live here: what only one provider needs, and bootstrap clusters.
+package workload
