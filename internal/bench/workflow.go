@@ -18,7 +18,7 @@ import (
 const (
 	chainTasks  = 1_000
 	fanoutTasks = 10_000
-	flowRounds  = 5
+	flowRounds  = 7
 )
 
 // measureWorkflow measures what the engine adds to the cost of its log.

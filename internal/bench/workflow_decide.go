@@ -34,43 +34,60 @@ func lattice(i int) []v1alpha1.Need {
 	return needs
 }
 
-// measureDecide measures decisions alone, in memory, of a small and of a large run, in turns.
+// measureDecide measures decisions alone, in memory: of one large run, and of as many small ones as have the same number of
+// tasks, so that both work on as much memory.
 func measureDecide(b *bench) error {
 	b.say("decisions in runs of %d and %d tasks", smallRun, largeRun)
 	small, large := graph(smallRun, lattice), graph(largeRun, lattice)
 	var growth, cost []float64
 	for range flowRounds {
-		var perSmall []float64
-		for range 20 { // a small run is over in no time
-			c, err := decideAll(small)
-			if err != nil {
-				return err
-			}
-			perSmall = append(perSmall, c)
-		}
-		c, err := decideAll(large)
+		few, err := decideAll(small, largeRun/smallRun)
 		if err != nil {
 			return err
 		}
-		growth, cost = append(growth, c/median(perSmall)), append(cost, c)
+		one, err := decideAll(large, 1)
+		if err != nil {
+			return err
+		}
+		growth, cost = append(growth, one/few), append(cost, one)
 	}
 	b.figure("workflow.decide.growth", median(growth), "ratio")
 	b.figure("workflow.decide.cost", median(cost), "us/event")
 	return nil
 }
 
-// decideAll plays a run whose tasks all succeed, sixteen at once, and returns the microseconds an event took.
-func decideAll(d *workflow.Definition) (float64, error) {
-	var s workflow.State
+// decideAll plays runs whose tasks all succeed, sixteen at once, and returns the microseconds an event took.
+func decideAll(d *workflow.Definition, runs int) (float64, error) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, e := range append(workflow.Start(d, now), workflow.Claimed{Holder: "bench"}) {
-		s.Apply(e, now)
+	states := make([]workflow.State, runs)
+	for i := range states {
+		for _, e := range append(workflow.Start(d, now), workflow.Claimed{Holder: "bench"}) {
+			states[i].Apply(e, now)
+		}
 	}
 	runtime.GC()
 	events, start := 0, time.Now()
+	for i := range states {
+		n, err := play(&states[i], now)
+		if err != nil {
+			return 0, err
+		}
+		events += n
+	}
+	took := time.Since(start)
+	for i := range states {
+		if p := workflow.CurrentPhase(&states[i]); p != v1alpha1.RunSucceeded {
+			return 0, fmt.Errorf("the run of %d tasks is %s", len(d.Tasks), p)
+		}
+	}
+	return float64(took.Microseconds()) / float64(events), nil
+}
+
+// play takes a run to its end and counts its events.
+func play(s *workflow.State, now time.Time) (events int, err error) {
 	var flying []workflow.TaskStarted
 	apply := func(in workflow.Input) error {
-		list, err := workflow.Decide(&s, in, now)
+		list, err := workflow.Decide(s, in, now)
 		for _, e := range list {
 			s.Apply(e, now)
 			if e, ok := e.(workflow.TaskStarted); ok {
@@ -80,9 +97,9 @@ func decideAll(d *workflow.Definition) (float64, error) {
 		events += len(list)
 		return err
 	}
-	for workflow.Due(&s) {
+	for workflow.Due(s) {
 		if err := apply(workflow.Tick{Parallel: 16}); err != nil {
-			return 0, err
+			return events, err
 		}
 		if len(flying) == 0 {
 			break
@@ -90,14 +107,10 @@ func decideAll(d *workflow.Definition) (float64, error) {
 		done := flying[0]
 		flying = flying[1:]
 		if err := apply(workflow.ActDone{Task: done.Task, Step: done.Step, Attempt: done.Attempt}); err != nil {
-			return 0, err
+			return events, err
 		}
 	}
-	took := time.Since(start)
-	if p := workflow.CurrentPhase(&s); p != v1alpha1.RunSucceeded {
-		return 0, fmt.Errorf("the run of %d tasks is %s", len(d.Tasks), p)
-	}
-	return float64(took.Microseconds()) / float64(events), nil
+	return events, nil
 }
 
 // measureRunReplay replays a run of 100,000 events from its log, and weighs its resource.
