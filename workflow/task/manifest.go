@@ -114,6 +114,12 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 		}
 		return objects, nil
 	}
+	// A name that YAML takes for a number or for true would be read as none at all.
+	for _, field := range []string{"name", "namespace"} {
+		if _, _, err := unstructured.NestedString(u.Object, "metadata", field); err != nil {
+			return nil, fmt.Errorf("%s: metadata.%s is no string: put it in quotes", u.GetKind(), field)
+		}
+	}
 	switch {
 	case u.GetAPIVersion() == "":
 		return nil, fmt.Errorf("%s has no apiVersion", u.GetKind())

@@ -1,0 +1,342 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/workflow/task"
+)
+
+func apply(t *testing.T, namespace, with string) *step {
+	t.Helper()
+	return &step{t: t, kind: &task.Apply{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
+}
+
+// actions are what an output says was done to each object, by name.
+func actions(t *testing.T, s *step) map[string]string {
+	t.Helper()
+	var out struct {
+		Objects []struct{ Name, Action, UID string }
+	}
+	must(t, json.Unmarshal(s.output, &out))
+	actions := make(map[string]string)
+	for _, o := range out.Objects {
+		actions[o.Name] = o.Action
+		if o.UID == "" {
+			t.Errorf("%s has no UID in the output %s", o.Name, s.output)
+		}
+	}
+	return actions
+}
+
+const threeMaps = `{"manifests": "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: fresh}
+data: {a: one}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: same}
+data: {a: one}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, labels: {l: new}}
+data: {a: one, c: three}
+", "force": true}`
+
+func asJSON(with string) string { return strings.ReplaceAll(with, "\n", "\\n") }
+
+// TestApply: what was there and as wanted is left alone, what is changed is put back, what is created is deleted.
+func TestApply(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "apply")
+	must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one", "b": "kept"})))
+	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was", "b": "kept"})))
+	same := getMap(ctx, t, ns, "same")
+
+	s := apply(t, ns, asJSON(threeMaps))
+	must(t, s.run(ctx))
+	if s.adopted {
+		t.Error("recorded as adopted although it changes something")
+	}
+	got := actions(t, s)
+	for name, want := range map[string]string{"fresh": "created", "same": "none", "other": "changed"} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[task.MarkAnnotation] != ns+"/run/1/apply" {
+		t.Errorf("fresh: %v", u)
+	}
+	if u := getMap(ctx, t, ns, "same"); u.GetResourceVersion() != same.GetResourceVersion() {
+		t.Errorf("same was written to: %v", u)
+	}
+	if u := getMap(ctx, t, ns, "other"); data(u, "a") != "one" || data(u, "b") != "kept" || data(u, "c") != "three" || u.GetLabels()["l"] != "new" {
+		t.Errorf("other: %v", u)
+	}
+
+	t.Run("verify", func(t *testing.T) {
+		verifier := s.kind.(task.Verifier)
+		if reason, err := verifier.Verify(ctx, s.call()); err != nil || reason != "" {
+			t.Fatalf("%q, %v", reason, err)
+		}
+		must(t, admin().Delete(ctx, configMap(ns, "same", nil)))
+		reason, err := verifier.Verify(ctx, s.call())
+		must(t, err)
+		if reason != "ConfigMap apply/same is gone" {
+			t.Errorf("reason %q", reason)
+		}
+	})
+
+	// Somebody else goes on working on the object: that stays.
+	must(t, admin().Patch(ctx, configMap(ns, "other", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"m":"theirs"}},"data":{"c":"theirs"}}`))))
+	for range 2 { // the undo is idempotent
+		must(t, s.takeBack(ctx))
+	}
+	if u := getMap(ctx, t, ns, "fresh"); u != nil {
+		t.Errorf("fresh is still there: %v", u)
+	}
+	u := getMap(ctx, t, ns, "other")
+	if data(u, "a") != "was" || data(u, "b") != "kept" || data(u, "c") != "theirs" || len(u.GetLabels()) != 1 || u.GetLabels()["m"] != "theirs" {
+		t.Errorf("other: %v", u)
+	}
+	for _, e := range u.GetManagedFields() {
+		if e.Manager == "scute" && e.Operation == metav1.ManagedFieldsOperationApply {
+			t.Errorf("scute still owns fields: %v", e)
+		}
+	}
+}
+
+// TestApplyAdopts: all there and as wanted is nothing to roll back.
+func TestApplyAdopts(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "adopt")
+	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "one"})))
+	s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	must(t, s.run(ctx))
+	if !s.adopted {
+		t.Error("not recorded as adopted")
+	}
+	must(t, s.takeBack(ctx))
+	if getMap(ctx, t, ns, "c") == nil {
+		t.Error("the undo deleted what was there before")
+	}
+	s = apply(t, ns, `{"adopt": false, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	isFinal(t, s.run(ctx), "ConfigMap adopt/c is there already", "with.adopt: true")
+}
+
+// TestApplyDies: whatever the moment of a death, the next attempt knows its own work from what was there before.
+func TestApplyDies(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "dies")
+	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was"})))
+	s := apply(t, ns, asJSON(threeMaps))
+	s.die = true // between the record and the first write
+	if err := s.run(ctx); err == nil {
+		t.Fatal("it lived")
+	}
+	if getMap(ctx, t, ns, "fresh") != nil {
+		t.Fatal("it wrote before it recorded")
+	}
+	// Another creates one of the objects now: it is theirs from then on.
+	must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one"})))
+	must(t, s.run(ctx))
+	must(t, s.run(ctx)) // a death after all was written, and before the result was stored
+	if got := actions(t, s); got["fresh"] != "created" || got["other"] != "changed" || got["same"] != "none" {
+		t.Errorf("actions %v", got)
+	}
+	must(t, s.takeBack(ctx))
+	if getMap(ctx, t, ns, "fresh") != nil {
+		t.Error("fresh is still there")
+	}
+	if u := getMap(ctx, t, ns, "other"); data(u, "a") != "was" || data(u, "c") != "" {
+		t.Errorf("other: %v", u)
+	}
+	if getMap(ctx, t, ns, "same") == nil {
+		t.Error("the undo deleted what another had created")
+	}
+}
+
+// TestApplyRecreates: the next attempt does not take an object that is being deleted for the one that it wants.
+func TestApplyRecreates(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "recreate")
+	s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": ["example.com/hold"]}}]}`)
+	must(t, s.run(ctx))
+	first := getMap(ctx, t, ns, "c").GetUID()
+
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	mentions(t, s.takeBack(short), "ConfigMap recreate/c is being deleted and held by example.com/hold")
+
+	ended := make(chan error, 1)
+	s.says = nil
+	go func() { ended <- s.run(ctx) }()
+	s.saw(ctx, "held by example.com/hold")
+	must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	must(t, <-ended)
+	u := getMap(ctx, t, ns, "c")
+	if u == nil || u.GetUID() == first || u.GetDeletionTimestamp() != nil {
+		t.Fatalf("not made anew: %v", u)
+	}
+}
+
+// TestApplySecret: no word of a Secret's content is ever recorded or repeated.
+func TestApplySecret(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "secret")
+	const canary = "c4n4ry"
+	manifest := "apiVersion: v1\nkind: Secret\nmetadata: {name: %}\nstringData: {password: " + canary + "}\n"
+	put := func(name, text string) {
+		must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string][]byte{"m": []byte(text)}}))
+	}
+	put("manifests", strings.ReplaceAll(manifest, "%", "fresh")+"---\n"+strings.ReplaceAll(manifest, "%", "there"))
+	put("bad", "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ntype: kubernetes.io/tls\nstringData: {tls.key: "+canary+"}\n")
+	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string][]byte{"password": []byte("old-" + canary)}}))
+
+	s := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
+	must(t, s.run(ctx))
+	err := s.takeBack(ctx)
+	isFinal(t, err, "Secret secret/there was changed and cannot be put back")
+	if get(ctx, t, "v1", "Secret", ns, "fresh") != nil {
+		t.Error("what can be undone was not undone")
+	}
+	bad := apply(t, ns, `{"from": {"secretRef": {"name": "bad", "key": "m"}}}`)
+	refused := bad.run(ctx)
+	isFinal(t, refused, "the API server refuses Secret secret/tls as not valid")
+	for what, text := range map[string]string{
+		"undo": string(s.undo), "output": string(s.output), "error": err.Error(), "refusal": refused.Error(), "bad undo": string(bad.undo),
+	} {
+		if strings.Contains(text, canary) || strings.Contains(text, "YzRuNHJ5") {
+			t.Errorf("the %s holds the secret: %s", what, text)
+		}
+	}
+
+	inline := `{"manifests": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}, "stringData": {"p": "` + canary + `"}}]}`
+	problems := s.kind.Validate(json.RawMessage(inline))
+	if len(problems) != 1 || !strings.Contains(problems[0].Remedy, "from.secretRef") {
+		t.Errorf("problems %v", problems)
+	}
+}
+
+// TestApplyRefused: what another attempt cannot mend is final, and says what to do.
+func TestApplyRefused(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "refused")
+	one := `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`
+
+	t.Run("conflict", func(t *testing.T) {
+		theirs := configMap(ns, "c", map[string]string{"a": "theirs"})
+		must(t, admin().Create(ctx, theirs, client.FieldOwner("flux")))
+		s := apply(t, ns, one)
+		isFinal(t, s.run(ctx), "flux", ".data.a", "with.force: true")
+		if s.undo != nil {
+			t.Errorf("it recorded %s before it knew", s.undo)
+		}
+		s.with = strings.Replace(one, "{", `{"force": true, `, 1)
+		must(t, s.run(ctx))
+	})
+	t.Run("forbidden", func(t *testing.T) {
+		s := apply(t, ns, one)
+		s.kind, s.account = &task.Apply{Clusters: clusters(false)}, "nobody"
+		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant the permission")
+	})
+	t.Run("not valid", func(t *testing.T) {
+		s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 99999}]}}]}`)
+		isFinal(t, s.run(ctx), "spec.ports")
+	})
+	t.Run("no such namespace", func(t *testing.T) {
+		s := apply(t, ns, strings.Replace(one, "{", `{"namespace": "nowhere", `, 1))
+		err := s.run(ctx)
+		mentions(t, err, `namespaces "nowhere" not found`)
+		if task.IsFinal(err) {
+			t.Error("final, although the namespace may come")
+		}
+	})
+	t.Run("no such kind", func(t *testing.T) {
+		s := apply(t, ns, `{"manifests": [{"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "s"}}]}`)
+		err := s.run(ctx)
+		mentions(t, err, "no kind Nothing in example.com/v1")
+		if task.IsFinal(err) {
+			t.Error("final, although the definition may come")
+		}
+	})
+}
+
+const gadget = `
+apiVersion: example.com/v1
+kind: Gadget
+metadata: {name: g, namespace: gadgets}
+spec: {size: 3}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Gadget, listKind: GadgetList, plural: gadgets, singular: gadget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: gadgets}
+`
+
+// TestApplyDefinitions: namespaces and definitions come first, and the undo takes them last.
+func TestApplyDefinitions(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	ns := namespace(ctx, t, "definitions")
+	must(t, admin().Create(ctx, configMap(ns, "manifests", map[string]string{"m": gadget})))
+	s := apply(t, ns, `{"from": {"configMapRef": {"name": "manifests"}}}`)
+	must(t, s.run(ctx))
+	if get(ctx, t, "example.com/v1", "Gadget", "gadgets", "g") == nil {
+		t.Fatal("there is no gadget")
+	}
+	must(t, s.takeBack(ctx))
+	if get(ctx, t, "v1", "Namespace", "", "gadgets") != nil || get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.example.com") != nil {
+		t.Error("the undo left something")
+	}
+}
+
+// TestApplyWaits for readiness, says what is not ready, and fails with an object that has failed.
+func TestApplyWaits(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "waits")
+	s := apply(t, ns, `{"manifests": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
+		"replicas": 1, "selector": {"matchLabels": {"app": "d"}},
+		"template": {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}]}`)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	s.saw(ctx, "Deployment.apps waits/d is not ready")
+	status := func(text string) {
+		t.Helper()
+		u := get(ctx, t, "apps/v1", "Deployment", ns, "d")
+		must(t, admin().Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(text))))
+	}
+	status(`{"status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [
+		{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}, {"type": "Available", "status": "True"}]}}`)
+	must(t, <-ended)
+
+	status(`{"status": {"readyReplicas": 0, "availableReplicas": 0, "conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}}`)
+	err := s.run(ctx)
+	mentions(t, err, "Deployment.apps waits/d has failed")
+	if task.IsFinal(err) {
+		t.Error("final, although another attempt may help")
+	}
+}

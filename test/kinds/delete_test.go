@@ -1,0 +1,183 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/workflow/task"
+)
+
+func remove(t *testing.T, namespace, with string) *step {
+	t.Helper()
+	return &step{t: t, kind: &task.Delete{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
+}
+
+// TestDelete: what is recorded is deleted, and comes back by the undo with its owners; a Secret cannot, and that is said.
+func TestDelete(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "delete")
+	owner := configMap(ns, "owner", map[string]string{"a": "one"})
+	must(t, admin().Create(ctx, owner))
+	owned := configMap(ns, "owned", nil)
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+	must(t, admin().Create(ctx, owned))
+	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"k": "c4n4ry"}}))
+
+	s := remove(t, ns, `{"objects": [
+		{"apiVersion": "v1", "kind": "ConfigMap", "name": "owned"},
+		{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"},
+		{"apiVersion": "v1", "kind": "ConfigMap", "name": "never"},
+		{"apiVersion": "example.com/v1", "kind": "Nothing", "name": "never"},
+		{"apiVersion": "v1", "kind": "Secret", "name": "s"}]}`)
+	s.die = true
+	if s.run(ctx) == nil {
+		t.Fatal("it lived")
+	}
+	if getMap(ctx, t, ns, "owner") == nil {
+		t.Fatal("it deleted before it recorded")
+	}
+	must(t, s.run(ctx))
+	must(t, s.run(ctx)) // nothing is left to do
+	for _, name := range []string{"owner", "owned"} {
+		if u := getMap(ctx, t, ns, name); u != nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	if strings.Contains(string(s.undo), "c4n4ry") || strings.Contains(string(s.undo), "YzRuNHJ5") {
+		t.Errorf("the record holds the secret: %s", s.undo)
+	}
+	for range 2 {
+		isFinal(t, s.takeBack(ctx), "Secret delete/s was deleted and cannot be created again", "never recorded")
+	}
+	again, dependent := getMap(ctx, t, ns, "owner"), getMap(ctx, t, ns, "owned")
+	if again == nil || data(again, "a") != "one" || dependent == nil {
+		t.Fatalf("not created again: %v, %v", again, dependent)
+	}
+	if refs := dependent.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != again.GetUID() {
+		t.Errorf("owners %v, want the new UID %s", refs, again.GetUID())
+	}
+}
+
+// TestDeleteWaits for finalizers, and leaves alone what was made anew under the name.
+func TestDeleteWaits(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "delete-waits")
+	held := configMap(ns, "held", nil)
+	held.Labels, held.Finalizers = map[string]string{"app": "old"}, []string{"example.com/hold"}
+	must(t, admin().Create(ctx, held))
+	must(t, admin().Create(ctx, configMap(ns, "unlabelled", nil)))
+
+	s := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=old"}}`)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	s.saw(ctx, "ConfigMap delete-waits/held is being deleted and held by example.com/hold")
+	must(t, admin().Patch(ctx, configMap(ns, "held", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	must(t, <-ended)
+	if getMap(ctx, t, ns, "held") != nil || getMap(ctx, t, ns, "unlabelled") == nil {
+		t.Error("the wrong objects are gone")
+	}
+	theirs := configMap(ns, "held", map[string]string{"a": "theirs"})
+	must(t, admin().Create(ctx, theirs))
+	must(t, s.takeBack(ctx))
+	if u := getMap(ctx, t, ns, "held"); u == nil || u.GetUID() != theirs.UID || data(u, "a") != "theirs" {
+		t.Errorf("the undo touched another's object: %v", u)
+	}
+
+	nothing := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=none"}}`)
+	must(t, nothing.run(ctx))
+	if !nothing.adopted {
+		t.Error("nothing was deleted, and it is not recorded so")
+	}
+}
+
+func TestDeleteForbidden(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "delete-forbidden")
+	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}]}`)
+	s.kind, s.account = &task.Delete{Clusters: clusters(false)}, "nobody"
+	isFinal(t, s.run(ctx), "system:serviceaccount:delete-forbidden:nobody")
+}
+
+func wait(t *testing.T, namespace, with string) *step {
+	t.Helper()
+	return &step{t: t, kind: &task.Wait{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
+}
+
+// TestWait: each way to wait sees nothing, then the wrong thing, then what it waits for.
+func TestWait(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	ns := namespace(ctx, t, "wait")
+	const object = `"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "j"}`
+	for name, c := range map[string]struct{ with, says string }{
+		"condition": {`"for": {"condition": {"type": "Complete"}}`, "has no condition Complete"},
+		"cel":       {`"for": {"cel": "object.status.succeeded == 1 && object.metadata.name.startsWith('j')"}`, "no such key: succeeded"},
+		"ready":     {`"for": "ready"`, "is not ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wait(t, ns, "{"+object+", "+c.with+"}")
+			ended := make(chan error, 1)
+			go func() { ended <- s.run(ctx) }()
+			s.saw(ctx, "Job.batch wait/j is not there")
+			makeJob(ctx, t, ns, "j")
+			s.saw(ctx, c.says)
+			endJob(ctx, t, ns, "j", "Complete")
+			must(t, <-ended)
+			if !strings.Contains(string(s.output), `"name":"j"`) {
+				t.Errorf("output %s", s.output)
+			}
+			gone := wait(t, ns, "{"+object+`, "for": "gone"}`)
+			go func() { ended <- gone.run(ctx) }()
+			gone.saw(ctx, "is still there")
+			must(t, admin().Delete(ctx, get(ctx, t, "batch/v1", "Job", ns, "j"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+			must(t, <-ended)
+		})
+	}
+	t.Run("count", func(t *testing.T) {
+		s := wait(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=w"}, "for": "ready", "count": 2}`)
+		ended := make(chan error, 1)
+		go func() { ended <- s.run(ctx) }()
+		for i, name := range []string{"a", "b"} {
+			s.saw(ctx, []string{"0 of 2", "1 of 2"}[i])
+			c := configMap(ns, name, nil)
+			c.Labels = map[string]string{"app": "w"}
+			must(t, admin().Create(ctx, c))
+		}
+		must(t, <-ended)
+	})
+	t.Run("failed", func(t *testing.T) {
+		makeJob(ctx, t, ns, "f")
+		endJob(ctx, t, ns, "f", "Failed")
+		mentions(t, wait(t, ns, `{"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "f"}, "for": "ready"}`).run(ctx), "Job.batch wait/f has failed")
+	})
+	t.Run("timeout", func(t *testing.T) {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		mentions(t, wait(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`).run(short),
+			"Nothing.example.com n is not there", context.DeadlineExceeded.Error())
+	})
+	t.Run("not valid", func(t *testing.T) {
+		for with, says := range map[string]string{
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "object.("}}`:                   "for.cel",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "'a'"}}`:                        "not true or false",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "done"}`:                                `"done" is unknown`,
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}}`:                                               "for: it does not say",
+			`{"object": {"apiVersion": "v1", "kind": "Node"}, "for": "gone"}`:                                             "object.name",
+			`{"for": "gone", "selector": {"apiVersion": "v1", "kind": "Node", "labelSelector": ""}}`:                      "would select everything",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                  `unknown field "until"`,
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"condition": {"type": "A", "x": "1"}}}`: `unknown field "x"`,
+		} {
+			problems := (&task.Wait{}).Validate(json.RawMessage(with))
+			if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
+				t.Errorf("%s: %v, want %q", with, problems, says)
+			}
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/workflow/task"
+)
+
+func makeJob(ctx context.Context, t *testing.T, namespace, name string) {
+	t.Helper()
+	must(t, admin().Create(ctx, &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}))
+}
+
+// endJob writes the status that the controller of Jobs would: the test bed runs no pods.
+func endJob(ctx context.Context, t *testing.T, namespace, name, end string) {
+	t.Helper()
+	now := time.Now().UTC().Format(time.RFC3339)
+	before, counts := "SuccessCriteriaMet", fmt.Sprintf(`"succeeded": 1, "completionTime": %q,`, now)
+	if end == "Failed" {
+		before, counts = "FailureTarget", `"failed": 1,`
+	}
+	condition := func(name string) string {
+		return fmt.Sprintf(`{"type": %q, "status": "True", "reason": "ByTest", "message": "set by hand", "lastTransitionTime": %q}`, name, now)
+	}
+	status := fmt.Sprintf(`{"status": {"startTime": %q, %s "uncountedTerminatedPods": {}, "conditions": [%s, %s]}}`, now, counts, condition(before), condition(end))
+	must(t, admin().Status().Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, client.RawPatch(types.MergePatchType, []byte(status))))
+}
+
+func job(t *testing.T, namespace string) *step {
+	t.Helper()
+	return &step{
+		t: t, kind: &task.Job{Clusters: clusters(true)}, namespace: namespace, name: "check", dir: t.TempDir(),
+		with: `{"image": "registry.example.com/check:1", "command": ["check"]}`,
+	}
+}
+
+// jobs are the Jobs of a namespace, waited for until there are so many.
+func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batchv1.Job {
+	t.Helper()
+	var list batchv1.JobList
+	eventually(ctx, t, fmt.Sprintf("there are %d Jobs", count), func() bool {
+		must(t, admin().List(ctx, &list, client.InNamespace(namespace)))
+		return len(list.Items) == count
+	})
+	return list.Items
+}
+
+// TestJob: a failed Job is followed by another, one that was left behind is waited for, and the undo deletes them all.
+func TestJob(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	ns := namespace(ctx, t, "job")
+	s := job(t, ns)
+	attempt := func(ctx context.Context) chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- s.run(ctx) }()
+		return ended
+	}
+
+	ended := attempt(ctx)
+	first := jobs(ctx, t, ns, 1)[0]
+	if !strings.HasPrefix(first.Name, "check-") || !strings.HasSuffix(first.Name, "-1") || *first.Spec.BackoffLimit != 0 {
+		t.Errorf("made %s: %v", first.Name, first.Spec)
+	}
+	endJob(ctx, t, ns, first.Name, "Failed")
+	mentions(t, <-ended, first.Name+" has failed: ByTest: set by hand", "its pods left no logs")
+
+	dying, die := context.WithCancel(ctx)
+	ended = attempt(dying)
+	jobs(ctx, t, ns, 2)
+	s.saw(ctx, "-2 runs")
+	die()
+	mentions(t, <-ended, context.Canceled.Error())
+
+	ended = attempt(ctx)
+	s.saw(ctx, "runs")
+	for _, j := range jobs(ctx, t, ns, 2) {
+		if j.Name != first.Name {
+			endJob(ctx, t, ns, j.Name, "Complete")
+		}
+	}
+	must(t, <-ended)
+	if !strings.Contains(string(s.output), `-2"`) || !strings.Contains(string(s.output), `"succeeded":1`) {
+		t.Errorf("output %s", s.output)
+	}
+
+	// Running again what has succeeded (always: true) makes another Job; one that runs out of time is deleted.
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	ended = attempt(short)
+	jobs(ctx, t, ns, 3)
+	mentions(t, <-ended, context.DeadlineExceeded.Error())
+	jobs(ctx, t, ns, 2)
+
+	makeJob(ctx, t, ns, "theirs")
+	for range 2 {
+		must(t, s.takeBack(ctx))
+	}
+	if left := jobs(ctx, t, ns, 1); left[0].Name != "theirs" {
+		t.Errorf("left %s", left[0].Name)
+	}
+}
+
+// TestJobTemplate: what the API server refuses is final.
+func TestJobTemplate(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "job-template")
+	s := job(t, ns)
+	s.with = `{"template": {"backoffLimit": -1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}`
+	isFinal(t, s.run(ctx), "spec.backoffLimit")
+	for with, says := range map[string]string{
+		`{}`:                                  "set either image",
+		`{"image": "i", "command": "check"}`:  "command",
+		`{"template": {}}`:                    "template.template.spec.containers",
+		`{"image": "i", "restart": "Always"}`: "restart",
+	} {
+		problems := s.kind.Validate(json.RawMessage(with))
+		if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
+			t.Errorf("%s: %v, want %q", with, problems, says)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/testbed"
+	"scute.dev/workflow/task"
+)
+
+// bed is set once by TestMain: starting an API server is what costs.
+var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
+	defer cancel()
+	b, err := testbed.Start(ctx, testbed.Options{Sides: []string{"one"}, Bare: true})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kinds:", err)
+		return 1
+	}
+	bed = b
+	defer func() {
+		if code != 0 {
+			b.Keep()
+		}
+		if err := b.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "kinds: stopping the test bed:", err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+func admin() client.Client { return bed.Side("one").Client() }
+
+func clusters(local bool) *task.Clusters {
+	return &task.Clusters{Own: func() (*rest.Config, error) { return bed.Side("one").Config(), nil }, Local: local}
+}
+
+// step is one step of a run as the engine holds it: what it recorded outlives an attempt.
+type step struct {
+	t               *testing.T
+	kind            task.Kind
+	namespace, name string
+	account         string
+	with            string // YAML would be nicer; JSON is what a kind gets
+	dir             string
+
+	mu       sync.Mutex
+	attempt  int
+	undo     json.RawMessage
+	adopted  bool
+	output   json.RawMessage
+	says     []string
+	die      bool         // Record stores, and then the process dies
+	progress func(string) // called with every word of progress
+}
+
+var errDeath = errors.New("the process died here")
+
+func (s *step) call() *task.Call {
+	return &task.Call{
+		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Namespace: s.namespace, Name: "run", ServiceAccount: s.account,
+		With: json.RawMessage(s.with), Undo: s.undo, Output: s.output, Dir: s.dir, Logger: slog.New(slog.DiscardHandler),
+		Record: func(_ context.Context, undo json.RawMessage, adopted bool) error {
+			s.undo, s.adopted = undo, adopted
+			if s.die {
+				s.die = false
+				return errDeath
+			}
+			return nil
+		},
+		Progress: func(message string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.says = append(s.says, message)
+			if s.progress != nil {
+				s.progress(message)
+			}
+		},
+	}
+}
+
+// run makes one attempt.
+func (s *step) run(ctx context.Context) error {
+	s.t.Helper()
+	if problems := s.kind.Validate(json.RawMessage(s.with)); len(problems) > 0 {
+		s.t.Fatalf("not valid: %v", problems)
+	}
+	s.attempt++
+	output, err := s.kind.Run(ctx, s.call())
+	if err == nil {
+		s.output = output
+	}
+	return err
+}
+
+func (s *step) takeBack(ctx context.Context) error { return s.kind.Undo(ctx, s.call()) }
+
+// saw waits until the step has said a text.
+func (s *step) saw(ctx context.Context, text string) {
+	s.t.Helper()
+	eventually(ctx, s.t, "the step says "+text, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, m := range s.says {
+			if strings.Contains(m, text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func eventually(ctx context.Context, t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting until %s: %v", what, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func deadline(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namespace makes a namespace for one test.
+func namespace(ctx context.Context, t *testing.T, name string) string {
+	t.Helper()
+	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	return name
+}
+
+func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+}
+
+func get(ctx context.Context, t *testing.T, apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	err := admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	must(t, err)
+	return u
+}
+
+func getMap(ctx context.Context, t *testing.T, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	return get(ctx, t, "v1", "ConfigMap", namespace, name)
+}
+
+func data(u *unstructured.Unstructured, key string) string {
+	v, _, _ := unstructured.NestedString(u.Object, "data", key)
+	return v
+}
+
+func isFinal(t *testing.T, err error, says ...string) {
+	t.Helper()
+	if !task.IsFinal(err) {
+		t.Fatalf("not final: %v", err)
+	}
+	mentions(t, err, says...)
+}
+
+func mentions(t *testing.T, err error, says ...string) {
+	t.Helper()
+	for _, text := range says {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want it to say %q", err, text)
+		}
+	}
+}
