@@ -90,7 +90,7 @@ func kubeconfig(c *sequence.Context, on *task.Cluster, spec provider.Cluster) (d
 		return nil, err
 	}
 	if _, err := kube.ParseKubeconfig(data); err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", key, err)
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return data, nil
 }

@@ -138,8 +138,6 @@ func (s *state) outdated(version string) []string {
 			why = append(why, "the control plane's controller has not seen its latest change")
 		case cp.Spec.Version != version:
 			why = append(why, "the control plane is to have version "+cp.Spec.Version)
-		case cp.Status.Version != version:
-			why = append(why, "the control plane has version "+cp.Status.Version)
 		}
 		why = append(why, untrue("KubeadmControlPlane", cp, controlplanev1.KubeadmControlPlaneAvailableCondition,
 			controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)...)

@@ -38,5 +38,5 @@ func Downgrade(c *sequence.Context) error {
 	if !c.Began(objectsPart) {
 		return nil
 	}
-	return task.Final(errors.New("Kubernetes versions are not downgraded: correct what failed and resume the run, which upgrades the rest"))
+	return task.Final(errors.New("versions of Kubernetes are not downgraded: correct what failed and resume the run, which upgrades the rest"))
 }

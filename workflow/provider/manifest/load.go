@@ -63,7 +63,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 		if text, found := object.Data[ref.Key]; found || err != nil {
 			return []byte(text), err
 		}
-		return nil, fmt.Errorf("ConfigMap %s/%s has no key %q", namespace, ref.Name, ref.Key)
+		return nil, fmt.Errorf("the ConfigMap %s/%s has no key %q", namespace, ref.Name, ref.Key)
 	}
 	var object corev1.Secret
 	err = on.Kube.Do(c, "get Secret "+namespace+"/"+s.SecretRef.Name, func(ctx context.Context) error {
@@ -72,7 +72,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 	if text, found := object.Data[s.SecretRef.Key]; found || err != nil {
 		return text, err
 	}
-	return nil, fmt.Errorf("Secret %s/%s has no key %q", namespace, s.SecretRef.Name, s.SecretRef.Key)
+	return nil, fmt.Errorf("the Secret %s/%s has no key %q", namespace, s.SecretRef.Name, s.SecretRef.Key)
 }
 
 // render fills in the variables and decodes the documents.
