@@ -30,6 +30,11 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		return []Event{Paused(in)}, nil
 	case ResumeRun:
 		return s.resume(in, now)
+	case AbortRun:
+		if s.ended != nil || s.stopping != nil {
+			return nil, nil
+		}
+		return []Event{Aborted{Cause: CauseOperator, Message: "aborted by an operator" + colon(in.Reason)}}, nil
 	case HoldTask:
 		return s.hold(in)
 	case ReleaseTask:

@@ -71,6 +71,9 @@ type (
 		Reason string
 		Dead   bool
 	}
+	// AbortRun ends a run that has not ended: what is in flight is cancelled, what is held is given back. It can be
+	// resumed. A run that ends already is left to it.
+	AbortRun struct{ Reason string }
 	// HoldTask keeps a task, and what depends on it, from starting.
 	HoldTask struct{ Task, Reason string }
 	// ReleaseTask lifts the hold.
@@ -106,6 +109,7 @@ func (HandlerDone) input() {}
 func (VerifyDone) input()  {}
 func (PauseRun) input()    {}
 func (ResumeRun) input()   {}
+func (AbortRun) input()    {}
 func (HoldTask) input()    {}
 func (ReleaseTask) input() {}
 func (Decision) input()    {}

@@ -5,9 +5,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkflowSpec is a run: either the tasks of a graph, or a named workflow with its parameters.
+// WorkflowSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
+// changed: the log has pinned the rest when the run began.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
+// +kubebuilder:validation:XValidation:rule="self.?failurePolicy == oldSelf.?failurePolicy && self.?policies == oldSelf.?policies && self.?deadline == oldSelf.?deadline && self.?hooks == oldSelf.?hooks && self.?serviceAccountName == oldSelf.?serviceAccountName && self.?workflow == oldSelf.?workflow && self.?tasks == oldSelf.?tasks",message="only suspend can be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
 type WorkflowSpec struct {
 	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.

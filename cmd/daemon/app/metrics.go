@@ -9,17 +9,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"scute.dev/eventlog"
-	"scute.dev/mover/runner"
 )
 
-// registerMetrics adds scute's own figures to those of the controllers: moves by phase, and how full the log is.
-func registerMetrics(moves *runner.Moves, log *eventlog.Log) {
+// registerMetrics adds scute's own figures to those of the controllers: moves and runs by phase, tasks by how they stand,
+// and how full the log is.
+func registerMetrics(v *view, log *eventlog.Log) {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("scute_"+name, help, labels, nil)
+	}
 	c := &collector{
-		moves: moves, log: log,
-		phase:    prometheus.NewDesc("scute_moves", "Moves in the event log, by phase.", []string{"phase"}, nil),
-		commits:  prometheus.NewDesc("scute_log_commits", "Commits in the event log.", nil, nil),
-		bytes:    prometheus.NewDesc("scute_log_bytes", "Size of the event log.", nil, nil),
-		maxBytes: prometheus.NewDesc("scute_log_max_bytes", "Size at which the event log refuses new events.", nil, nil),
+		view: v, log: log,
+		moves:    describe("moves", "Moves in the event log, by phase.", "phase"),
+		runs:     describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
+		tasks:    describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
+		effects:  describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
+		commits:  describe("log_commits", "Commits in the event log."),
+		bytes:    describe("log_bytes", "Size of the event log."),
+		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
 	}
 	var again prometheus.AlreadyRegisteredError
 	if err := metrics.Registry.Register(c); errors.As(err, &again) {
@@ -29,30 +35,44 @@ func registerMetrics(moves *runner.Moves, log *eventlog.Log) {
 }
 
 type collector struct {
-	moves                           *runner.Moves
-	log                             *eventlog.Log
-	phase, commits, bytes, maxBytes *prometheus.Desc
+	view                                                  *view
+	log                                                   *eventlog.Log
+	moves, runs, tasks, effects, commits, bytes, maxBytes *prometheus.Desc
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, n float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, labels...)
+	}
 	phases := make(map[string]int)
-	for _, id := range c.moves.IDs() {
-		if s, ok := c.moves.Status(id); ok {
+	for _, id := range c.view.moves.IDs() {
+		if s, ok := c.view.moves.Status(id); ok {
 			phases[string(s.Phase)]++
 		}
 	}
 	for phase, n := range phases {
-		ch <- prometheus.MustNewConstMetric(c.phase, prometheus.GaugeValue, float64(n), phase)
+		gauge(c.moves, float64(n), phase)
 	}
+	runs := c.view.runs.Totals()
+	for phase, n := range runs.Phases {
+		gauge(c.runs, float64(n), string(phase))
+	}
+	t := runs.Tasks
+	for outcome, n := range map[string]int{
+		"succeeded": t.Succeeded, "ignored": t.Ignored, "skipped": t.Skipped, "failed": t.Failed, "paused": t.Paused, "running": t.Running, "undone": t.Undone,
+	} {
+		gauge(c.tasks, float64(n), outcome)
+	}
+	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	stats, err := c.log.Stats(ctx)
 	if err != nil {
 		return // /readyz says so
 	}
-	ch <- prometheus.MustNewConstMetric(c.commits, prometheus.GaugeValue, float64(stats.Commits))
-	ch <- prometheus.MustNewConstMetric(c.bytes, prometheus.GaugeValue, float64(stats.Bytes))
-	ch <- prometheus.MustNewConstMetric(c.maxBytes, prometheus.GaugeValue, float64(stats.MaxBytes))
+	gauge(c.commits, float64(stats.Commits))
+	gauge(c.bytes, float64(stats.Bytes))
+	gauge(c.maxBytes, float64(stats.MaxBytes))
 }

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/mover/runner"
 )
 
@@ -25,10 +27,16 @@ type Options struct {
 	LogFormat               string
 	MoveConcurrency         int
 	MoveWorkers             int
+	RunConcurrency          int
+	RunParallel             int
+	// EnableExec lets Workflows run commands in the daemon's own container.
+	EnableExec bool
+	// DefaultFailurePolicy of runs that name none; "" is Abort.
+	DefaultFailurePolicy string
 
 	// Config reaches the management cluster; nil finds it as kubectl does, or in the pod.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves. For tests of faults.
+	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves and runs. For tests of faults.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(runner.Log) runner.Log
 }
@@ -43,11 +51,15 @@ type LogOptions struct {
 	Replicas       int
 }
 
+// defaultPolicyVariable is the environment's word on --default-failure-policy, for scuted and scutectl alike.
+const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
+
 // New gives the defaults.
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 16, Log: LogOptions{Replicas: 1},
+		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, Log: LogOptions{Replicas: 1},
+		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
 
@@ -74,6 +86,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
 	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves driven at once")
 	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "calls to an API server in flight for one move")
+	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows driven at once")
+	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run performed at once")
+	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: whoever may create a Workflow then has what the daemon has")
+	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
 
 // Validate names the flag and the remedy.
@@ -91,6 +107,12 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--move-concurrency is %d: it must be 1 or more", o.MoveConcurrency)
 	case o.MoveWorkers < 1:
 		return fmt.Errorf("--move-workers is %d: it must be 1 or more", o.MoveWorkers)
+	case o.RunConcurrency < 1:
+		return fmt.Errorf("--run-concurrency is %d: it must be 1 or more", o.RunConcurrency)
+	case o.RunParallel < 1:
+		return fmt.Errorf("--run-parallel is %d: it must be 1 or more", o.RunParallel)
+	case o.DefaultFailurePolicy != "" && !slices.Contains(policies(), v1alpha1.FailurePolicy(o.DefaultFailurePolicy)):
+		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
 	}
@@ -99,6 +121,10 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--log-level is %q: it must be debug, info, warn or error", o.LogLevel)
 	}
 	return nil
+}
+
+func policies() []v1alpha1.FailurePolicy {
+	return []v1alpha1.FailurePolicy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause}
 }
 
 func (o *Options) handler() slog.Handler {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,19 +15,11 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/move"
-	"scute.dev/eventlog"
-	"scute.dev/kube"
-	"scute.dev/mover/runner"
-	"scute.dev/mover/transfer"
-	"scute.dev/projector"
 )
 
 // stopGrace is how long a stop waits for the steps under way.
@@ -61,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("scuted starts", "incarnation", d.runner.Incarnation, "log", home.where)
+	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where)
 	err = d.manager.Start(ctx)
 	logger.Info("scuted stops", "error", err)
 	if err != nil && ctx.Err() == nil {
@@ -83,40 +74,6 @@ func (o *Options) config() (*rest.Config, error) {
 		config.Wrap(o.WrapTransport)
 	}
 	return config, nil
-}
-
-// daemon is everything that runs.
-type daemon struct {
-	manager   manager.Manager
-	runner    *runner.Runner
-	moves     *runner.Moves
-	projector *projector.Projector[*runner.Moves]
-	wake      chan struct{}
-	queue     chan move.Queue // filled once, when the controller starts
-}
-
-func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
-	source, err := kube.Connect("source", config)
-	if err != nil {
-		return nil, err
-	}
-	d := &daemon{wake: make(chan struct{}, 1), queue: make(chan move.Queue, 1)}
-	var log runner.Log = home.log
-	if o.WrapLog != nil {
-		log = o.WrapLog(log)
-	}
-	d.runner = &runner.Runner{
-		Log: log, Incarnation: home.incarnation, Logger: logger,
-		Performer: func(id string) runner.Performer {
-			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, o.WrapTransport), Workers: o.MoveWorkers}
-		},
-	}
-	d.moves = runner.NewMoves(d.changed)
-	d.projector = projector.New(home.log, func() *runner.Moves { return d.moves }, projector.Options{Name: "moves", Version: 1, Logger: logger})
-	if d.manager, err = newManager(o, config, home, logger); err != nil {
-		return nil, err
-	}
-	return d, d.register(o, home)
 }
 
 func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger) (manager.Manager, error) {
@@ -147,68 +104,3 @@ func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger)
 	}
 	return mgr, nil
 }
-
-func (d *daemon) register(o Options, home *home) error {
-	reconciler := &move.Reconciler{
-		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
-		Moves: struct {
-			*runner.Runner
-			*runner.Moves
-		}{d.runner, d.moves},
-		CaughtUp: d.projector.CaughtUp(),
-		Started:  func(q move.Queue) { d.queue <- q },
-	}
-	if err := reconciler.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the Move controller: %w", err)
-	}
-	registerMetrics(d.moves, home.log)
-	supervisor := &runner.Supervisor{Runner: d.runner, Moves: d.moves, Wake: d.wake, Limit: o.MoveConcurrency}
-	return errors.Join(
-		d.manager.Add(always(func(ctx context.Context) error {
-			if err := d.projector.Run(ctx); ctx.Err() == nil {
-				return fmt.Errorf("the event log cannot be trusted: %w", err)
-			}
-			return nil
-		})),
-		d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error { // only the leader
-			select {
-			case <-d.projector.CaughtUp():
-				supervisor.Run(ctx)
-			case <-ctx.Done():
-			}
-			return nil
-		})),
-		d.manager.AddHealthzCheck("ping", healthz.Ping),
-		d.manager.AddReadyzCheck("log", func(r *http.Request) error { return ready(r.Context(), d.projector.CaughtUp(), home.log) }),
-	)
-}
-
-// changed is told by the view, and tells the supervisor and the controller. It does not block.
-func (d *daemon) changed(id string) {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-	select {
-	case q := <-d.queue:
-		q.Add(reconcile.Request{NamespacedName: move.Resource(id)})
-		d.queue <- q
-	default: // not started yet: it will look at every Move when it does
-	}
-}
-
-func ready(ctx context.Context, caughtUp <-chan struct{}, log *eventlog.Log) error {
-	select {
-	case <-caughtUp:
-	default:
-		return errors.New("still replaying the event log")
-	}
-	_, err := log.Head(ctx)
-	return err
-}
-
-// always is a runnable that does not wait for leadership.
-type always func(context.Context) error
-
-func (f always) Start(ctx context.Context) error { return f(ctx) }
-func (always) NeedLeaderElection() bool          { return false }

@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"scute.dev/controllers/move"
+	"scute.dev/controllers/workflow"
+	"scute.dev/eventlog"
+	"scute.dev/kube"
+	moves "scute.dev/mover/runner"
+	"scute.dev/mover/transfer"
+	"scute.dev/projector"
+	"scute.dev/workflow/prepare"
+	runs "scute.dev/workflow/runner"
+)
+
+// daemon is everything that runs.
+type daemon struct {
+	manager   manager.Manager
+	moves     *moves.Runner
+	runs      *runs.Runner
+	env       *prepare.Env
+	view      *view
+	projector *projector.Projector[*view]
+
+	moveWatch, runWatch *watch
+}
+
+func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
+	source, err := kube.Connect("source", config)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
+	var log moves.Log = home.log
+	if o.WrapLog != nil {
+		log = o.WrapLog(log)
+	}
+	d.moves = &moves.Runner{
+		Log: log, Incarnation: home.incarnation, Logger: logger,
+		Performer: func(id string) moves.Performer {
+			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, o.WrapTransport), Workers: o.MoveWorkers}
+		},
+	}
+	d.env = newEnv(o, config, log, home.incarnation)
+	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
+	d.view = &view{moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed)}
+	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
+	if d.manager, err = newManager(o, config, home, logger); err != nil {
+		return nil, err
+	}
+	return d, d.register(o, home)
+}
+
+func (d *daemon) register(o Options, home *home) error {
+	if err := d.registerControllers(); err != nil {
+		return err
+	}
+	registerMetrics(d.view, home.log)
+	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake, Limit: o.MoveConcurrency}
+	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake, Limit: o.RunConcurrency}
+	return errors.Join(
+		d.manager.Add(always(func(ctx context.Context) error {
+			if err := d.projector.Run(ctx); ctx.Err() == nil {
+				return fmt.Errorf("the event log cannot be trusted: %w", err)
+			}
+			return nil
+		})),
+		d.manager.Add(d.leading(moveSupervisor.Run)),
+		d.manager.Add(d.leading(runSupervisor.Run)),
+		d.manager.AddHealthzCheck("ping", healthz.Ping),
+		d.manager.AddReadyzCheck("log", func(r *http.Request) error { return ready(r.Context(), d.projector.CaughtUp(), home.log) }),
+	)
+}
+
+func (d *daemon) registerControllers() error {
+	ofMoves := &move.Reconciler{
+		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Moves: struct {
+			*moves.Runner
+			*moves.Moves
+		}{d.moves, d.view.moves},
+		CaughtUp: d.projector.CaughtUp(),
+		Started:  func(q move.Queue) { d.moveWatch.queue <- q },
+	}
+	if err := ofMoves.SetupWithManager(d.manager); err != nil {
+		return fmt.Errorf("preparing the Move controller: %w", err)
+	}
+	ofRuns := &workflow.Reconciler{
+		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Runs: struct {
+			*runs.Runner
+			*runs.Runs
+		}{d.runs, d.view.runs},
+		Definer:  d.env,
+		CaughtUp: d.projector.CaughtUp(),
+		Started:  func(q workflow.Queue) { d.runWatch.queue <- q },
+	}
+	if err := ofRuns.SetupWithManager(d.manager); err != nil {
+		return fmt.Errorf("preparing the Workflow controller: %w", err)
+	}
+	return nil
+}
+
+// leading is what only the leader does, once its view is complete.
+func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		select {
+		case <-d.projector.CaughtUp():
+			run(ctx)
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
+
+func ready(ctx context.Context, caughtUp <-chan struct{}, log *eventlog.Log) error {
+	select {
+	case <-caughtUp:
+	default:
+		return errors.New("still replaying the event log")
+	}
+	_, err := log.Head(ctx)
+	return err
+}
+
+// always is a runnable that does not wait for leadership.
+type always func(context.Context) error
+
+func (f always) Start(ctx context.Context) error { return f(ctx) }
+func (always) NeedLeaderElection() bool          { return false }

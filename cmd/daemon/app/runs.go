@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/api/v1alpha1"
+	moves "scute.dev/mover/runner"
+	"scute.dev/workflow"
+	"scute.dev/workflow/named"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+)
+
+// newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
+// the daemon's own.
+func newEnv(o Options, config *rest.Config, log moves.Log, incarnation string) *prepare.Env {
+	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }}
+	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
+	return &prepare.Env{
+		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),
+		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+			return named.New(ctx, name, params, named.Deps{Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: o.runDir("named")})
+		},
+	}
+}
+
+func newRunner(o Options, env *prepare.Env, log moves.Log, incarnation string, logger *slog.Logger) *runner.Runner {
+	return &runner.Runner{
+		Log: log, Incarnation: incarnation, Kinds: env.KindsFor, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger,
+	}
+}
+
+// runDir is where a run may write, beside the embedded log; "" with an external one, where the next process to drive the
+// run may be on another machine.
+func (o *Options) runDir(id string) string {
+	if o.Log.Dir == "" {
+		return ""
+	}
+	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
+}

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"scute.dev/eventlog"
+	moves "scute.dev/mover/runner"
+	runs "scute.dev/workflow/runner"
+)
+
+// view is all that the daemon knows of the log: one replay fills it. What one part cannot read is set aside for that
+// aggregate alone.
+type view struct {
+	moves *moves.Moves
+	runs  *runs.Runs
+}
+
+// Apply implements projector.View.
+func (v *view) Apply(r eventlog.Record) error {
+	switch r.Aggregate.Kind {
+	case eventlog.KindMove:
+		return v.moves.Apply(r)
+	case eventlog.KindRun:
+		return v.runs.Apply(r)
+	default:
+		return nil
+	}
+}

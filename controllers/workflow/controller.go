@@ -1,0 +1,177 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+)
+
+// Finalizer keeps a Workflow until its run has come to an end, and has given back what it held.
+const Finalizer = "scute.dev/workflow"
+
+// catchUpPause is how long a reconcile waits for the view.
+const catchUpPause = 100 * time.Millisecond
+
+// Runs is what the controller needs of the domain.
+type Runs interface {
+	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
+	Command(ctx context.Context, id, actor string, in workflow.Input) error
+	Glance(id string) (workflow.Glance, bool)
+	Status(id string) (v1alpha1.WorkflowStatus, bool)
+}
+
+// Definer builds what a manifest says; *prepare.Env does.
+type Definer interface {
+	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowSpec) (*workflow.Definition, []workflow.Problem, error)
+}
+
+// Queue is the controller's work queue, as far as it is needed to say that a run has changed in the log.
+type Queue interface{ Add(reconcile.Request) }
+
+// Reconciler brings Workflows and the log together.
+type Reconciler struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	Runs     Runs
+	Definer  Definer
+	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
+	// a run's absence.
+	CaughtUp <-chan struct{}
+	// Started receives the controller's queue, before the first reconcile.
+	Started func(Queue)
+
+	pace pace
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Workflow{}).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.Started(q)
+			return nil
+		})).
+		Complete(r)
+}
+
+// Reconcile hands the intent to the log and writes the view into the status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	select {
+	case <-r.CaughtUp:
+	default:
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
+	var w v1alpha1.Workflow
+	if err := r.Client.Get(ctx, req.NamespacedName, &w); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	id, adopted, refusal := ID(&w)
+	glance, known := r.Runs.Glance(id)
+	if !w.DeletionTimestamp.IsZero() {
+		return r.release(ctx, &w, id, glance, known)
+	}
+	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
+		// The watch brings the Workflow back at once; nothing is started before the finalizer stands.
+		return ctrl.Result{}, r.patch(ctx, &w, before)
+	}
+	switch {
+	case refusal != nil:
+		return ctrl.Result{}, r.refuse(ctx, &w, refusal.Error())
+	case known:
+		if err := r.suspend(ctx, &w, id, glance); err != nil {
+			return ctrl.Result{}, err
+		}
+		return r.publish(ctx, &w, id, glance)
+	case adopted:
+		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: scutectl log push; or delete the Workflow")
+	default:
+		return ctrl.Result{}, r.begin(ctx, &w, id)
+	}
+}
+
+// begin asks for the run that the manifest defines. One that cannot be is refused with all that is wrong with it, and
+// nothing of it comes into the log.
+func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string) error {
+	s := &w.Status
+	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
+		return nil // it was refused, or it ended in a log that is not this one: its last status stands
+	}
+	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	if err != nil {
+		waiting := r.wait(ctx, w, "preparing the run: "+short(err.Error()), "see that the ServiceAccount of the Workflow may read what its tasks refer to")
+		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
+	}
+	if definition == nil {
+		return r.refuse(ctx, w, list(problems))
+	}
+	if w.Spec.Suspend {
+		return r.wait(ctx, w, "suspended before it began", "set spec.suspend to false")
+	}
+	err = r.Runs.Request(ctx, id, actor(w), definition)
+	if err != nil && !errors.Is(err, runner.ErrOther) { // of another definition: the log has it, and the view will say so
+		return fmt.Errorf("recording the request: %w", err)
+	}
+	r.warn(w, problems)
+	return nil // the view says when it is there
+}
+
+// suspended is why the log says that the run is paused.
+const suspended = "spec.suspend is set"
+
+// suspend pauses and resumes the run as the spec says. What an operator has paused is left to them.
+func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance) error {
+	var in workflow.Input
+	switch {
+	case w.Spec.Suspend && !g.Paused && !g.Stopping && g.Phase != v1alpha1.RunStranded:
+		in = workflow.PauseRun{Reason: suspended}
+	case !w.Spec.Suspend && g.Paused && g.PausedReason == suspended && !g.Stopping:
+		in = workflow.ResumeRun{Reason: "spec.suspend is no longer set"}
+	default:
+		return nil
+	}
+	if err := r.Runs.Command(ctx, id, actor(w), in); err != nil {
+		return fmt.Errorf("recording what spec.suspend asks for: %w", err)
+	}
+	return nil
+}
+
+// release lets a deleted Workflow go when its run is over. One that is under way is aborted: what it held is given back,
+// what it made stays.
+func (r *Reconciler) release(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance, known bool) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(w, Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	if known && !g.Settled {
+		if !g.Stopping {
+			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the Workflow was deleted"}); err != nil {
+				return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
+			}
+		}
+		return r.publish(ctx, w, id, g)
+	}
+	before := w.DeepCopy()
+	controllerutil.RemoveFinalizer(w, Finalizer)
+	r.pace.forget(client.ObjectKeyFromObject(w))
+	return ctrl.Result{}, r.patch(ctx, w, before)
+}
+
+// patch writes the finalizers. They are one list for all writers, so nobody may have written since it was read.
+func (r *Reconciler) patch(ctx context.Context, w, before *v1alpha1.Workflow) error {
+	return client.IgnoreNotFound(r.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// actor is how the log calls the one who wants something by way of a Workflow.
+func actor(w *v1alpha1.Workflow) string { return "resource/" + w.Namespace + "/" + w.Name }

@@ -1,0 +1,79 @@
+package workflow
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// item is one thing to tell by a Kubernetes event.
+type item struct{ kind, reason, note string }
+
+// tell bounds the events about tasks of one status; the log has all.
+const tell = 10
+
+// news is what a status says that the one before did not: another phase of the run, and tasks that failed for good or wait
+// for an operator. It compares what was published, so a restarted daemon tells nothing twice.
+func news(before, after *v1alpha1.WorkflowStatus) []item {
+	var items []item
+	was := make(map[string]v1alpha1.TaskPhase, len(before.Tasks))
+	for i := range before.Tasks {
+		was[before.Tasks[i].Name] = before.Tasks[i].Phase
+	}
+	left := 0
+	for i := range after.Tasks {
+		t := &after.Tasks[i]
+		if !notable(t.Phase) || was[t.Name] == t.Phase {
+			continue
+		}
+		if len(items) == tell {
+			left++
+			continue
+		}
+		items = append(items, item{corev1.EventTypeWarning, "Task" + string(t.Phase), fmt.Sprintf("task %s: %s", t.Name, t.Message)})
+	}
+	if left > 0 {
+		items = append(items, item{corev1.EventTypeWarning, "TasksFailed", fmt.Sprintf("%d more tasks failed or wait: scutectl describe run", left)})
+	}
+	if before.Phase != after.Phase {
+		kind := corev1.EventTypeNormal
+		if troubled(after.Phase) {
+			kind = corev1.EventTypeWarning
+		}
+		items = append(items, item{kind, string(after.Phase), after.Message})
+	}
+	return items
+}
+
+func notable(p v1alpha1.TaskPhase) bool {
+	switch p {
+	case v1alpha1.TaskFailed, v1alpha1.TaskIgnored, v1alpha1.TaskPaused, v1alpha1.TaskUndoFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+func troubled(p v1alpha1.RunPhase) bool {
+	switch p {
+	case v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack, v1alpha1.RunRollbackFailed,
+		v1alpha1.RunFailed, v1alpha1.RunStranded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
+		return true
+	default:
+		return false
+	}
+}
+
+// warn tells what is doubtful in a manifest that was accepted.
+func (r *Reconciler) warn(w *v1alpha1.Workflow, problems []workflow.Problem) {
+	for i, p := range problems {
+		if i == tell {
+			r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%d more warnings", len(problems)-tell)
+			return
+		}
+		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%s", short(p.String()))
+	}
+}

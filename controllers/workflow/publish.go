@@ -1,0 +1,89 @@
+package workflow
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// publish writes the log's view of a run into the status, at a bounded pace.
+func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance) (ctrl.Result, error) {
+	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, time.Now()); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	status, ok := r.Runs.Status(id)
+	if !ok {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, r.write(ctx, w, status)
+}
+
+// refuse says what is wrong with a manifest. Nothing of it is in the log.
+func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message string) error {
+	status := v1alpha1.WorkflowStatus{
+		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
+		Message: "refused, nothing was started: " + long(message), Next: "correct it, and make another Workflow",
+	}
+	if status.FinishedAt == nil {
+		now := metav1.Now().Rfc3339Copy()
+		status.FinishedAt = &now
+	}
+	return r.write(ctx, w, status)
+}
+
+// wait says why a run has not begun.
+func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, next string) error {
+	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next})
+}
+
+// write patches the status if it has changed, and tells what is new in it.
+func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus) error {
+	before := w.DeepCopy()
+	status.ObservedGeneration = w.Generation
+	status.Conditions = conditions(w.Status.Conditions, status, w.Generation)
+	w.Status = status
+	if equality.Semantic.DeepEqual(before.Status, w.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for _, n := range news(&before.Status, &w.Status) {
+		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", short(n.note))
+	}
+	return nil
+}
+
+// list is all problems, one a line, the warnings last.
+func list(problems []workflow.Problem) string {
+	var errors, warnings []string
+	for _, p := range problems {
+		if p.Warning {
+			warnings = append(warnings, "warning: "+p.String())
+		} else {
+			errors = append(errors, p.String())
+		}
+	}
+	return strings.Join(append(errors, warnings...), "\n")
+}
+
+// short keeps an event's note below the API's limit of 1 KiB.
+func short(s string) string { return cut(s, 1000) }
+
+// long keeps a message far below what an object may hold, and below the limit of a condition's message.
+func long(s string) string { return cut(s, 16<<10) }
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
+}

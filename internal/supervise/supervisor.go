@@ -1,0 +1,90 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+// Supervisor drives everything that is due, a bounded number at once, for as long as it runs. Its fields are set before
+// use and not changed.
+type Supervisor struct {
+	// Noun is what is driven, for log lines.
+	Noun string
+	// Due lists what Drive has something to do for.
+	Due func() []string
+	// Drive takes one of them as far as it goes.
+	Drive func(ctx context.Context, id string) error
+	// Lost is the error by which Drive says that another process drives it now.
+	Lost error
+	// Wake is signalled when what is due may have changed.
+	Wake <-chan struct{}
+	// Limit bounds what is driven at once; it is 1 or more.
+	Limit  int
+	Logger *slog.Logger
+}
+
+// restDelay is how long something whose driving ended is left alone: it may have failed, because of the log for example,
+// and the view may not have come as far as its end.
+const restDelay = 2 * time.Second
+
+// Run drives until ctx ends, and returns when all has been let go of.
+func (s *Supervisor) Run(ctx context.Context) {
+	var (
+		wg      sync.WaitGroup
+		running = make(map[string]bool)
+		ended   = make(chan string)
+		rest    = time.NewTicker(restDelay)
+		resting = make(map[string]bool)
+	)
+	defer rest.Stop()
+	start := func() {
+		for _, id := range s.Due() {
+			if running[id] || resting[id] || len(running) >= s.Limit {
+				continue
+			}
+			running[id] = true
+			wg.Go(func() {
+				s.drive(ctx, id)
+				select {
+				case ended <- id:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+	for {
+		start()
+		select {
+		case <-ctx.Done():
+			wg.Wait()
+			return
+		case <-s.Wake:
+		case id := <-ended:
+			delete(running, id)
+			resting[id] = true
+		case <-rest.C:
+			clear(resting)
+		}
+	}
+}
+
+func (s *Supervisor) drive(ctx context.Context, id string) {
+	log := s.Logger.With(s.Noun, id)
+	log.Info("driving " + s.Noun)
+	err := s.Drive(ctx, id)
+	switch {
+	case err == nil:
+		log.Info(s.Noun + " has come to rest")
+	case ctx.Err() != nil:
+		log.Info("stopping; the " + s.Noun + " goes on when a daemon runs again")
+	case errors.Is(err, s.Lost), errors.Is(err, eventlog.ErrConflict):
+		log.Info("letting go of "+s.Noun, "reason", err)
+	default:
+		log.Error("driving "+s.Noun+" failed; trying again", "error", err)
+	}
+}
