@@ -32,6 +32,9 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world
 	if !ok {
 		return nil, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
 	}
+	if t.pausing {
+		return w, t.read(ctx, w, t.below(spec.Namespace), hash)
+	}
 	if err := t.read(ctx, w, []listing{{clusterType, ""}}, hash); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,18 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world
 		}
 	}
 	return w, t.read(ctx, w, parts, hash)
+}
+
+// below is what a pause has to look at: the clusters' own namespace, without what has no controller. Nothing outside of
+// it has to be readable.
+func (t *Transfer) below(namespace string) []listing {
+	var parts []listing
+	for _, kind := range slices.Sorted(maps.Keys(t.types)) {
+		if typ := t.types[kind]; typ.Namespaced && !typ.Plain() {
+			parts = append(parts, listing{typ, namespace})
+		}
+	}
+	return parts
 }
 
 // listing is a kind in a namespace; "" is everywhere.

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -133,6 +136,30 @@ func TestPauseOfClusters(t *testing.T) {
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 		must(t, blue().WaitAvailable(ctx, namespace, "a")) // awake again, Machines too
 		must(t, s.undoes(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
+	})
+	t.Run("as the run's ServiceAccount, with what the documentation names", func(t *testing.T) {
+		admin := blue().Client()
+		must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
+		subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}}
+		must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io", "runtime.cluster.x-k8s.io"},
+			Resources: []string{"*"}, Verbs: []string{"get", "list", "patch"},
+		}}}))
+		must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}}))
+		as := &step{t: t, kind: &task.Pause{Clusters: &task.Clusters{Own: ownConfig(blue())}}, namespace: namespace, name: "as", account: "runner", with: map[string]any{"all": true}}
+		if err := as.run(ctx); !task.IsFinal(err) {
+			t.Errorf("without a permission: %v", err)
+		} else {
+			t.Log(err)
+		}
+		must(t, admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
+		}}}))
+		must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-definitions"}}))
+		must(t, as.run(ctx))
+		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
+		must(t, as.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 	})
 	t.Run("a cluster that is not there", func(t *testing.T) {

@@ -58,6 +58,7 @@ type step struct {
 	inputs    map[string]json.RawMessage
 	dir       string
 	failure   *task.Failure
+	account   string // the ServiceAccount of a run in the daemon
 
 	mu       sync.Mutex
 	attempt  int
@@ -74,7 +75,7 @@ func (s *step) call() *task.Call {
 	must(s.t, err)
 	return &task.Call{
 		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Namespace: s.namespace, Name: "run",
-		With: with, Inputs: s.inputs, Undo: s.undo, Output: s.output, Dir: s.dir, Failure: s.failure,
+		With: with, Inputs: s.inputs, Undo: s.undo, Output: s.output, Dir: s.dir, Failure: s.failure, ServiceAccount: s.account,
 		Record: func(_ context.Context, undo json.RawMessage, adopted bool) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -144,7 +148,7 @@ func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string
 
 // namespace collects Cluster API's objects of a namespace, its events, and its pods that are not well.
 func (e *evidence) namespace(ctx context.Context, namespace string, clusters []string) {
-	types, err := e.cluster.Kube.Movable(ctx)
+	types, err := e.types(ctx)
 	if err != nil {
 		e.failed("the kinds of Cluster API", err)
 	}
@@ -175,4 +179,35 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 		e.failed("events", err)
 	}
 	e.pods(ctx, namespace)
+}
+
+// types are the kinds that hang together with clusters. Who may not list definitions is told by the API server which
+// kinds it serves, and takes those of Cluster API's groups.
+func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
+	types, err := e.cluster.Kube.Movable(ctx)
+	if !apierrors.IsForbidden(err) {
+		return types, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(e.cluster.Config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := d.ServerPreferredNamespacedResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			plain := gv.Group == "" && (r.Kind == "Secret" || r.Kind == "ConfigMap")
+			if !plain && !strings.HasSuffix(gv.Group, object.CoreGroup) || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			types = append(types, kube.Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Versions: []string{gv.Version}, Namespaced: true})
+		}
+	}
+	return types, nil
 }

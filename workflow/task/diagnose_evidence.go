@@ -182,7 +182,10 @@ func withoutKeys(text string) string {
 
 // summary puts together what was collected, what tells most first: the bound cuts at the end.
 func (e *evidence) summary() {
-	slices.SortFunc(e.observed, func(a, b *unstructured.Unstructured) int { return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref) })
+	// Stable: of two the one that was named comes first, and has the content.
+	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
+		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
+	})
 	e.observed = slices.CompactFunc(e.observed, func(a, b *unstructured.Unstructured) bool { return object.Observe(a).Ref == object.Observe(b).Ref })
 	var text strings.Builder
 	for _, u := range e.observed {
@@ -218,17 +221,30 @@ func (e *evidence) summary() {
 	}
 }
 
-// unmet lists the conditions of an object that are not True, or those that are bad when True.
+// unmet lists the conditions of an object that are not as they are on a healthy one.
 func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {
 		c, ok := c.(map[string]any)
-		if !ok || c["status"] == "True" {
+		if !ok {
+			continue
+		}
+		name, _ := c["type"].(string)
+		if good := !badWhenTrue(name); good && c["status"] == "True" || !good && c["status"] == "False" {
 			continue
 		}
 		message, _ := c["message"].(string)
 		fmt.Fprintf(text, "%s: %v=%v %v: %s\n", object.Observe(u).Ref, c["type"], c["status"], c["reason"], mover.Clean(strings.Join(strings.Fields(message), " ")))
 	}
+}
+
+// badWhenTrue: conditions of Cluster API, of nodes and of kstatus that say what is under way or wrong.
+func badWhenTrue(condition string) bool {
+	switch condition {
+	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":
+		return true
+	}
+	return strings.HasSuffix(condition, "Pressure")
 }
 
 // write puts the files into a folder.

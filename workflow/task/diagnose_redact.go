@@ -14,18 +14,21 @@ const removed = "(removed)"
 
 // secretWord finds what follows a telling name in a line: token=..., password: ...
 func secretWord() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b([\w.-]*(?:token|password|passwd|secret|api[-_]?key|private[-_]?key|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|\S+)`)
+	return regexp.MustCompile(`(?i)\b([\w.-]*(?:token|password|passwd|secret|api[-_]?key|private[-_]?key|credentials?)[\w-]*["']?\s*[:=]\s*)("[^"]*"|'[^']*'|\S+)`)
 }
 
 // secretName says whether a field of that name holds a secret, or may well hold one (the content of a file).
 func secretName(name string) bool {
+	if strings.HasSuffix(name, "Token") {
+		return true
+	}
 	name = strings.ToLower(name)
 	for _, part := range []string{"password", "passwd", "privatekey", "private-key", "client-key-data", "apikey", "api-key", "kubeconfig"} {
 		if strings.Contains(name, part) {
 			return true
 		}
 	}
-	return name == "token" || strings.HasSuffix(name, "-token") || strings.HasSuffix(name, "_token") || strings.HasSuffix(name, "Token") || name == "content" || name == "credentials"
+	return name == "token" || strings.HasSuffix(name, "-token") || strings.HasSuffix(name, "_token") || name == "content" || name == "credentials"
 }
 
 // redacted is an object without what is nobody's business: the content of Secrets, and what looks like a secret

@@ -126,11 +126,16 @@ func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 		return err
 	}
 	mark := hold.ByRun(h.record.Holder)
-	if _, on := s.read(u); on && hold.Holder(u) == mark {
-		return nil
-	}
-	if u.GetUID() != s.UID {
+	value, on := s.read(u)
+	switch held := hold.Holder(u); {
+	case u.GetUID() != s.UID:
 		return fmt.Errorf("%s: %w", s.Ref, hold.ErrReplaced)
+	case held == mark && on:
+		return nil
+	case held == hold.Mark{} && value != s.Was:
+		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it anew
+	case held != hold.Mark{} && held != mark:
+		return fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, held.Holder)
 	}
 	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
 }

@@ -1,0 +1,294 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/testbed"
+	"scute.dev/workflow/task"
+)
+
+// components is a provider as its repository has it: a namespace, a controller with a ServiceAccount, a definition for
+// the infrastructure provider, and a Secret made of a variable.
+const components = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAME-system}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: manager, namespace: NAME-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NAME-manager}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NAME-manager}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAME-manager}
+subjects: [{kind: ServiceAccount, name: manager, namespace: NAME-system}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: NAME-system, labels: {control-plane: NAME}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {control-plane: NAME}}
+  template:
+    metadata: {labels: {control-plane: NAME}}
+    spec: {serviceAccountName: manager, containers: [{name: manager, image: "registry.example/NAME:VERSION"}]}
+`
+
+const toyComponents = components + `
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: credentials, namespace: NAME-system}
+data: {token: "${TOY_TOKEN_B64}"}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: toyclusters.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta1}}
+spec:
+  group: infrastructure.cluster.x-k8s.io
+  scope: Namespaced
+  names: {kind: ToyCluster, listKind: ToyClusterList, plural: toyclusters, singular: toycluster}
+  versions:
+  - {name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+const releases = `
+apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
+kind: Metadata
+releaseSeries:
+- {major: 1, minor: 13, contract: v1beta2}
+- {major: 1, minor: 14, contract: v1beta2}
+`
+
+// repository writes a local repository of two providers in two versions and gives the configuration that names it.
+func repository(t *testing.T) map[string]any {
+	t.Helper()
+	base := t.TempDir()
+	var providers []any
+	for label, p := range map[string]struct{ name, kind, file, text string }{
+		"cluster-api":        {"cluster-api", "CoreProvider", "core-components.yaml", components},
+		"infrastructure-toy": {"toy", "InfrastructureProvider", "infrastructure-components.yaml", toyComponents},
+	} {
+		for _, version := range []string{"v1.13.0", "v1.14.0"} {
+			dir := filepath.Join(base, label, version)
+			must(t, os.MkdirAll(dir, 0o755))
+			text := strings.NewReplacer("NAME", "scute-"+p.name, "VERSION", version).Replace(p.text)
+			must(t, os.WriteFile(filepath.Join(dir, p.file), []byte(text), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(releases), 0o600))
+		}
+		providers = append(providers, map[string]any{"name": p.name, "type": p.kind, "url": "file://" + filepath.Join(base, label, "v1.14.0", p.file)})
+	}
+	return map[string]any{"providers": providers}
+}
+
+const toyToken = "t0y-t0ken-n0b0dy-may-see"
+
+func TestProviders(t *testing.T) {
+	ctx := deadline(t, 5*time.Minute)
+	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"new"}, Bare: true}).Side("new")
+	admin := side.Client()
+	// The test bed writes an inventory, as if its providers had been installed by clusterctl: here none has been.
+	providers := &unstructured.Unstructured{}
+	providers.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
+	for _, namespace := range namespaces(ctx, t, admin) {
+		must(t, admin.DeleteAllOf(ctx, providers, client.InNamespace(namespace)))
+	}
+	const namespace = "providers"
+	must(t, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	encoded := base64.StdEncoding.EncodeToString([]byte(toyToken))
+	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(encoded)}}))
+	config := repository(t)
+	kind := &task.Providers{Clusters: &task.Clusters{Own: ownConfig(side), Local: true}}
+	with := func(version string, more map[string]any) map[string]any {
+		w := map[string]any{
+			"core": "cluster-api:" + version, "infrastructure": []string{"toy:" + version}, "config": config, "wait": false,
+			"variablesFrom": map[string]any{"secretRef": map[string]any{"name": "toy"}},
+		}
+		for k, v := range more {
+			w[k] = v
+		}
+		return w
+	}
+	s := &step{t: t, kind: kind, namespace: namespace, name: "install", with: with("v1.13.0", map[string]any{"skipCertManager": true})}
+
+	t.Run("cert-manager is missing", func(t *testing.T) {
+		err := s.run(ctx)
+		if !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "cert-manager.io") {
+			t.Fatalf("%v", err)
+		}
+		t.Log(err)
+		must(t, s.undoes(ctx))
+	})
+	must(t, apply(ctx, admin, "testdata/cert-manager.yaml"))
+	t.Run("a death between the record and the install", func(t *testing.T) {
+		s.recorded = func() error { return errDeath }
+		if err := s.run(ctx); err == nil {
+			t.Fatal("it went on")
+		}
+		s.recorded = nil
+		wantProviders(ctx, t, admin, nil)
+	})
+	t.Run("a death in the middle of the install", func(t *testing.T) {
+		dying, die := context.WithCancel(ctx)
+		s.progress = func(message string) {
+			if strings.HasPrefix(message, "installing") {
+				go func() {
+					for ctx.Err() == nil && deployment(ctx, admin, "scute-cluster-api-system") == nil {
+						time.Sleep(time.Millisecond)
+					}
+					die()
+				}()
+			}
+		}
+		if err := s.run(dying); err == nil {
+			t.Log("it was faster than the death")
+		}
+		die()
+		s.progress = nil
+	})
+	t.Run("install", func(t *testing.T) {
+		must(t, s.run(ctx))
+		t.Logf("%s", s.output)
+		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
+		if s.adopted {
+			t.Error("what this run installed counts as found")
+		}
+		secret := &corev1.Secret{}
+		must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-toy-system", Name: "credentials"}, secret))
+		if string(secret.Data["token"]) != toyToken {
+			t.Error("the variable of the Secret is not in the components")
+		}
+		for what, text := range map[string]string{"record": string(s.undo), "output": string(s.output)} {
+			if strings.Contains(text, toyToken) || strings.Contains(text, encoded) {
+				t.Errorf("the %s holds the variable of the Secret: %s", what, text)
+			}
+		}
+	})
+	t.Run("what is there is done", func(t *testing.T) {
+		again := &step{t: t, kind: kind, namespace: namespace, name: "again", with: s.with}
+		must(t, again.run(ctx))
+		if !again.adopted {
+			t.Errorf("not adopted: %s", again.undo)
+		}
+		must(t, again.undoes(ctx))
+		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
+	})
+	u := &step{t: t, kind: kind, namespace: namespace, name: "upgrade", with: with("v1.14.0", map[string]any{"skipCertManager": true})}
+	t.Run("another version without upgrade", func(t *testing.T) {
+		if err := u.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "with.upgrade") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("upgrade", func(t *testing.T) {
+		u.with = with("v1.14.0", map[string]any{"skipCertManager": true, "upgrade": true})
+		u.recorded = func() error { return errDeath }
+		if err := u.run(ctx); err == nil {
+			t.Fatal("it went on")
+		}
+		u.recorded = nil
+		must(t, u.undoes(ctx)) // nothing has changed yet
+		must(t, u.run(ctx))
+		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0"})
+		if d := deployment(ctx, admin, "scute-toy-system"); d == nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":v1.14.0") {
+			t.Errorf("the controller is %+v", d)
+		}
+		if err := u.undoes(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "not downgraded") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("nothing goes that is in use", func(t *testing.T) {
+		toy := &unstructured.Unstructured{}
+		toy.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyCluster"})
+		toy.SetNamespace(namespace)
+		toy.SetName("precious")
+		must(t, admin.Create(ctx, toy))
+		if err := s.undoes(ctx); err == nil || !strings.Contains(err.Error(), "precious") {
+			t.Errorf("%v", err)
+		} else {
+			t.Log(err)
+		}
+		must(t, admin.Delete(ctx, toy))
+	})
+	t.Run("undo removes what was installed and nothing else", func(t *testing.T) {
+		must(t, s.undoes(ctx))
+		wantProviders(ctx, t, admin, nil)
+		for _, name := range []string{"scute-cluster-api-system", "scute-toy-system"} {
+			if err := admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+				t.Errorf("namespace %s: %v", name, err)
+			}
+		}
+		crd := &metav1.PartialObjectMetadata{}
+		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		if err := admin.Get(ctx, client.ObjectKey{Name: "toyclusters.infrastructure.cluster.x-k8s.io"}, crd); !apierrors.IsNotFound(err) {
+			t.Errorf("the definition of ToyCluster: %v", err)
+		}
+		if err := admin.Get(ctx, client.ObjectKey{Name: "clusters.cluster.x-k8s.io"}, crd); err != nil {
+			t.Errorf("the definition of Cluster, which was there before: %v", err)
+		}
+		must(t, s.undoes(ctx))
+	})
+}
+
+func namespaces(ctx context.Context, t *testing.T, c client.Client) []string {
+	t.Helper()
+	list := &corev1.NamespaceList{}
+	must(t, c.List(ctx, list))
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+func deployment(ctx context.Context, c client.Client, namespace string) *appsv1.Deployment {
+	d := &appsv1.Deployment{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "manager"}, d); err != nil {
+		return nil
+	}
+	return d
+}
+
+func wantProviders(ctx context.Context, t *testing.T, c client.Client, want map[string]string) {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "ProviderList"})
+	if err := c.List(ctx, list); err != nil && !apierrors.IsNotFound(err) {
+		if len(want) == 0 {
+			return // the inventory has no definition yet
+		}
+		t.Fatal(err)
+	}
+	have := make(map[string]string)
+	for i := range list.Items {
+		have[list.Items[i].GetName()], _, _ = unstructured.NestedString(list.Items[i].Object, "version")
+	}
+	if len(have) != len(want) {
+		t.Errorf("providers %v, want %v", have, want)
+	}
+	for name, version := range want {
+		if have[name] != version {
+			t.Errorf("provider %s is there in version %q, want %s", name, have[name], version)
+		}
+	}
+}

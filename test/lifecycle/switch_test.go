@@ -1,0 +1,131 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+	"scute.dev/workflow/task"
+)
+
+func thing(group, version, kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	u.SetNamespace("gitops")
+	u.SetName(name)
+	return u
+}
+
+// switches reads how everything stands: the switch's value as it is stored, and a * for our mark.
+func switches(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	const fluxK, fluxH, eksa = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "anywhere.eks.amazonaws.com"
+	var said []string
+	for _, u := range []*unstructured.Unstructured{
+		thing(fluxK, "v1", "Kustomization", "apps"), thing(fluxK, "v1", "Kustomization", "held"), thing(fluxH, "v2", "HelmRelease", "cni"),
+		thing(eksa, "v1alpha1", "Cluster", "prod"), thing(eksa, "v1alpha1", "VSphereDatacenterConfig", "prod"),
+		thing(eksa, "v1alpha1", "VSphereMachineConfig", "prod-cp"), thing(eksa, "v1alpha1", "VSphereMachineConfig", "prod-md"),
+	} {
+		must(t, blue().Client().Get(ctx, client.ObjectKeyFromObject(u), u))
+		value, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "suspend")
+		if u.GroupVersionKind().Group == eksa {
+			value, found, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "annotations", eksa+"/paused")
+		}
+		word := "none"
+		if found {
+			word = fmt.Sprint(value)
+		}
+		if u.GetAnnotations()[object.PauseAnnotation] != "" {
+			word += "*"
+		}
+		said = append(said, u.GetName()+"="+word)
+	}
+	return strings.Join(said, " ")
+}
+
+const (
+	asFound  = "apps=none held=true cni=false prod=none prod=none prod-cp=none prod-md=true"
+	asPaused = "apps=true* held=true cni=true* prod=true* prod=true* prod-cp=true* prod-md=true"
+)
+
+func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
+	ctx := deadline(t, 3*time.Minute)
+	admin := blue().Client()
+	must(t, apply(ctx, admin, "testdata/flux-eksa.yaml"))
+	s := &step{t: t, kind: &task.Pause{Clusters: clusters()}, namespace: "gitops", name: "still", with: map[string]any{
+		"kustomizations": []any{map[string]any{"name": "apps"}, map[string]any{"namespace": "gitops", "name": "held"}},
+		"helmReleases":   []any{map[string]any{"name": "cni"}},
+		"eksa":           []string{"prod"},
+		"acknowledge":    "20s",
+	}}
+	want := func(t *testing.T, state string) {
+		t.Helper()
+		if got := switches(ctx, t); got != state {
+			t.Errorf("it stands as\n%s, want\n%s", got, state)
+		}
+	}
+	want(t, asFound)
+	t.Run("a death between the record and the pause", func(t *testing.T) {
+		s.recorded = func() error { return errDeath }
+		if err := s.run(ctx); err == nil {
+			t.Fatal("it went on")
+		}
+		s.recorded = nil
+		want(t, asFound)
+	})
+	t.Run("work that is under way is waited for", func(t *testing.T) {
+		busy := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
+		condition := func(status string) {
+			body := fmt.Sprintf(`{"status":{"conditions":[{"type":"Reconciling","status":%q,"reason":"Progressing","message":"at work","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, status)
+			must(t, admin.Status().Patch(ctx, busy, client.RawPatch("application/merge-patch+json", []byte(body))))
+		}
+		condition("True")
+		s.with.(map[string]any)["acknowledge"] = "3s"
+		if err := s.run(ctx); err == nil || !strings.Contains(err.Error(), "at work on it") {
+			t.Errorf("%v", err)
+		} else {
+			t.Log(err)
+		}
+		s.with.(map[string]any)["acknowledge"] = "20s"
+		want(t, asPaused)
+		condition("False")
+	})
+	t.Run("the next attempt", func(t *testing.T) {
+		must(t, s.run(ctx))
+		want(t, asPaused)
+		t.Logf("%s", s.output)
+		var out pauseOutput
+		must(t, json.Unmarshal(s.output, &out))
+		if len(out.Settled) != 7 || len(out.Acknowledged) != 0 {
+			t.Errorf("%+v", out)
+		}
+	})
+	t.Run("resume, and its undo", func(t *testing.T) {
+		r := &step{t: t, kind: &task.Resume{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		must(t, r.run(ctx))
+		want(t, asFound)
+		must(t, r.undoes(ctx))
+		want(t, asPaused)
+	})
+	t.Run("undo, twice", func(t *testing.T) {
+		must(t, s.undoes(ctx))
+		want(t, asFound)
+		must(t, s.undoes(ctx))
+		want(t, asFound)
+	})
+	t.Run("what somebody takes over is theirs", func(t *testing.T) {
+		must(t, s.run(ctx))
+		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
+		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/pause":null}}}`))))
+		must(t, s.undoes(ctx))
+		want(t, strings.Replace(asFound, "apps=none", "apps=true", 1))
+	})
+}
