@@ -30,7 +30,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	}
 	wantArgs(t, set.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=127.0.0.1:8080",
-		"--log-level=info", "--log-format=json", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
+		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
 }
 
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
@@ -41,7 +41,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=:8080",
-		"--log-level=info", "--log-format=json", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
+		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
@@ -87,8 +87,11 @@ func wantRestricted(t *testing.T, pod corev1.PodSpec) {
 		t.Error("the pod shares a namespace of its host")
 	}
 	for _, volume := range pod.Volumes {
-		if volume.Secret == nil {
-			t.Errorf("volume %s is not a Secret", volume.Name)
+		if volume.Secret == nil && volume.EmptyDir == nil {
+			t.Errorf("volume %s is neither a Secret nor empty", volume.Name)
+		}
+		if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit.IsZero() {
+			t.Errorf("volume %s has no bound", volume.Name)
 		}
 	}
 	for _, c := range pod.Containers {
@@ -123,6 +126,9 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 			t.Errorf("role %s grants nothing", name)
 		}
 		for _, rule := range rules {
+			if cmp.Equal(rule, impersonation()) && name == "scute-daemon" {
+				continue
+			}
 			words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
 			for _, word := range words {
 				if strings.Contains(word, "*") || slices.Contains([]string{"bind", "escalate", "impersonate"}, word) {
@@ -132,6 +138,45 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 			if len(rule.APIGroups) == 0 || len(rule.Resources) == 0 || len(rule.Verbs) == 0 {
 				t.Errorf("role %s has a rule that says nothing: %v", name, rule)
 			}
+		}
+	}
+}
+
+// impersonation is how the tasks of a Workflow come to act as its ServiceAccount: of accounts, and of nobody else.
+func impersonation() rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}}
+}
+
+func TestWorkflowsAreSwitchedOnAndOff(t *testing.T) {
+	impersonates := func(r rendered) bool {
+		for _, role := range r.clusterRoles {
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Verbs, "impersonate") {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	if !impersonates(render(t)) {
+		t.Error("tasks of Workflows cannot act as their ServiceAccounts")
+	}
+	if impersonates(render(t, "workflows.enabled=false")) {
+		t.Error("workflows.enabled=false leaves the permission to impersonate")
+	}
+	for values, want := range map[string][]string{
+		"": nil,
+		"workflows.execEnabled=true,workflows.defaultFailurePolicy=Pause": {"--default-failure-policy=Pause", "--enable-exec"},
+	} {
+		args := render(t, strings.Split(values, ",")...).statefulSets[0].Spec.Template.Spec.Containers[0].Args
+		var got []string
+		for _, arg := range args {
+			if strings.HasPrefix(arg, "--default-failure-policy") || strings.HasPrefix(arg, "--enable-exec") {
+				got = append(got, arg)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", values, diff)
 		}
 	}
 }
@@ -202,6 +247,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"log.storage.accessMode=ReadWriteMany":     "accessMode",
 		"nats.url=nats.example:4222":               "url",
 		"logging.level=loud":                       "level",
+		"workflows.defaultFailurePolicy=Hope":      "defaultFailurePolicy",
+		"workflows.parallel=0":                     "parallel",
+		"workflows.exec=true":                      "exec",
 		"image.repository=":                        "repository",
 		"resources.request.cpu=1":                  "request",
 		"providers.mine[0].group=*":                "group",

@@ -34,6 +34,14 @@ spec:
         - --metrics-address={{ if not .Values.metrics.enabled }}127.0.0.1{{ end }}:8080
         - --log-level={{ .Values.logging.level }}
         - --log-format={{ .Values.logging.format }}
+        - --run-concurrency={{ .Values.workflows.concurrency }}
+        - --run-parallel={{ .Values.workflows.parallel }}
+        {{- with .Values.workflows.defaultFailurePolicy }}
+        - --default-failure-policy={{ . }}
+        {{- end }}
+        {{- if .Values.workflows.execEnabled }}
+        - --enable-exec
+        {{- end }}
         {{- with int64 .Values.log.maxBytes }}
         - --log-max-bytes={{ . }}
         {{- end }}
@@ -99,38 +107,40 @@ spec:
         readOnlyRootFilesystem: true
         capabilities:
           drop: [ALL]
-      {{- if not .Values.nats.url }}
       volumeMounts:
+        # What tasks of a run write while they run: commands, and clusterctl's library.
+        - name: tmp
+          mountPath: /tmp
+        {{- if not .Values.nats.url }}
         - name: log
           mountPath: /var/lib/scute
-      {{- else if or .Values.nats.credentials.secretName .Values.nats.tls.secretName }}
-      volumeMounts:
-        {{- if .Values.nats.credentials.secretName }}
+        {{- end }}
+        {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
         - name: nats-credentials
           mountPath: /etc/scute/nats-credentials
           readOnly: true
         {{- end }}
-        {{- if .Values.nats.tls.secretName }}
+        {{- if and .Values.nats.url .Values.nats.tls.secretName }}
         - name: nats-tls
           mountPath: /etc/scute/nats-tls
           readOnly: true
         {{- end }}
-      {{- end }}
-  {{- if and .Values.nats.url (or .Values.nats.credentials.secretName .Values.nats.tls.secretName) }}
   volumes:
-    {{- with .Values.nats.credentials.secretName }}
+    - name: tmp
+      emptyDir:
+        sizeLimit: 1Gi
+    {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
     - name: nats-credentials
       secret:
-        secretName: {{ . }}
+        secretName: {{ .Values.nats.credentials.secretName }}
         defaultMode: 0440
     {{- end }}
-    {{- with .Values.nats.tls.secretName }}
+    {{- if and .Values.nats.url .Values.nats.tls.secretName }}
     - name: nats-tls
       secret:
-        secretName: {{ . }}
+        secretName: {{ .Values.nats.tls.secretName }}
         defaultMode: 0440
     {{- end }}
-  {{- end }}
   {{- with .Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
