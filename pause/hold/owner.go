@@ -14,7 +14,7 @@ func Owner(u *unstructured.Unstructured, path ...string) string {
 			continue
 		}
 		var fields map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			continue
 		}
 		if owns(fields, path) {

@@ -55,7 +55,7 @@ func (m *Move) runResource(ctx context.Context, c *Call, record moved, w MoveWit
 		return nil, err
 	}
 	if move.Status.Phase != mover.PhaseSucceeded {
-		return nil, fmt.Errorf("Move %s: %s", move.Name, joined(move.Status.Message, move.Status.Next)) //nolint:staticcheck // the name of a kind
+		return nil, fmt.Errorf("Move %s: %s", move.Name, joined(move.Status.Message, move.Status.Next))
 	}
 	return json.Marshal(moveOutput{Move: move.Name, Clusters: move.Status.Counts.Clusters, Objects: move.Status.Counts.Objects, Message: move.Status.Message})
 }
@@ -169,7 +169,7 @@ func followMove(ctx context.Context, own *Cluster, c *Call, name string) (*v1alp
 			return nil, resourceError(err)
 		}
 		if err := linger(ctx, pace.NextBackOff()); err != nil {
-			return nil, fmt.Errorf("Move %s goes on by itself, and the next attempt follows it again: %w", name, err) //nolint:staticcheck // the name of a kind
+			return nil, fmt.Errorf("Move %s goes on by itself, and the next attempt follows it again: %w", name, err)
 		}
 	}
 }

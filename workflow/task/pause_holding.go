@@ -155,7 +155,7 @@ func (h *holding) restore(ctx context.Context) error {
 			h.call.Progress(fmt.Sprintf("the pause is lifted; %d objects have still to wake: %s", len(asleep), naming(asleep)))
 		}
 		if linger(ctx, pace.NextBackOff()) != nil {
-			return nil //nolint:nilerr // what was recorded is back; the controllers wake in their own time
+			return nil // what was recorded is back; the controllers wake in their own time
 		}
 	}
 }
