@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/test/assets"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+	"scute.dev/workflow/task"
+)
+
+// startDaemon builds scuted and runs it beside the blue side.
+func startDaemon(ctx context.Context, t *testing.T) {
+	t.Helper()
+	root, err := assets.Root()
+	must(t, err)
+	program := filepath.Join(t.TempDir(), "scuted")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/daemon")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the daemon: %v\n%s", err, out)
+	}
+	definitions, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_moves.yaml"))
+	must(t, err)
+	for _, file := range definitions {
+		must(t, apply(ctx, blue().Client(), file))
+	}
+	must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
+	in := &scuted.Installation{Side: blue(), Kubeconfig: blue().KubeconfigPath()}
+	d, err := in.Start(scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: program})
+	must(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := d.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			if log, err := os.ReadFile(d.Log()); err == nil {
+				t.Logf("the daemon's log ends with\n%s", log[max(0, len(log)-4000):])
+			}
+		}
+	})
+}
+
+// TestMoveByResource drives the kind as the daemon does: by a Move resource, in the name of the run's ServiceAccount.
+func TestMoveByResource(t *testing.T) {
+	ctx := deadline(t, 8*time.Minute)
+	const namespace = "resource"
+	admin, green := blue().Client(), bed.Side("green")
+	startDaemon(ctx, t)
+	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "r"))
+	must(t, err)
+	must(t, blue().WaitAvailable(ctx, namespace, "r"))
+	kubeconfig, err := green.Kubeconfig()
+	must(t, err)
+	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
+	must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
+
+	kind := &task.Move{Clusters: &task.Clusters{Own: ownConfig(blue())}, Resource: true}
+	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", account: "runner", with: map[string]any{
+		"clusters": []string{"r"}, "to": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "green"}},
+	}}
+	if err := s.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "moves.scute.dev") {
+		t.Errorf("without a permission: %v", err)
+	}
+	must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"scute.dev"}, Resources: []string{"moves"}, Verbs: []string{"get", "create", "patch"}},
+	}}))
+	must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}}}))
+
+	// The process dies as soon as the Move is made; the undo rolls it back.
+	dying, die := context.WithCancel(ctx)
+	s.progress = func(string) { die() }
+	if err := s.run(dying); err == nil {
+		t.Fatal("it did not end in the middle")
+	}
+	die()
+	s.progress = nil
+	must(t, s.undoes(ctx))
+	must(t, blue().WaitAvailable(ctx, namespace, "r"))
+	must(t, s.undoes(ctx))
+
+	// The next attempt makes another Move, dies as well, and the one after that follows the same Move to its end.
+	dying, die = context.WithCancel(ctx)
+	s.progress = func(string) { die() }
+	if err := s.run(dying); err == nil {
+		t.Fatal("it did not end in the middle")
+	}
+	die()
+	s.progress = nil
+	must(t, s.run(ctx))
+	t.Logf("%s", s.output)
+	var out struct{ Move string }
+	must(t, json.Unmarshal(s.output, &out))
+	if !strings.HasPrefix(out.Move, "run-pivot-") || !strings.HasSuffix(out.Move, "-2") {
+		t.Errorf("the Move is %s", out.Move)
+	}
+	must(t, green.WaitAvailable(ctx, namespace, "r"))
+	must(t, blue().WaitGone(ctx, namespace, "r"))
+	must(t, s.run(ctx)) // done is done
+	if err := s.undoes(ctx); !task.IsFinal(err) {
+		t.Errorf("undo of a finished move: %v", err)
+	}
+}
