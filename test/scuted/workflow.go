@@ -1,0 +1,79 @@
+package scuted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// NewWorkflow is a Workflow whose spec is YAML, not yet created. It acts as a ServiceAccount of its namespace.
+func NewWorkflow(namespace, name, account, spec string) (*v1alpha1.Workflow, error) {
+	w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &w.Spec); err != nil {
+		return nil, fmt.Errorf("reading the spec of %s: %w", name, err)
+	}
+	if account != "" {
+		w.Spec.ServiceAccountName = account
+	}
+	return w, nil
+}
+
+// WaitWorkflow follows a Workflow until done says so. The error says where it stood.
+func (in *Installation) WaitWorkflow(ctx context.Context, namespace, name string, done func(*v1alpha1.Workflow) bool) (*v1alpha1.Workflow, error) {
+	c, err := in.Client()
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	w := &v1alpha1.Workflow{}
+	var last error
+	for {
+		if last = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, w); last == nil && done(w) {
+			return w, nil
+		}
+		select {
+		case <-ctx.Done():
+			return w, fmt.Errorf("waiting for Workflow %s/%s: %w: phase %q, %s\n%s",
+				namespace, name, errors.Join(ctx.Err(), last), w.Status.Phase, w.Status.Message, Tasks(w))
+		case <-tick.C:
+		}
+	}
+}
+
+// Rests says that a run goes on no more by itself.
+func Rests(w *v1alpha1.Workflow) bool {
+	switch w.Status.Phase {
+	case "", v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
+		return false
+	default:
+		return true
+	}
+}
+
+// Tasks is what a status says about tasks, one a line.
+func Tasks(w *v1alpha1.Workflow) string {
+	var s string
+	for i := range w.Status.Tasks {
+		t := &w.Status.Tasks[i]
+		s += fmt.Sprintf("  %s: %s %s, %d attempts: %s\n", t.Name, t.Phase, t.Verdict, t.Attempts, t.Message)
+	}
+	return s
+}
+
+// TaskOf is the status of one task; the zero value if it is not there.
+func TaskOf(w *v1alpha1.Workflow, name string) v1alpha1.TaskStatus {
+	for i := range w.Status.Tasks {
+		if w.Status.Tasks[i].Name == name {
+			return w.Status.Tasks[i]
+		}
+	}
+	return v1alpha1.TaskStatus{}
+}
