@@ -37,6 +37,10 @@ func New(p Params, cluster provider.Cluster, local bool, apply, providers task.K
 			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "give the inputs of the kind Providers"})
 			return
 		}
+		if providers == nil {
+			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: "the kind Providers is not offered here", Remedy: "use manifests"})
+			return
+		}
 		for _, problem := range providers.Validate(with) {
 			problem.Field = field + ".providers." + problem.Field
 			problems = append(problems, problem)

@@ -1,0 +1,194 @@
+package inmemory
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/named"
+	"scute.dev/workflow/provider"
+	"scute.dev/workflow/provider/manifest"
+	"scute.dev/workflow/sequence"
+	"scute.dev/workflow/task"
+)
+
+// Name in params.provider.
+const Name = "in-memory"
+
+// Template makes a cluster; it serves the provider of manifests too.
+//
+//go:embed cluster.yaml
+var Template string
+
+// Settings are params.settings.
+type Settings struct {
+	// NetworkVersion is written where a real network would be installed.
+	NetworkVersion string `json:"networkVersion"`
+	// ComponentsVersion likewise.
+	ComponentsVersion string `json:"componentsVersion"`
+}
+
+// Provider of the in-memory cloud. What it shares with the provider of manifests is that one's.
+type Provider struct {
+	*manifest.Provider
+	settings Settings
+}
+
+// New is a named.Factory.
+func New(p named.Params, cluster provider.Cluster, deps *named.Deps) (any, []workflow.Problem) {
+	made := &Provider{}
+	if len(p.Settings) > 0 {
+		if err := json.Unmarshal(p.Settings, &made.settings); err != nil {
+			return nil, []workflow.Problem{{Field: "spec.workflow.params.settings", Message: err.Error(), Remedy: "correct it"}}
+		}
+	}
+	params := manifest.Params{Cluster: manifest.ClusterParams{Template: &manifest.Source{Inline: Template}}, Configuration: p.Configuration, Access: p.Access}
+	var problems []workflow.Problem
+	made.Provider, problems = manifest.New(params, cluster, deps.Clusters.Local, deps.Kinds["Apply"], deps.Kinds["Providers"])
+	return made, problems
+}
+
+const (
+	componentsName = "in-memory-components"
+	networkName    = "in-memory-network"
+)
+
+// InstallComponents writes down which components are there. On a management cluster the bed runs the controllers; that
+// they are at work is seen from their webhooks, which must take a dry run.
+func (p *Provider) InstallComponents(c *sequence.Context, on task.ClusterRef) error {
+	if err := p.atWork(c, on); err != nil {
+		return err
+	}
+	return write(c, on, componentsName, p.settings.ComponentsVersion)
+}
+
+// UninstallComponents removes what InstallComponents wrote.
+func (p *Provider) UninstallComponents(c *sequence.Context, on task.ClusterRef) error {
+	return restore(c, on, componentsName)
+}
+
+// UpgradeComponents writes down the version.
+func (p *Provider) UpgradeComponents(c *sequence.Context, on task.ClusterRef) error {
+	return p.InstallComponents(c, on)
+}
+
+// RestoreComponents writes down the version that was there.
+func (p *Provider) RestoreComponents(c *sequence.Context, on task.ClusterRef) error {
+	return restore(c, on, componentsName)
+}
+
+// InstallNetworking writes the network through the API of the new cluster.
+func (p *Provider) InstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return write(c, on, networkName, p.settings.NetworkVersion)
+}
+
+// UninstallNetworking removes the network.
+func (p *Provider) UninstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return restore(c, on, networkName)
+}
+
+// UpgradeNetworking writes the new version.
+func (p *Provider) UpgradeNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return p.InstallNetworking(c, on)
+}
+
+// RestoreNetworking writes the version that was there.
+func (p *Provider) RestoreNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return restore(c, on, networkName)
+}
+
+// atWork has the webhooks look at a machine template that is not stored. A workload cluster has no such kind.
+func (p *Provider) atWork(c *sequence.Context, on task.ClusterRef) error {
+	cluster, err := c.Open(on)
+	if err != nil {
+		return err
+	}
+	kind := schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachineTemplate"}
+	if _, err := cluster.Client.RESTMapper().RESTMapping(kind.GroupKind()); err != nil {
+		return nil //nolint:nilerr // no management cluster
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"backend": map[string]any{"inMemory": map[string]any{}},
+	}}}}}
+	u.SetGroupVersionKind(kind)
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName("in-memory-probe")
+	err = cluster.Kube.Do(c, "probe the webhooks", func(ctx context.Context) error { return cluster.Client.Create(ctx, u, client.DryRunAll) })
+	if err != nil {
+		return fmt.Errorf("the in-memory controllers are not at work: %w", err)
+	}
+	return nil
+}
+
+// before is what write found.
+type before struct {
+	Existed bool   `json:"existed,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// write puts a version into a ConfigMap. The in-memory API takes no server-side apply.
+func write(c *sequence.Context, on task.ClusterRef, name, version string) error {
+	cluster, err := c.Open(on)
+	if err != nil {
+		return err
+	}
+	var found before
+	noted, err := c.Noted(name, &found)
+	if err != nil {
+		return err
+	}
+	return cluster.Kube.Do(c, "write ConfigMap "+name, func(ctx context.Context) error {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
+		err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(m), m)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		exists := err == nil
+		if !noted {
+			adopted := exists && m.Data["version"] == version
+			if err := c.Note(name, before{Existed: exists, Version: m.Data["version"]}, adopted); err != nil {
+				return err
+			}
+			noted = true
+		}
+		m.Data = map[string]string{"version": version}
+		if exists {
+			return cluster.Client.Update(ctx, m)
+		}
+		return cluster.Client.Create(ctx, m)
+	})
+}
+
+func restore(c *sequence.Context, on task.ClusterRef, name string) error {
+	var found before
+	if noted, err := c.Noted(name, &found); err != nil || !noted || !c.Began(name) {
+		return err
+	}
+	cluster, err := c.Open(on)
+	if err != nil {
+		return err
+	}
+	return cluster.Kube.Do(c, "restore ConfigMap "+name, func(ctx context.Context) error {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}}
+		err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(m), m)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		case !found.Existed:
+			return client.IgnoreNotFound(cluster.Client.Delete(ctx, m))
+		}
+		m.Data = map[string]string{"version": found.Version}
+		return cluster.Client.Update(ctx, m)
+	})
+}

@@ -1,0 +1,156 @@
+// Driver runs a named workflow of a manifest as scutectl run --local does, with the provider of the in-memory cloud, which
+// scutectl does not have, and with hooks of its own. It ends with 0 when the run has succeeded.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/test/inmemory"
+	"scute.dev/workflow"
+	"scute.dev/workflow/hook"
+	"scute.dev/workflow/management"
+	"scute.dev/workflow/named"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/workload"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	flags := flag.NewFlagSet("driver", flag.ExitOnError) // controller-runtime has one of its own in the common set
+	file := flags.String("f", "", "manifest of the Workflow")
+	dir := flags.String("log", "", "folder of the log")
+	kubeconfig := flags.String("kubeconfig", "", "of the run's own cluster")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		os.Exit(1)
+	}
+	if err := run(ctx, *file, *dir, *kubeconfig); err != nil {
+		fmt.Fprintln(os.Stderr, "driver:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
+	}
+}
+
+func run(ctx context.Context, file, dir, kubeconfig string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var w v1alpha1.Workflow
+	if err := yaml.UnmarshalStrict(data, &w); err != nil {
+		return err
+	}
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
+	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
+	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
+	env := &prepare.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+		return named.New(ctx, name, params, named.Deps{
+			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
+			Providers:  map[string]named.Factory{inmemory.Name: inmemory.New},
+			Management: []management.HookRegistrar{managementHooks{}}, Workload: []workload.HookRegistrar{workloadHooks{}},
+		})
+	}}
+	d, problems, err := env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return fmt.Errorf("the definition is not valid: %v", problems)
+	}
+	r := &runner.Runner{
+		Log: log, Incarnation: incarnation, Kinds: env.KindsFor, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Dir: func(string) string { return filepath.Join(dir, "run") },
+	}
+	return drive(ctx, r, w.Namespace+"/"+w.Name, d)
+}
+
+func drive(ctx context.Context, r *runner.Runner, id string, d *workflow.Definition) error {
+	s, _, err := r.State(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Known() {
+		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", Dead: true})
+	} else {
+		err = r.Request(ctx, id, "user/test", d)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.Drive(ctx, id); err != nil {
+		return err
+	}
+	s, _, err = r.State(ctx, id)
+	if err != nil {
+		return err
+	}
+	phase := workflow.CurrentPhase(s)
+	fmt.Println("phase:", phase)
+	if phase != v1alpha1.RunSucceeded {
+		message, next := workflow.Explain(s)
+		return errors.New(message + ": " + next)
+	}
+	return nil
+}
+
+// managementHooks and workloadHooks say what they see of their contexts, as progress in the log.
+type (
+	managementHooks struct{ management.NoopHookRegistrar }
+	workloadHooks   struct{ workload.NoopHookRegistrar }
+)
+
+func (managementHooks) Name() string { return "witness" }
+func (workloadHooks) Name() string   { return "witness" }
+
+func (managementHooks) BindManagementCreate(b *hook.Binder) error {
+	return errors.Join(
+		hook.After(b, management.CreateBootstrapCluster, func(c *management.CreateBootstrapped) error {
+			return see(c.Call(), "bootstrap", c.Bootstrap)
+		}),
+		hook.After(b, management.PostCreate, func(c *management.CreateDone) error { return see(c.Call(), "management", c.Management) }))
+}
+
+func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
+	return hook.After(b, workload.CreateWorkloadCluster, func(c *workload.CreateReached) error {
+		return see(c.Call(), "workload", c.Workload)
+	})
+}
+
+// see writes what a hook was given into the run's folder.
+func see(c *task.Call, what string, ref task.ClusterRef) error {
+	data, err := json.Marshal(ref)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(c.Dir, "witness"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = fmt.Fprintf(f, "%s %s\n", what, data)
+	return err
+}

@@ -1,0 +1,105 @@
+package named
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestManagement creates, upgrades and deletes a management cluster. Blue is the bootstrap cluster. The clusters of the
+// in-memory cloud cannot host Cluster API: what stands for the API server of the new management cluster is green, to which
+// the cluster's objects are moved, and whose controllers then replace and delete the machines.
+func TestManagement(t *testing.T) {
+	ctx := deadline(t, 20*time.Minute)
+	blue, green := shared.blue, shared.green
+	config := filepath.Join(t.TempDir(), "applied.yaml")
+	params := strings.NewReplacer("CONFIG", config, "BLUE", blue.KubeconfigPath(), "GREEN", green.KubeconfigPath()).Replace(`provider: in-memory
+cluster: {namespace: fleet, name: m, version: v1.36.0, controlPlaneReplicas: 3, workerReplicas: 1}
+bootstrap: {cluster: {kubeconfig: BLUE}}
+management: {kubeconfig: GREEN}
+access: {kubeconfig: GREEN}
+settings: {networkVersion: "1", componentsVersion: "1"}
+configuration:
+  manifests:
+  - inline: |
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: configuration, namespace: default}
+      data: {cluster: "${CLUSTER_NAME}"}
+writeConfig: {file: CONFIG}
+`)
+
+	t.Run("create", func(t *testing.T) {
+		s := newSession(t, "management-create", params)
+		must(t, green.StopControllers())
+		s.killWhen(ctx, "the cluster is being made", exists(blue, "fleet", "m"))
+		s.run(ctx, 1) // the controllers of the new management cluster are not at work
+		mark := shared.bed.Cloud().Mark()
+		must(t, green.StartControllers(ctx))
+		s.run(ctx, 0)
+		must(t, green.WaitAvailable(ctx, "fleet", "m"))
+		must(t, blue.WaitGone(ctx, "fleet", "m"))
+		s.checkOnce(ctx, `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
+			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create`,
+			"create-management-cluster install-management-components")
+		s.checkSecrets(ctx)
+		journal, err := shared.bed.Cloud().Since(mark)
+		must(t, err)
+		if r := journal.Replacements(); len(r) > 0 {
+			t.Errorf("the pivot replaced machines:\n%s", r)
+		}
+		text, err := os.ReadFile(filepath.Join(s.log(), "run", "witness"))
+		must(t, err)
+		if want := `bootstrap {"kubeconfig":"` + blue.KubeconfigPath() + "\"}\nmanagement {\"kubeconfig\":\"" + green.KubeconfigPath() + "\"}\n"; string(text) != want {
+			t.Errorf("the hooks saw %s, want %s", text, want)
+		}
+		checkConfig(t, config, older)
+	})
+	if t.Failed() {
+		return
+	}
+
+	t.Run("upgrade", func(t *testing.T) {
+		s := newSession(t, "management-upgrade", strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`)+"upgrade: {version: v1.36.1}\n")
+		must(t, blue.KillAPIServer(ctx))
+		s.run(ctx, 1) // the bootstrap cluster does not answer
+		must(t, blue.StartAPIServer(ctx))
+		s.killWhen(ctx, "machines are being replaced", rolls(blue, "fleet", "m", newer))
+		s.run(ctx, 0)
+		must(t, green.WaitAvailable(ctx, "fleet", "m"))
+		must(t, blue.WaitGone(ctx, "fleet", "m"))
+		s.checkOnce(ctx, `pre-upgrade upgrade-management-components upgrade-networking install-management-components create-bootstrap-cluster
+			install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster post-upgrade`,
+			"create-bootstrap-cluster upgrade-cluster")
+		s.checkSecrets(ctx)
+		if got := versions(ctx, green, "fleet", "m"); !slices.Equal(got, []string{newer, newer, newer, newer}) {
+			t.Errorf("the machines have %v", got)
+		}
+		if v := written(ctx, t, green.Client(), "in-memory-network"); v != "2" {
+			t.Errorf("the network has version %s", v)
+		}
+		checkConfig(t, config, newer)
+	})
+	if t.Failed() {
+		return
+	}
+
+	t.Run("delete", func(t *testing.T) {
+		s := newSession(t, "management-delete", params)
+		must(t, blue.StopControllers())
+		s.run(ctx, 1) // the controllers of the bootstrap cluster are not at work
+		must(t, blue.StartControllers(ctx))
+		s.killWhen(ctx, "the cluster is being deleted", goes(blue, "fleet", "m"))
+		s.run(ctx, 0)
+		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete",
+			"install-bootstrap-components delete-cluster")
+		for _, side := range []string{"blue", "green"} {
+			if kinds := left(ctx, t, shared.bed.Side(side), "fleet"); len(kinds) > 0 {
+				t.Errorf("left on %s: %v", side, kinds)
+			}
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package named
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"scute.dev/test/assets"
+	"scute.dev/test/process"
+	"scute.dev/test/testbed"
+)
+
+// suite is what all tests share. They run one after the other and do not need each other.
+type suite struct {
+	bed         *testbed.Bed
+	blue, green *testbed.Side
+	driver      string
+}
+
+// shared is set once by TestMain.
+var shared *suite //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
+	defer cancel()
+	folder, err := os.MkdirTemp("", "scute-named-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "named:", err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	s := &suite{driver: filepath.Join(folder, "driver")}
+	if err := build(ctx, s.driver); err != nil {
+		fmt.Fprintln(os.Stderr, "named:", err)
+		return 1
+	}
+	if s.bed, err = testbed.Start(ctx, testbed.Options{}); err != nil {
+		fmt.Fprintln(os.Stderr, "named:", err)
+		return 1
+	}
+	s.blue, s.green = s.bed.Side("blue"), s.bed.Side("green")
+	shared = s
+	defer func() {
+		if code != 0 {
+			s.bed.Keep()
+		}
+		if err := s.bed.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "named: stopping the test bed:", err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+func build(ctx context.Context, output string) error {
+	root, err := assets.Root()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, "./named/driver")
+	cmd.Dir = filepath.Join(root, "test")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the driver: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deadline(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// session is one run, and the folder of its log, over any number of processes.
+type session struct {
+	t        *testing.T
+	dir      string // of the log and of what the run keeps
+	manifest string
+	started  int
+}
+
+// newSession writes the manifest of a run of a named workflow; its own cluster is blue.
+func newSession(t *testing.T, workflow, params string) *session {
+	t.Helper()
+	dir := t.TempDir()
+	s := &session{t: t, dir: dir, manifest: filepath.Join(dir, "workflow.yaml")}
+	text := fmt.Sprintf(`apiVersion: scute.dev/v1alpha1
+kind: Workflow
+metadata: {name: %s, namespace: runs}
+spec:
+  workflow:
+    name: %s
+    params:
+%s`, workflow, workflow, indent(params))
+	must(t, os.WriteFile(s.manifest, []byte(text), 0o600))
+	return s
+}
+
+func (s *session) log() string { return filepath.Join(s.dir, "log") }
+
+// start starts a process that begins the run, or resumes it.
+func (s *session) start() *process.Process {
+	s.t.Helper()
+	s.started++
+	p, err := process.Start(process.Spec{
+		Path: shared.driver,
+		Args: []string{"-f", s.manifest, "-log", s.log(), "-kubeconfig", shared.blue.KubeconfigPath()},
+		Log:  s.output(),
+	})
+	must(s.t, err)
+	s.t.Cleanup(func() { _ = p.Kill(context.Background()) })
+	return p
+}
+
+func (s *session) output() string { return filepath.Join(s.dir, fmt.Sprintf("output-%d", s.started)) }
+
+// run lets a process go to its end.
+func (s *session) run(ctx context.Context, want int) {
+	s.t.Helper()
+	s.end(ctx, s.start(), want)
+}
+
+func (s *session) end(ctx context.Context, p *process.Process, want int) {
+	s.t.Helper()
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		_ = p.Kill(context.Background())
+		s.t.Fatalf("the run does not end: %v\n%s", ctx.Err(), s.said())
+	}
+	if got := p.ExitCode(); got != want {
+		s.t.Fatalf("the process ended with %d, want %d\n%s", got, want, s.said())
+	}
+	s.t.Logf("process %d: %s", s.started, s.said())
+}
+
+// killWhen kills the process when something is so; the run must not be over by then.
+func (s *session) killWhen(ctx context.Context, what string, so func(context.Context) bool) {
+	s.t.Helper()
+	p := s.start()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !so(ctx) {
+		select {
+		case <-tick.C:
+		case <-p.Done():
+			s.t.Fatalf("the process ended before %s\n%s", what, s.said())
+		case <-ctx.Done():
+			s.t.Fatalf("waiting until %s: %v\n%s", what, ctx.Err(), s.said())
+		}
+	}
+	must(s.t, p.Kill(ctx))
+	s.t.Logf("process %d killed when %s", s.started, what)
+}
+
+// said is the end of what the latest process wrote.
+func (s *session) said() string {
+	data, err := os.ReadFile(s.output())
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-3000):])
+}
+
+func indent(text string) string {
+	var out []byte
+	for i, line := 0, true; i < len(text); i++ {
+		if line {
+			out = append(out, "      "...)
+		}
+		out = append(out, text[i])
+		line = text[i] == '\n'
+	}
+	return string(out)
+}
