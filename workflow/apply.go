@@ -15,11 +15,17 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Defined:
 		s.applyPart(e)
 	case Started:
-		s.Header, s.Hash, s.deadline = e.Header, e.Hash, e.Deadline
-		s.load(s.parts)
-		s.parts, s.startedAt = nil, at
+		if s.Hash == "" && e.Hash != "" && s.partsLeft == 0 && sound(s.parts) {
+			s.Header, s.Hash, s.deadline = e.Header, e.Hash, e.Deadline
+			s.load(s.parts)
+			s.startedAt = at
+		}
+		s.parts = nil
 	case Migrated:
-		s.applyMigrated(e, at)
+		if s.Hash != "" && e.Hash != "" && s.partsLeft == 0 && sound(s.parts) {
+			s.applyMigrated(e, at)
+		}
+		s.parts = nil
 	case HandedOver:
 		s.HandedOver = e.To
 	case Received:
@@ -35,21 +41,29 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// standStill stops the clocks for the time in which nothing but an operator could bring the run on.
+// standStill stops the clocks for the time in which nothing but an operator could bring the run on. A resume says itself
+// for how long they stood still.
 func (s *State) standStill(e Event, at time.Time) {
-	switch e.(type) {
-	case Decided, TaskReleased:
-		if !s.paused && CurrentPhase(s) == v1alpha1.RunPaused {
-			s.shift(at.Sub(s.lastAt))
+	if _, resumed := e.(Resumed); !resumed && s.count[taskPaused] > 0 && !s.paused && CurrentPhase(s) == v1alpha1.RunPaused {
+		s.shift(at.Sub(s.lastAt))
+	}
+}
+
+// sound says that a list of tasks is one that Build could have made, as far as the rest relies on it.
+func sound(tasks []Task) bool {
+	for i := range tasks {
+		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
+			return false
 		}
 	}
+	return true
 }
 
 func (s *State) applyPart(e Defined) {
 	if e.Part == 0 {
 		s.parts, s.nextPart = nil, 0
 	}
-	if e.Part != s.nextPart {
+	if e.Part != s.nextPart || e.Part >= e.Of {
 		return
 	}
 	s.parts = append(s.parts, e.Tasks...)
@@ -69,15 +83,20 @@ func (s *State) applyRun(e Event, at time.Time) {
 	case Verified:
 		s.verify = false
 		for _, g := range e.Gone {
-			s.reopenNamed(g.Task, at)
+			if i, ok := s.index(g.Task); ok && s.tasks[i].phase == taskSucceeded {
+				s.reopenWhole(i, at)
+			}
 		}
 	case Aborted:
 		s.stopWith(&stop{task: e.Task, cause: e.Cause, message: e.Message})
 	case RollbackStarted:
+		if s.Finished() {
+			return
+		}
 		s.ended = nil
 		s.stopWith(&stop{rollback: true, task: e.Task, cause: e.Cause, message: e.Message})
 	case Ended:
-		s.ended, s.endedAt = &e, at
+		s.ended, s.endedAt, s.verify = &e, at, false
 	case HandlerStarted:
 		s.setHandler(e.Handler, e.Task, true)
 	case HandlerEnded:
@@ -100,45 +119,55 @@ func (s *State) applyClaimed(e Claimed, at time.Time) {
 		s.undoable.put(i, true)
 	}
 	s.undoing.clear()
+	s.handling = 0
 	for i := range s.handlers {
 		s.handlers[i].running = false
 	}
 }
 
 func (s *State) applyResumed(e Resumed, at time.Time) {
-	s.paused, s.pausedReason, s.Stranded = false, "", ""
-	if s.ended != nil && s.ended.Phase == v1alpha1.RunAborted {
-		s.ended, s.stopping = nil, nil
+	if s.Finished() || s.rollingBack() {
+		return
 	}
+	s.paused, s.pausedReason, s.Stranded = false, "", ""
+	s.ended, s.stopping = nil, nil
 	s.shift(time.Duration(e.Shift))
 	for _, name := range e.Rerun {
-		s.reopenNamed(name, at)
+		i, ok := s.index(name)
+		switch {
+		case !ok:
+		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
+			s.reopenWhole(i, at)
+		default: // a failed or interrupted task goes on with the step it was at; what was given back is taken again
+			s.reopen(i, at)
+		}
 	}
 	s.verify = true
 }
 
-func (s *State) reopenNamed(name string, at time.Time) {
-	i, ok := s.index(name)
-	if !ok {
-		return
+// reopenWhole has all steps of a task performed again, and lets the edges that hang on it wait for as long as before.
+func (s *State) reopenWhole(i int, at time.Time) {
+	for n := range s.tasks[i].steps {
+		s.tasks[i].steps[n].done = false
 	}
-	t := &s.tasks[i]
-	if t.phase == taskSucceeded { // all of it again; a failed or interrupted task goes on with the step it was at
-		t.step = 0
-		for n := range t.steps {
-			t.steps[n].done, t.steps[n].undone = false, false
+	for _, c := range s.kids[i] {
+		if e := &s.tasks[c.task].edges[c.need]; !e.expired {
+			e.expires = time.Time{}
 		}
-		t.undo = undoNone
 	}
 	s.reopen(i, at)
 }
 
-// stopWith takes a verdict on the run: the first one wins, but for a rollback of what was aborted.
+// stopWith takes a verdict on the run: the first one wins, but for a rollback of what was aborted. The error channel has
+// heard of the abort then.
 func (s *State) stopWith(v *stop) {
-	if s.stopping == nil || v.rollback && !s.stopping.rollback {
-		s.stopping = v
+	switch {
+	case s.stopping == nil:
 		s.callHandlers("", v.cause, v.message)
+	case s.stopping.rollback || !v.rollback:
+		return
 	}
+	s.stopping, s.verify = v, false
 }
 
 // callHandlers has the error channel run, for a task or for the run as a whole.
@@ -161,8 +190,10 @@ func (s *State) setHandler(name, task string, running bool) {
 		}
 		if running {
 			s.handlers[i].running = true
+			s.handling++
 		} else {
 			s.handlers = append(s.handlers[:i:i], s.handlers[i+1:]...)
+			s.handling--
 		}
 		return
 	}
@@ -184,23 +215,23 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case Progressed:
 		t.message = e.Message
 	case AttemptFailed:
-		t.message, t.retryAt = e.Message, e.RetryAt
-		if e.Cause != CauseLost {
+		t.message, t.retryAt = e.Message, e.RetryAt.Add(-at.Sub(s.frozen(at)))
+		if e.Cause != CauseLost && e.Cause != CauseCancelled {
 			t.failures++
 			t.recreate = s.def[i].Steps[t.step].Retry.Recreate
 		}
 		s.setPhase(i, taskRetrying, "", at)
-		s.alarm(e.RetryAt, i, ringRetry)
+		s.alarm(t.retryAt, i, ringRetry)
 	case StepSucceeded:
 		s.stepDone(t, e.Output)
-		t.step, t.failures, t.recreate, t.message, t.totalAt = min(t.step+1, len(t.steps)-1), 0, false, "", time.Time{}
+		t.step, t.failures, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, false, "", time.Time{}
 		s.setPhase(i, taskPending, "", at)
 	case TaskSucceeded:
 		s.stepDone(t, e.Output)
 		t.failures, t.recreate, t.message, t.why = 0, false, "", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case TaskFailed:
-		t.message, t.children = e.Message, e.Children
+		t.message, t.children, t.recreate = e.Message, e.Children, s.def[i].Steps[t.step].Retry.Recreate
 		phase := taskFailed
 		if e.Verdict == v1alpha1.VerdictIgnored {
 			phase = taskIgnored
@@ -211,6 +242,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		t.message, t.why = e.Message, e.Why
 		s.setPhase(i, taskPaused, "", at)
 		if e.Why == WhyFailed {
+			t.recreate = s.def[i].Steps[t.step].Retry.Recreate
 			s.callHandlers(e.Task, e.Cause, e.Message)
 		}
 	case TaskSkipped:
@@ -221,7 +253,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.setPhase(i, taskInterrupted, "", at)
 	case EdgeExpired:
 		for n := range t.edges {
-			if s.def[i].Needs[n].Task == e.Need && t.edges[n].state == edgeOpen {
+			if x := &t.edges[n]; s.def[i].Needs[n].Task == e.Need && x.state == edgeOpen && !x.expires.IsZero() && !x.expires.After(at) {
 				s.setEdge(child{i, n}, edgeBad)
 				t.edges[n].expired = true
 			}
@@ -231,7 +263,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case Decided:
 		s.applyDecided(i, e, at)
 	default:
-		s.applyUndo(i, e, at)
+		s.applyUndo(i, e)
 	}
 }
 
@@ -244,18 +276,19 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	t := &s.tasks[i]
 	t.step = s.stepIndex(i, e.Step)
 	step := &t.steps[t.step]
-	step.started, step.undone, step.attempt = true, false, e.Attempt
+	step.started, step.done, step.undone, step.attempt = true, false, false, e.Attempt
 	if s.def[i].Steps[t.step].Name == "" {
 		t.attempts++
 	}
 	if t.startedAt.IsZero() {
 		t.startedAt = at
-		s.startEdges(i, at)
 	}
+	s.startEdges(i, at)
 	if s.def[i].Steps[t.step].Holds {
 		s.holding.put(i, true)
 	}
-	t.timeoutAt, t.totalAt, t.message, t.undo = e.TimeoutAt, e.TotalAt, "", undoNone
+	t.timeoutAt, t.totalAt, t.message = e.TimeoutAt, e.TotalAt, ""
+	s.setUndo(i, undoNone)
 	s.setPhase(i, taskRunning, "", at)
 }
 
@@ -287,6 +320,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		s.setUndo(i, undoDue)
 	case ActMarkUndone:
 		s.stepUndone(i)
+	case ActRollback, ActAbort, ActAbandon: // the fact that follows says it
 	}
 }
 

@@ -3,6 +3,8 @@ package workflow
 import (
 	"container/heap"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // alarm is a moment at which something about a task is due. It is looked at again when it rings: what is no longer so is
@@ -43,7 +45,10 @@ func (c *clock) Pop() any {
 
 func (s *State) alarm(at time.Time, task, need int) {
 	c := &s.clock
-	if need == ringUndo {
+	switch need {
+	case ringRetry:
+		c = &s.retryClock
+	case ringUndo:
 		c = &s.undoClock
 	}
 	heap.Push(c, alarm{at, task, need})
@@ -59,17 +64,29 @@ func (s *State) stale(a alarm) bool {
 		return t.undo != undoWaiting || !t.retryAt.Equal(a.at)
 	default:
 		e := &t.edges[a.need]
-		return e.state != edgeOpen || !e.expires.Equal(a.at)
+		return e.state != edgeOpen || !e.expires.Equal(a.at) || !s.tasks[e.parent].pausedAt.IsZero()
 	}
 }
 
 // dropStale keeps the earliest alarm one that counts.
 func (s *State) dropStale() {
-	for _, c := range []*clock{&s.clock, &s.undoClock} {
+	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock} {
 		for len(*c) > 0 && s.stale((*c)[0]) {
 			heap.Pop(c)
 		}
 	}
+}
+
+// frozen is the moment at which the clocks stopped, if they stand still, else the time. What is counted from it while they
+// stand is put right by the shift with which they go on.
+func (s *State) frozen(at time.Time) time.Time {
+	if s.ended != nil && !s.endedAt.After(at) {
+		at = s.endedAt
+	}
+	if s.paused && !s.pausedAt.After(at) {
+		at = s.pausedAt
+	}
+	return at
 }
 
 // shift moves every deadline: the clocks stood still for d.
@@ -80,7 +97,7 @@ func (s *State) shift(d time.Duration) {
 	if !s.deadline.IsZero() {
 		s.deadline = s.deadline.Add(d)
 	}
-	s.clock, s.undoClock = s.clock[:0], s.undoClock[:0]
+	s.clock, s.retryClock, s.undoClock = s.clock[:0], s.retryClock[:0], s.undoClock[:0]
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if !t.totalAt.IsZero() {
@@ -108,7 +125,13 @@ func (s *State) shift(d time.Duration) {
 	}
 }
 
-// NextAt is when Decide will have something to say without anything else happening; zero if never.
+// goesOn says that the clocks run: the run is neither stopped nor paused, nor does all of it wait for an operator.
+func (s *State) goesOn() bool {
+	return s.stopping == nil && !s.paused && CurrentPhase(s) != v1alpha1.RunPaused
+}
+
+// NextAt is when Decide will have something to say without anything else happening; zero if never. What is due already and
+// waits for a free place among the effects in flight has a time that is past.
 func NextAt(s *State) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {
@@ -122,10 +145,13 @@ func NextAt(s *State) time.Time {
 	if len(s.undoClock) > 0 {
 		sooner(s.undoClock[0].at)
 	}
-	if s.stopping == nil && !s.paused {
+	if s.goesOn() {
 		sooner(s.deadline)
 		if len(s.clock) > 0 {
 			sooner(s.clock[0].at)
+		}
+		if len(s.retryClock) > 0 {
+			sooner(s.retryClock[0].at)
 		}
 	}
 	return at

@@ -62,7 +62,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 
 // resume goes on with a run that stands still.
 func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
-	since := s.pausedAt
+	var since time.Time
 	switch {
 	case s.Finished():
 		return nil, fmt.Errorf("the run has ended: it is %s; start another one", s.ended.Phase)
@@ -71,21 +71,32 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("the run is being rolled back: decide about what could not be undone (retry-undo, mark-undone, abandon)")
 		}
 		return nil, nil
-	case s.ended != nil:
-		since = s.endedAt
-	case s.paused:
+	case s.stopping != nil && s.ended == nil && !in.Dead:
+		return nil, fmt.Errorf("the run is being aborted: resume it when it is %s", v1alpha1.RunAborted)
+	case s.ended != nil || s.paused:
+		since = s.frozen(now)
 	case s.failedPauses() || in.Dead || s.Stranded != "":
-		since = s.lastAt
+		if CurrentPhase(s) == v1alpha1.RunPaused {
+			since = s.lastAt
+		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
 		return nil, fmt.Errorf("%s waits for a decision: scutectl decide", strings.Join(s.waiting(3), ", "))
 	default:
 		return nil, nil // it goes on already
 	}
-	e := Resumed{Reason: in.Reason, Rerun: s.rerun()}
+	e := Resumed{Reason: in.Reason}
 	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
 		e.Shift = Duration(stood)
 	}
-	return []Event{e}, nil
+	var once []Event
+	for _, i := range s.rerun() {
+		if t, d := &s.tasks[i], &s.def[i]; t.phase == taskInterrupted && d.AtMostOnce && d.Steps[t.step].Name == "" {
+			once = append(once, TaskPaused{Task: d.Name, Why: WhyUnknown, Cause: CauseCancelled, Message: onlyOnce("it was interrupted")})
+			continue
+		}
+		e.Rerun = append(e.Rerun, s.def[i].Name)
+	}
+	return append(once, e), nil // in this order: none is left interrupted if only a part of it is stored
 }
 
 func (s *State) failedPauses() bool {
@@ -98,10 +109,13 @@ func (s *State) failedPauses() bool {
 }
 
 // rerun are the tasks that run again when a run is resumed.
-func (s *State) rerun() []string {
-	var names []string
+func (s *State) rerun() []int {
+	var list []int
 	for i := range s.tasks {
 		t := &s.tasks[i]
+		if t.removed {
+			continue
+		}
 		again := false
 		switch t.phase {
 		case taskFailed:
@@ -114,16 +128,16 @@ func (s *State) rerun() []string {
 			again = s.def[i].Always || s.gaveBack(i)
 		}
 		if again {
-			names = append(names, s.def[i].Name)
+			list = append(list, i)
 		}
 	}
-	return names
+	return list
 }
 
-// gaveBack says that the end of the run took back what the task held.
+// gaveBack says that the end of the run took back what the task held, or began to.
 func (s *State) gaveBack(i int) bool {
 	for n := range s.def[i].Steps {
-		if s.def[i].Steps[n].Holds && s.tasks[i].steps[n].undone {
+		if s.def[i].Steps[n].Holds && s.tasks[i].steps[n].undone || s.tasks[i].undo != undoNone {
 			return true
 		}
 	}
@@ -163,6 +177,9 @@ func (s *State) decision(in Decision) ([]Event, error) {
 	case ActRetryUndo, ActMarkUndone, ActAbandon:
 		if t.undo != undoFailed {
 			return nil, fmt.Errorf("nothing of task %q failed to be undone: it is %s", in.Task, s.taskPhase(i))
+		}
+		if in.Action == ActAbandon && !s.stuck() {
+			return nil, fmt.Errorf("the run still goes on undoing: abandon it when it is %s", v1alpha1.RunRollbackFailed)
 		}
 		if in.Action == ActAbandon {
 			return []Event{d, Ended{Phase: v1alpha1.RunFailed, Message: fmt.Sprintf("abandoned by an operator: %s: %s", in.Task, t.message)}}, nil

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -16,11 +17,14 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 		return nil, fmt.Errorf("the run is not in the log, or not all of its definition")
 	}
+	if outcome(in) && (s.ended != nil || s.HandedOver != "") {
+		return nil, nil // it comes too late
+	}
 	switch in := in.(type) {
 	case Tick:
 		return s.tick(in, now), nil
 	case ActDone:
-		return s.actDone(in), nil
+		return s.actDone(in, now), nil
 	case ActFailed:
 		return s.actFailed(in, now), nil
 	case ActAsks:
@@ -50,8 +54,8 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 			}
 		}
 	case VerifyDone:
-		if s.verify {
-			return []Event{Verified{Gone: in.Gone}}, nil
+		if s.verify && s.lost.n == 0 {
+			return []Event{Verified{Gone: s.stillGone(in.Gone)}}, nil
 		}
 	default:
 		return s.command(in, now)
@@ -59,10 +63,32 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
+// outcome says that an input is what came of an effect.
+func outcome(in Input) bool {
+	switch in.(type) {
+	case ActDone, ActFailed, ActAsks, ActRecords, ActSays, UndoDone, UndoBroke, HandlerDone, VerifyDone:
+		return true
+	default:
+		return false
+	}
+}
+
+// stillGone leaves out what is not done any more, and each task but once.
+func (s *State) stillGone(list []Gone) []Gone {
+	var gone []Gone
+	for _, g := range list {
+		i, ok := s.index(g.Task)
+		if ok && s.tasks[i].phase == taskSucceeded && !slices.ContainsFunc(gone, func(o Gone) bool { return o.Task == g.Task }) {
+			gone = append(gone, g)
+		}
+	}
+	return gone
+}
+
 // acting finds the task whose attempt is in flight.
 func (s *State) acting(task, step string, attempt int) (int, bool) {
 	i, ok := s.index(task)
-	if !ok || s.tasks[i].phase != taskRunning || s.tasks[i].attempt() != attempt || s.def[i].Steps[s.tasks[i].step].Name != step {
+	if !ok || s.tasks[i].phase != taskRunning || s.lost.has(i) || s.tasks[i].attempt() != attempt || s.def[i].Steps[s.tasks[i].step].Name != step {
 		return 0, false
 	}
 	return i, true
@@ -70,21 +96,35 @@ func (s *State) acting(task, step string, attempt int) (int, bool) {
 
 func (s *State) beingUndone(task, step string) (int, bool) {
 	i, ok := s.index(task)
-	if !ok || s.tasks[i].undo != undoRunning || s.def[i].Steps[s.tasks[i].step].Name != step {
+	if !ok || s.tasks[i].undo != undoRunning || s.def[i].Steps[s.tasks[i].undoStep].Name != step {
 		return 0, false
 	}
 	return i, true
 }
 
-func (s *State) actDone(in ActDone) []Event {
+func (s *State) actDone(in ActDone, now time.Time) []Event {
 	i, ok := s.acting(in.Task, in.Step, in.Attempt)
 	if !ok {
 		return nil
 	}
-	if s.tasks[i].step == len(s.def[i].Steps)-1 {
-		return []Event{TaskSucceeded{Task: in.Task, Step: in.Step, Output: in.Output}}
+	if s.nextStep(i) >= 0 {
+		return []Event{StepSucceeded{Task: in.Task, Step: in.Step, Output: in.Output}}
 	}
-	return []Event{StepSucceeded{Task: in.Task, Step: in.Step, Output: in.Output}}
+	return append(s.tooLate(i, now), TaskSucceeded{Task: in.Task, Step: in.Step, Output: in.Output})
+}
+
+// tooLate are the edges of a task that is about to end whose time is up: the end does not satisfy them any more.
+func (s *State) tooLate(i int, now time.Time) []Event {
+	if !s.goesOn() {
+		return nil
+	}
+	var events []Event
+	for _, c := range s.kids[i] {
+		if e := &s.tasks[c.task].edges[c.need]; e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now) {
+			events = append(events, EdgeExpired{Task: s.def[c.task].Name, Need: s.def[i].Name})
+		}
+	}
+	return events
 }
 
 // actFailed retries, or takes the verdict that the task's policy calls for.
@@ -97,13 +137,31 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	if s.stopping != nil {
 		return []Event{TaskInterrupted{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Message: in.Message}}
 	}
+	if in.Cause == CauseCancelled {
+		return []Event{s.unclear(i, in.Cause, "it was cancelled in flight", now)}
+	}
 	if !in.Final && t.failures < step.Retry.Max {
 		at := now.Add(step.Retry.Wait(t.failures + 1))
 		if t.totalAt.IsZero() || at.Before(t.totalAt) {
 			return []Event{AttemptFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, RetryAt: at}}
 		}
 	}
-	return s.failForGood(i, in)
+	return append(s.tooLate(i, now), s.failForGood(i, in)...)
+}
+
+// unclear is what becomes of an attempt that nobody knows the outcome of: another one, which does not count, or none at
+// all if the task may run only once.
+func (s *State) unclear(i int, cause Cause, message string, now time.Time) Event {
+	t, d := &s.tasks[i], &s.def[i]
+	step := d.Steps[t.step].Name
+	if d.AtMostOnce && step == "" {
+		return TaskPaused{Task: d.Name, Step: step, Why: WhyUnknown, Cause: cause, Message: onlyOnce(message)}
+	}
+	return AttemptFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: cause, Message: message, RetryAt: now}
+}
+
+func onlyOnce(message string) string {
+	return "it was started, " + message + ", and nobody knows what came of it; it may run at most once"
 }
 
 // failForGood is the verdict on a task whose attempts are used up.
@@ -121,24 +179,29 @@ func (s *State) failForGood(i int, in ActFailed) []Event {
 		failed.Verdict, failed.Children = v1alpha1.VerdictHandled, true
 	case v1alpha1.Pause:
 		return []Event{TaskPaused{Task: in.Task, Step: in.Step, Why: WhyFailed, Cause: in.Cause, Message: in.Message}}
-	case v1alpha1.Rollback:
-		failed.Verdict = v1alpha1.VerdictBlocking
-		return []Event{failed, s.rollback(in.Task, in.Cause, in.Message)}
 	default:
 		failed.Verdict = v1alpha1.VerdictBlocking
-		return []Event{failed, Aborted{Task: in.Task, Cause: in.Cause, Message: in.Message}}
+		return []Event{failed, s.blocks(i, in.Cause, in.Message)}
 	}
 	return []Event{failed}
 }
 
+// blocks is the verdict on the run that the failure of a task leads to.
+func (s *State) blocks(i int, cause Cause, message string) Event {
+	if s.def[i].Policy == v1alpha1.Rollback {
+		return s.rollback(s.def[i].Name, cause, message)
+	}
+	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
+}
+
 // handled says that a branch of the graph is there for this failure, and that nobody asked for another policy for this
-// very task or its kind.
+// very task or its kind. A branch that was skipped, or whose edge has run out of time, is not there any more.
 func (s *State) handled(i int) bool {
 	if from := s.def[i].PolicyFrom; from == "task" || from == "kind" {
 		return false
 	}
 	for _, c := range s.kids[i] {
-		if s.def[c.task].Needs[c.need].On == v1alpha1.OnFailure {
+		if s.def[c.task].Needs[c.need].On == v1alpha1.OnFailure && s.tasks[c.task].phase != taskSkipped && s.tasks[c.task].edges[c.need].state == edgeOpen {
 			return true
 		}
 	}

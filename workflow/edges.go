@@ -13,7 +13,7 @@ func (s *State) load(tasks []Task) {
 	s.byName = make(map[string]int, len(tasks))
 	s.kids = make([][]child, len(tasks))
 	s.tasks = make([]taskState, len(tasks))
-	s.stage, s.stageLeft = StagePre, [3]int{}
+	s.stage, s.stageLeft, s.blocking = StagePre, [3]int{}, 0
 	s.count = map[taskPhase]int{taskPending: len(tasks)}
 	for i := range tasks {
 		s.byName[tasks[i].Name] = i
@@ -120,6 +120,12 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	was := t.ended()
 	s.count[t.phase]--
 	s.count[to]++
+	if t.verdict == v1alpha1.VerdictBlocking {
+		s.blocking--
+	}
+	if verdict == v1alpha1.VerdictBlocking {
+		s.blocking++
+	}
 	t.phase, t.verdict, t.endedAt = to, verdict, time.Time{}
 	if terminal(to) {
 		t.endedAt = at
@@ -169,12 +175,12 @@ func (s *State) propagate(i int) {
 	}
 }
 
-// startEdges begins the timeouts of the edges that hang on a task, at its first start.
+// startEdges begins the timeouts of the edges that hang on a task, at its first start. Those that have begun go on.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.kids[i] {
 		e := &s.tasks[c.task].edges[c.need]
 		if d := s.def[c.task].Needs[c.need].Timeout; d > 0 && e.state == edgeOpen && e.expires.IsZero() {
-			e.expires = at.Add(time.Duration(d))
+			e.expires = s.frozen(at).Add(time.Duration(d))
 			s.alarm(e.expires, c.task, c.need)
 		}
 	}
@@ -185,35 +191,21 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
 		if t.pausedAt.IsZero() {
-			t.pausedAt = at
-			for _, c := range s.kids[i] {
-				s.rearm(c, 0, false)
-			}
+			t.pausedAt = s.frozen(at) // which makes the alarms of its edges stale
 		}
 		return
 	}
 	if t.pausedAt.IsZero() {
 		return
 	}
-	stood := at.Sub(t.pausedAt)
+	stood := max(s.frozen(at).Sub(t.pausedAt), 0)
 	t.pausedAt = time.Time{}
 	for _, c := range s.kids[i] {
-		s.rearm(c, stood, true)
+		if e := &s.tasks[c.task].edges[c.need]; e.state == edgeOpen && !e.expires.IsZero() {
+			e.expires = e.expires.Add(stood)
+			s.alarm(e.expires, c.task, c.need)
+		}
 	}
-}
-
-// rearm moves the timeout of an edge. One nanosecond makes the old alarm a stale one.
-func (s *State) rearm(c child, stood time.Duration, arm bool) {
-	e := &s.tasks[c.task].edges[c.need]
-	if e.state != edgeOpen || e.expires.IsZero() {
-		return
-	}
-	if !arm {
-		e.expires = e.expires.Add(time.Nanosecond)
-		return
-	}
-	e.expires = e.expires.Add(stood)
-	s.alarm(e.expires, c.task, c.need)
 }
 
 // reopen makes a task pending again, and what was skipped because of how it had ended.
@@ -221,12 +213,39 @@ func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
 	t.failures, t.recreate, t.why, t.message, t.planned, t.children = 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
+	if t.undo != undoNone && !s.rollingBack() {
+		t.steps[t.undoStep].done = false // nobody knows how far its release had come
+		s.setUndo(i, undoNone)
+	}
+	t.step = len(t.steps) - 1
+	for n := range t.steps {
+		if s.again(i, n) {
+			t.step = n
+			break
+		}
+	}
 	s.setPhase(i, taskPending, "", at)
 	for _, c := range s.kids[i] {
 		if s.tasks[c.task].phase == taskSkipped {
 			s.reopen(c.task, at)
 		}
 	}
+}
+
+// again says that a step is to be performed: it has not succeeded yet, or what it held was given back, or was being so.
+func (s *State) again(i, n int) bool {
+	step := &s.tasks[i].steps[n]
+	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
+}
+
+// nextStep is the step of a task that follows the current one; -1 if that was the last.
+func (s *State) nextStep(i int) int {
+	for n := s.tasks[i].step + 1; n < len(s.tasks[i].steps); n++ {
+		if s.again(i, n) {
+			return n
+		}
+	}
+	return -1
 }
 
 // skipReason says why a task can never start, and whether the graph meant it so.

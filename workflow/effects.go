@@ -59,7 +59,7 @@ func Effects(s *State) []Effect {
 	}
 	for i := range s.undoing.all() {
 		t := &s.tasks[i]
-		e := s.effect(EffectUndo, i, t.step)
+		e := s.effect(EffectUndo, i, t.undoStep)
 		e.Attempt = t.undoAttempts
 		list = append(list, e)
 	}
@@ -106,7 +106,7 @@ func (s *State) handler(h handling) Effect {
 // Succeeded walks the steps that have succeeded and still stand.
 func Succeeded(s *State, fn func(Effect)) {
 	for i := range s.tasks {
-		if s.tasks[i].phase != taskSucceeded {
+		if s.tasks[i].phase != taskSucceeded || s.tasks[i].removed {
 			continue
 		}
 		for n := range s.tasks[i].steps {
@@ -198,6 +198,6 @@ func CurrentPhase(s *State) Phase {
 
 // idle says that nothing goes on without an operator. A deadline alone is no work.
 func (s *State) idle() bool {
-	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.clock) == 0 && !s.verify &&
-		s.undoable.n == 0
+	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.clock) == 0 && len(s.retryClock) == 0 &&
+		!s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
 }

@@ -64,6 +64,7 @@ type taskState struct {
 	phase    taskPhase
 	verdict  Verdict
 	planned  bool // skipped as the graph meant it
+	removed  bool // by a migration: it is there for a rollback's sake
 	children bool // failed with IgnoreChildren
 	why      Why
 	step     int // the current one
@@ -81,6 +82,7 @@ type taskState struct {
 	openRequired, badRequired, openOptional, goodOptional, optional int
 
 	undo         undoState
+	undoStep     int // that is being taken back
 	undoAttempts int
 	unsettled    int // children that a rollback has not settled
 	settled      bool
@@ -119,12 +121,13 @@ type State struct {
 	// HandedOver names the log that the run goes on in.
 	HandedOver string
 
-	def              []Task
-	byName           map[string]int
-	kids             [][]child
-	tasks            []taskState
-	clock, undoClock clock
-	deadline         time.Time
+	def    []Task
+	byName map[string]int
+	kids   [][]child
+	tasks  []taskState
+	// Alarms of edges, of attempts and of undos: a full house keeps attempts waiting, but no edge from running out of time.
+	clock, retryClock, undoClock clock
+	deadline                     time.Time
 
 	parts     []Task // of a definition that is still coming in
 	nextPart  int
@@ -150,9 +153,12 @@ type State struct {
 	undoing     set // an undo is in flight
 	undoLeft    int // tasks that a rollback has not settled
 	undoStage   [3]int
-	outputs     bool // some task has recorded an output
-	holding     set  // started steps that hold something
+	removed     order // what the graph of an earlier definition says of the order of undos
+	outputs     bool  // some task has recorded an output
+	holding     set   // started steps that hold something
 	handlers    []handling
+	handling    int // handlers that are running
+	blocking    int // failures that end the run
 	count       map[taskPhase]int
 	undoneN     int
 	undoFailedN int
@@ -172,13 +178,7 @@ func (s *State) Definition() *Definition { return &Definition{Header: s.Header, 
 
 // inFlight is the number of effects that are being performed.
 func (s *State) inFlight() int {
-	n := s.running.n + s.undoing.n
-	for _, h := range s.handlers {
-		if h.running {
-			n++
-		}
-	}
-	return n
+	return s.running.n + s.undoing.n + s.handling
 }
 
 // index finds a task by its name.

@@ -18,8 +18,15 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.lost.n > 0 {
 		return s.lostAttempts(now)
 	}
+	if s.blocking > 0 && s.stopping == nil { // a process died before it had stored what the failure leads to
+		for i := range s.tasks {
+			if t := &s.tasks[i]; t.verdict == v1alpha1.VerdictBlocking {
+				return []Event{s.blocks(i, CauseError, t.message)}
+			}
+		}
+	}
 	free := in.Parallel - s.inFlight()
-	if s.stopping == nil && !s.paused && !s.deadline.IsZero() && !now.Before(s.deadline) {
+	if !s.deadline.IsZero() && !now.Before(s.deadline) && s.goesOn() {
 		return []Event{s.outOfTime()}
 	}
 	if started := s.startHandlers(&free); len(started) > 0 {
@@ -50,16 +57,10 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
-		t, d := &s.tasks[i], &s.def[i]
-		step := d.Steps[t.step].Name
-		switch {
-		case s.stopping != nil:
-			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
-		case d.AtMostOnce && step == "":
-			events = append(events, TaskPaused{Task: d.Name, Step: step, Why: WhyUnknown, Cause: CauseLost,
-				Message: "it was started, its process ended, and nobody knows what came of it; it may run at most once"})
-		default:
-			events = append(events, AttemptFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: "its process ended", RetryAt: now})
+		if t, d := &s.tasks[i], &s.def[i]; s.stopping != nil {
+			events = append(events, TaskInterrupted{Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.attempt(), Message: "its process ended"})
+		} else {
+			events = append(events, s.unclear(i, CauseLost, "its process ended", now))
 		}
 	}
 	return events
@@ -101,7 +102,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 	if events := s.undos(free); len(events) > 0 {
 		return events
 	}
-	if s.undoLeft == 0 && s.inFlight() == 0 {
+	if s.undoLeft == 0 && s.inFlight() == 0 && len(s.handlers) == 0 {
 		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why()}}
 	}
 	return nil
@@ -122,6 +123,9 @@ func (s *State) interruptWaiting() []Event {
 func (s *State) undos(free int) []Event {
 	var events []Event
 	for i := range s.undoable.down() {
+		if free <= 0 {
+			break
+		}
 		n := s.nextUndo(i)
 		if n < 0 {
 			continue
@@ -132,7 +136,7 @@ func (s *State) undos(free int) []Event {
 			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "it was found already there"})
 		case d.Undo != nil && d.Undo.None:
 			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "there is nothing to undo"})
-		case free > 0:
+		default:
 			events = append(events, UndoStarted{Task: s.def[i].Name, Step: d.Name, Attempt: s.tasks[i].undoAttempts + 1})
 			free--
 		}
@@ -169,17 +173,14 @@ func (s *State) end(phase Phase, message string, free int, now time.Time) []Even
 
 // alarms are what is due by the clock: edges that ran out of time, attempts that follow others.
 func (s *State) alarms(free int, now time.Time) []Event {
-	if len(s.clock) == 0 || s.clock[0].at.After(now) {
-		return nil
-	}
-	a := s.clock[0]
-	if a.need >= 0 {
+	if len(s.clock) > 0 && !s.clock[0].at.After(now) {
+		a := s.clock[0]
 		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.need].Task}}
 	}
-	if free <= 0 {
-		return nil
+	if len(s.retryClock) > 0 && !s.retryClock[0].at.After(now) && free > 0 {
+		return []Event{s.start(s.retryClock[0].task, now)}
 	}
-	return []Event{s.start(a.task, now)}
+	return nil
 }
 
 // undoAlarms are the attempts to undo that follow others.
@@ -188,7 +189,7 @@ func (s *State) undoAlarms(free int, now time.Time) []Event {
 		return nil
 	}
 	t, d := &s.tasks[s.undoClock[0].task], &s.def[s.undoClock[0].task]
-	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.undoAttempts + 1, Release: !s.rollingBack()}}
+	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.undoStep].Name, Attempt: t.undoAttempts + 1, Release: !s.rollingBack()}}
 }
 
 func (s *State) skips() []Event {

@@ -14,25 +14,24 @@ func undoRetry() Retry {
 // UndoTimeout bounds one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
-func (s *State) applyUndo(i int, e Event, at time.Time) {
+func (s *State) applyUndo(i int, e Event) {
 	t := &s.tasks[i]
 	switch e := e.(type) {
 	case UndoStarted:
-		t.step, t.undoAttempts = s.stepIndex(i, e.Step), e.Attempt
+		t.undoStep, t.undoAttempts = s.stepIndex(i, e.Step), e.Attempt
 		s.setUndo(i, undoRunning)
 	case UndoAttemptFailed:
 		t.message, t.retryAt = e.Message, e.RetryAt
 		s.setUndo(i, undoWaiting)
 		s.alarm(e.RetryAt, i, ringUndo)
 	case Undone:
-		t.step = s.stepIndex(i, e.Step)
+		t.undoStep = s.stepIndex(i, e.Step)
 		s.stepUndone(i)
 	case UndoFailed:
 		t.message = e.Message
 		s.setUndo(i, undoFailed)
 		s.callHandlers(e.Task, CauseError, e.Message)
 	}
-	_ = at
 }
 
 func (s *State) setUndo(i int, to undoState) {
@@ -57,20 +56,19 @@ func (s *State) setUndo(i int, to undoState) {
 // stepUndone goes on with the step before, or is done with the task.
 func (s *State) stepUndone(i int) {
 	t := &s.tasks[i]
-	t.steps[t.step].undone, t.undoAttempts = true, 0
+	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
+	s.setUndo(i, undoNone)
+	s.holding.put(i, s.holds(i) >= 0)
 	if !s.rollingBack() { // it gave back what it held
-		s.setUndo(i, undoNone)
-		s.holding.put(i, s.holds(i) >= 0)
 		return
 	}
-	if s.nextUndo(i) >= 0 {
-		s.setUndo(i, undoDue)
-		return
+	if s.nextUndo(i) < 0 {
+		t.message = ""
+		s.setUndo(i, undoDone)
 	}
-	t.message = ""
-	s.setUndo(i, undoDone)
-	s.holding.put(i, false)
-	s.settle(i)
+	if s.stopping.undoGraphMade {
+		s.consider(i)
+	}
 }
 
 // nextUndo is the step of a task that is to be undone next, the last first; -1 if there is none.
@@ -102,11 +100,16 @@ func (s *State) beginUndo() {
 	s.stopping.undoGraphMade = true
 	s.undoLeft, s.undoStage = len(s.tasks), [3]int{}
 	for i := range s.tasks {
-		s.tasks[i].unsettled, s.tasks[i].settled = len(s.kids[i]), false
+		t := &s.tasks[i]
+		t.unsettled, t.settled = len(s.kids[i])+len(s.removed.kids[i]), false
 		s.undoStage[s.def[i].Stage]++
+		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback tries anew
+			t.undoAttempts = 0
+			s.setUndo(i, undoNone)
+		}
 	}
 	for i := range s.tasks {
-		if len(s.kids[i]) == 0 {
+		if s.tasks[i].unsettled == 0 {
 			s.consider(i)
 		}
 	}
@@ -141,10 +144,10 @@ func (s *State) settle(i int) {
 	stage := s.def[i].Stage
 	s.undoStage[stage]--
 	for _, e := range t.edges {
-		p := &s.tasks[e.parent]
-		if p.unsettled--; p.unsettled == 0 {
-			s.consider(e.parent)
-		}
+		s.settledBelow(e.parent)
+	}
+	for _, p := range s.removed.parents[i] {
+		s.settledBelow(p)
 	}
 	if s.undoStage[stage] == 0 && stage > StagePre {
 		for j := range s.def {
@@ -155,9 +158,26 @@ func (s *State) settle(i int) {
 	}
 }
 
+func (s *State) settledBelow(parent int) {
+	if s.tasks[parent].unsettled--; s.tasks[parent].unsettled == 0 {
+		s.consider(parent)
+	}
+}
+
 // stuck says that only an operator can bring the undoing on.
 func (s *State) stuck() bool {
-	return s.undoFailedN > 0 && s.inFlight() == 0 && s.undoable.n == 0 && len(s.clock) == 0
+	if s.undoFailedN == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
+		return false
+	}
+	if s.rollingBack() {
+		return s.stopping.undoGraphMade && s.count[taskRetrying] == 0
+	}
+	for i := range s.holding.all() { // those that are given back next
+		if s.tasks[i].undo == undoNone {
+			return false
+		}
+	}
+	return true
 }
 
 // undoPhase is the phase of a task as a rollback has it; "" if the rollback has not touched it.

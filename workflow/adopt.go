@@ -1,0 +1,181 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+)
+
+// order are edges that count for the undoing alone: between tasks that a migration has removed and those beside them in the
+// graph that they were in.
+type order struct{ kids, parents map[int][]int }
+
+// applyMigrated rebuilds the graph and carries over what the plan keeps. A removed task that has something to undo stays
+// in the graph, without edges, for a rollback's sake.
+func (s *State) applyMigrated(e Migrated, at time.Time) {
+	old := *s
+	tasks := s.parts
+	for _, c := range e.Plan {
+		if i, ok := old.index(c.Task); ok && c.Action == KeepUndo {
+			kept := old.def[i]
+			kept.Needs = nil
+			tasks = append(tasks, kept)
+		}
+	}
+	s.deadline = moved(old.deadline, old.Deadline, e.Deadline, at)
+	s.Header, s.Hash = e.Header, e.Hash
+	for _, members := range []*set{&s.ready, &s.unmeetable, &s.running, &s.lost, &s.undoable, &s.undoing, &s.holding} {
+		members.clear()
+	}
+	s.clock, s.retryClock, s.undoClock = nil, nil, nil
+	s.undoneN, s.undoFailedN = 0, 0
+	s.load(tasks)
+	for _, c := range e.Plan {
+		from, had := old.byName[c.Task]
+		to, has := s.byName[c.Task]
+		if had && has {
+			s.carry(to, &old.tasks[from], c, at)
+		}
+	}
+	for i := range s.tasks {
+		if from, had := old.byName[s.def[i].Name]; had {
+			s.carryEdges(i, &old, from)
+		}
+	}
+	for i := range s.tasks {
+		if began := s.tasks[i].startedAt; !began.IsZero() {
+			s.startEdges(i, began)
+		}
+	}
+	s.keepOrder(&old)
+	s.handlers = slices.DeleteFunc(slices.Clone(old.handlers), func(h handling) bool { return h.handler >= len(s.OnFailure) })
+	s.handling = 0
+	for _, h := range s.handlers {
+		if h.running {
+			s.handling++
+		}
+	}
+}
+
+// moved is a deadline of another length, from when it began.
+func moved(at time.Time, was, is Duration, now time.Time) time.Time {
+	switch {
+	case is == 0:
+		return time.Time{}
+	case at.IsZero():
+		return now.Add(time.Duration(is))
+	default:
+		return at.Add(time.Duration(is) - time.Duration(was))
+	}
+}
+
+// carry takes a task's past over into the new graph.
+func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
+	t := &s.tasks[i]
+	t.startedAt, t.attempts, t.message, t.why = old.startedAt, old.attempts, old.message, old.why
+	for n := range min(len(t.steps), len(old.steps)) {
+		t.steps[n] = old.steps[n]
+	}
+	switch c.Action {
+	case KeepUndo:
+		t.removed = true
+		phase, verdict := old.phase, old.verdict
+		if phase != taskSucceeded {
+			phase, verdict, t.planned, t.message = taskSkipped, "", true, "the definition has it no more"
+		}
+		s.setPhase(i, phase, verdict, at)
+	case Keep:
+		t.step, t.failures, t.recreate = min(old.step, len(t.steps)-1), old.failures, old.recreate
+		t.planned, t.children = old.planned, old.children
+		phase := old.phase
+		if phase == taskRetrying || phase == taskRunning {
+			phase = taskPending
+		}
+		s.setPhase(i, phase, old.verdict, at)
+		t.pausedAt = old.pausedAt
+	default: // it runs, or runs again: all of it
+		t.why, t.message = "", ""
+		for n := range t.steps {
+			t.steps[n].done, t.steps[n].with = false, nil
+		}
+	}
+	if terminal(t.phase) {
+		t.endedAt = old.endedAt
+	}
+	if s.holds(i) >= 0 {
+		s.holding.put(i, true)
+	}
+}
+
+// carryEdges lets the timeouts of edges that are still there go on.
+func (s *State) carryEdges(i int, old *State, from int) {
+	for n, need := range s.def[i].Needs {
+		was := slices.Index(old.def[from].Needs, need)
+		if was < 0 || was >= len(old.tasks[from].edges) {
+			continue
+		}
+		e, before := &s.tasks[i].edges[n], &old.tasks[from].edges[was]
+		e.expires = before.expires
+		if before.expired {
+			s.setEdge(child{i, n}, edgeBad)
+			e.expired = true
+		} else if e.state == edgeOpen && !e.expires.IsZero() {
+			s.alarm(e.expires, i, n)
+		}
+	}
+}
+
+// keepOrder has removed tasks undone after what started because of them, and before what they started because of, as the
+// earlier graph has it. What the new graph has the other way round goes by the new one.
+func (s *State) keepOrder(old *State) {
+	s.removed = order{make(map[int][]int), make(map[int][]int)}
+	add := func(parent, kid string) {
+		p, known := s.index(parent)
+		k, too := s.index(kid)
+		if known && too && !slices.Contains(s.removed.kids[p], k) && !s.below(k, p) {
+			s.removed.kids[p] = append(s.removed.kids[p], k)
+			s.removed.parents[k] = append(s.removed.parents[k], p)
+		}
+	}
+	for i := range s.tasks {
+		if !s.tasks[i].removed {
+			continue
+		}
+		name := s.def[i].Name
+		from := old.byName[name]
+		for _, c := range old.kids[from] {
+			add(name, old.def[c.task].Name)
+		}
+		for _, k := range old.removed.kids[from] {
+			add(name, old.def[k].Name)
+		}
+		for _, e := range old.tasks[from].edges {
+			add(old.def[e.parent].Name, name)
+		}
+		for _, p := range old.removed.parents[from] {
+			add(old.def[p].Name, name)
+		}
+	}
+}
+
+// below says that a task can be reached from another one along the order of undos.
+func (s *State) below(from, to int) bool {
+	seen := map[int]bool{from: true}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		if queue[0] == to {
+			return true
+		}
+		visit := func(i int) {
+			if !seen[i] {
+				seen[i] = true
+				queue = append(queue, i)
+			}
+		}
+		for _, c := range s.kids[queue[0]] {
+			visit(c.task)
+		}
+		for _, k := range s.removed.kids[queue[0]] {
+			visit(k)
+		}
+	}
+	return false
+}

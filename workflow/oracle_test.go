@@ -1,0 +1,354 @@
+package workflow
+
+import (
+	"fmt"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// oracle judges a run by the rules alone. It keeps what the events say of each task, has no counter and no queue, and
+// finds everything out again over the whole graph each time it is asked. What it shares with the engine are the names of
+// the phases and the events.
+type oracle struct {
+	def   []Task
+	at    map[string]int
+	tasks []oracleTask
+
+	stopped, rollback, ended bool
+	handlers                 int // that are due
+}
+
+type oracleTask struct {
+	phase   taskPhase
+	verdict Verdict
+	expired map[int]bool // edges
+	steps   []oracleStep
+	undoing *oracleStep // the latest
+}
+
+type oracleStep struct{ started, done, undone, adopted, releasing bool }
+
+func newOracle(d *Definition) *oracle {
+	o := &oracle{def: d.Tasks, at: make(map[string]int)}
+	for i := range d.Tasks {
+		o.at[d.Tasks[i].Name] = i
+		o.tasks = append(o.tasks, oracleTask{phase: taskPending, expired: make(map[int]bool), steps: make([]oracleStep, len(d.Tasks[i].Steps))})
+	}
+	return o
+}
+
+// final: edges look at final verdicts only. A failure that ends the run is none: it is tried again on resume.
+func (o *oracle) final(i int) bool {
+	t := &o.tasks[i]
+	switch t.phase {
+	case taskSucceeded, taskIgnored, taskSkipped:
+		return true
+	case taskFailed:
+		return t.verdict != v1alpha1.VerdictBlocking
+	default:
+		return false
+	}
+}
+
+// edge is "open", "met" or "lost".
+func (o *oracle) edge(i, n int) string {
+	need := o.def[i].Needs[n]
+	p := o.at[need.Task]
+	phase := o.tasks[p].phase
+	switch {
+	case o.tasks[i].expired[n]:
+		return "lost"
+	case !o.final(p):
+		return "open"
+	case need.On == v1alpha1.OnCompletion,
+		need.On == v1alpha1.OnFailure && phase == taskFailed,
+		need.On == v1alpha1.OnSuccess && (phase == taskSucceeded || phase == taskIgnored):
+		return "met"
+	default:
+		return "lost"
+	}
+}
+
+// ready and unmeetable: "all required edges satisfied, and, if there are optional edges, at least one satisfied once all are
+// decided (join: Any starts early). No optional edge satisfied -> Skipped."
+func (o *oracle) ready(i int) (ready, unmeetable bool) {
+	if o.tasks[i].phase != taskPending {
+		return false, false
+	}
+	for j := range o.def {
+		if o.def[j].Stage < o.def[i].Stage && !o.final(j) {
+			return false, false
+		}
+	}
+	required, optional := map[string]int{}, map[string]int{}
+	for n, need := range o.def[i].Needs {
+		if need.Optional {
+			optional[o.edge(i, n)]++
+		} else {
+			required[o.edge(i, n)]++
+		}
+	}
+	some := len(optional) > 0
+	if required["lost"] > 0 || some && optional["open"]+optional["met"] == 0 {
+		return false, true
+	}
+	if required["open"] > 0 || some && (optional["met"] == 0 || optional["open"] > 0 && o.def[i].Join != v1alpha1.JoinAny) {
+		return false, false
+	}
+	return true, false
+}
+
+func (o *oracle) step(task, step string) *oracleStep {
+	i := o.at[task]
+	for n := range o.def[i].Steps {
+		if o.def[i].Steps[n].Name == step {
+			return &o.tasks[i].steps[n]
+		}
+	}
+	return nil
+}
+
+// reopen: a task runs again, and what was skipped because of it is looked at again.
+func (o *oracle) reopen(i int, whole bool) {
+	o.tasks[i].phase, o.tasks[i].verdict = taskPending, ""
+	for n := range o.tasks[i].steps {
+		if step := &o.tasks[i].steps[n]; whole {
+			step.done = false
+		}
+	}
+	for j := range o.def {
+		for _, need := range o.def[j].Needs {
+			if need.Task == o.def[i].Name && o.tasks[j].phase == taskSkipped {
+				o.reopen(j, false)
+			}
+		}
+	}
+}
+
+// verdict is the table of failure policies.
+func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
+	d := &o.def[i]
+	if d.PolicyFrom != "task" && d.PolicyFrom != "kind" {
+		for j := range o.def {
+			for n, need := range o.def[j].Needs {
+				if need.Task == d.Name && need.On == v1alpha1.OnFailure && o.tasks[j].phase != taskSkipped && o.edge(j, n) == "open" {
+					return taskFailed, v1alpha1.VerdictHandled, ""
+				}
+			}
+		}
+	}
+	switch d.Policy {
+	case v1alpha1.Ignore:
+		return taskIgnored, v1alpha1.VerdictIgnored, ""
+	case v1alpha1.IgnoreChildren:
+		return taskFailed, v1alpha1.VerdictHandled, ""
+	case v1alpha1.Pause:
+		return taskPaused, "", ""
+	case v1alpha1.Rollback:
+		return taskFailed, v1alpha1.VerdictBlocking, "rollback"
+	default:
+		return taskFailed, v1alpha1.VerdictBlocking, "abort"
+	}
+}
+
+// touched says that a task has something that a rollback has still to take back.
+func (o *oracle) touched(i int) bool {
+	for _, step := range o.tasks[i].steps {
+		if step.started && !step.undone {
+			return true
+		}
+	}
+	return false
+}
+
+// above says that a task must be undone after another one, however far down the graph that is.
+func (o *oracle) above(i, below int) bool {
+	if o.def[i].Stage != o.def[below].Stage {
+		return o.def[i].Stage < o.def[below].Stage
+	}
+	for _, need := range o.def[below].Needs {
+		if p := o.at[need.Task]; p == i || o.above(i, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// take checks an event against the rules, and notes it.
+func (o *oracle) take(e Event) (wrong string) {
+	i := o.at[taskOf(e)]
+	switch e := e.(type) {
+	case TaskStarted:
+		step := o.step(e.Task, e.Step)
+		ready, _ := o.ready(i)
+		switch {
+		case o.stopped || o.ended:
+			wrong = "started after the run was stopped"
+		case !ready && o.tasks[i].phase != taskRetrying:
+			wrong = fmt.Sprintf("started while %s and not ready", o.tasks[i].phase)
+		case step.done && !step.undone && !step.releasing:
+			wrong = "a done step was started again"
+		}
+		for n := range o.def[i].Steps {
+			if s := &o.tasks[i].steps[n]; s == step {
+				break
+			} else if !s.done {
+				wrong = "a step was started before the one before it"
+			}
+		}
+		step.started, step.done, step.undone, step.releasing = true, false, false, false
+		o.tasks[i].phase = taskRunning
+	case UndoRecorded:
+		o.step(e.Task, e.Step).adopted = e.Adopted
+	case AttemptFailed:
+		o.tasks[i].phase = taskRetrying
+	case StepSucceeded:
+		o.step(e.Task, e.Step).done = true
+		o.tasks[i].phase = taskPending
+	case TaskSucceeded:
+		o.step(e.Task, e.Step).done = true
+		o.tasks[i].phase, o.tasks[i].verdict = taskSucceeded, v1alpha1.VerdictSatisfied
+		for n := range o.tasks[i].steps {
+			if !o.tasks[i].steps[n].done {
+				wrong = "succeeded before its last step"
+			}
+		}
+	case TaskFailed:
+		phase, verdict, _ := o.verdict(i)
+		if got := e.Verdict; got != verdict {
+			wrong = fmt.Sprintf("the verdict is %s, and should be %s", got, verdict)
+		}
+		o.tasks[i].phase, o.tasks[i].verdict = phase, verdict
+		o.handlers++
+	case TaskPaused:
+		if phase, _, _ := o.verdict(i); e.Why == WhyFailed && phase != taskPaused {
+			wrong = "paused, and should be " + string(phase)
+		}
+		if e.Why == WhyFailed {
+			o.handlers++
+		}
+		o.tasks[i].phase = taskPaused
+	case TaskSkipped:
+		if _, unmeetable := o.ready(i); !unmeetable {
+			wrong = "skipped, though its edges can still be met"
+		}
+		o.tasks[i].phase = taskSkipped
+	case TaskInterrupted:
+		if !o.stopped {
+			wrong = "interrupted while the run goes on"
+		}
+		o.tasks[i].phase = taskInterrupted
+	case EdgeExpired:
+		for n, need := range o.def[i].Needs {
+			if need.Task == e.Need && need.Timeout > 0 && o.edge(i, n) == "open" {
+				o.tasks[i].expired[n] = true
+			}
+		}
+	case TaskReleased:
+		o.reopen(i, false)
+	case Decided:
+		o.decided(i, e)
+	case Resumed:
+		o.stopped, o.ended = false, false
+		for _, name := range e.Rerun {
+			o.reopen(o.at[name], o.tasks[o.at[name]].phase == taskSucceeded && o.def[o.at[name]].Always)
+		}
+	case Verified:
+		for _, g := range e.Gone {
+			o.reopen(o.at[g.Task], true)
+		}
+	case Aborted:
+		if o.stopped {
+			wrong = "a second verdict on the run"
+		}
+		o.stopped = true
+		o.handlers++
+	case RollbackStarted:
+		if o.rollback {
+			wrong = "a rollback of a rollback"
+		}
+		if !o.stopped {
+			o.handlers++
+		}
+		o.stopped, o.rollback, o.ended = true, true, false
+	case UndoStarted:
+		if o.rollback == e.Release {
+			wrong = "release and rollback are mixed up"
+		}
+		if !e.Release {
+			wrong = o.undoOrder(i)
+		}
+		o.step(e.Task, e.Step).releasing, o.tasks[i].undoing = e.Release, o.step(e.Task, e.Step)
+		if !o.step(e.Task, e.Step).started || o.step(e.Task, e.Step).undone {
+			wrong = "nothing to undo"
+		}
+	case Undone:
+		o.step(e.Task, e.Step).undone, o.step(e.Task, e.Step).releasing = true, false
+	case Ended:
+		wrong = o.end(e)
+		o.ended = true
+	}
+	return wrong
+}
+
+func (o *oracle) decided(i int, e Decided) {
+	t := &o.tasks[i]
+	switch e.Action {
+	case ActRetry:
+		o.reopen(i, false)
+	case ActSucceed:
+		t.phase, t.verdict = taskSucceeded, v1alpha1.VerdictSatisfied
+		for n := range t.steps {
+			t.steps[n].done = true
+		}
+	case ActIgnore:
+		t.phase, t.verdict = taskIgnored, v1alpha1.VerdictIgnored
+	case ActMarkUndone:
+		t.undoing.undone, t.undoing.releasing = true, false
+	case ActIgnoreChildren:
+		t.phase, t.verdict = taskFailed, v1alpha1.VerdictHandled
+	}
+}
+
+// undoOrder: "undo(parent) only after undo of all its started descendants".
+func (o *oracle) undoOrder(i int) string {
+	for j := range o.def {
+		if o.tasks[j].phase == taskRunning {
+			return "undone while " + o.def[j].Name + " is in flight"
+		}
+		if o.touched(j) && o.above(i, j) {
+			return "undone before " + o.def[j].Name
+		}
+	}
+	return ""
+}
+
+// end is what must be so when a run ends.
+func (o *oracle) end(e Ended) string {
+	for i := range o.def {
+		for n, step := range o.tasks[i].steps {
+			held := step.started && !step.undone && o.def[i].Steps[n].Holds
+			if held && e.Phase != v1alpha1.RunFailed {
+				return o.def[i].Name + " still holds something"
+			}
+		}
+		switch e.Phase {
+		case v1alpha1.RunSucceeded, v1alpha1.RunDegraded:
+			if !o.final(i) {
+				return o.def[i].Name + " has not ended"
+			}
+		case v1alpha1.RunRolledBack:
+			if o.touched(i) {
+				return o.def[i].Name + " is not undone"
+			}
+		case v1alpha1.RunAborted:
+			if p := o.tasks[i].phase; p == taskRunning || p == taskRetrying {
+				return o.def[i].Name + " is still in flight"
+			}
+		}
+	}
+	if e.Phase == v1alpha1.RunRolledBack != o.rollback && e.Phase != v1alpha1.RunFailed {
+		return "the wrong end"
+	}
+	return ""
+}
