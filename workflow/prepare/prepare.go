@@ -21,6 +21,9 @@ type Env struct {
 	Named func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem)
 	// DefaultPolicy of runs that name none; "" is Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
+
+	// blind: nothing outside of the manifest is read.
+	blind bool
 }
 
 // Definition builds what a manifest says. Problems that are not warnings refuse it. The error is one of a cluster that

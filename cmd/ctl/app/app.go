@@ -14,6 +14,7 @@ import (
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/run"
 )
 
 // Name is how a program called by a path is called in hints: "scutectl", or "kubectl scute" as a plugin of kubectl.
@@ -24,10 +25,18 @@ func Name(path string) string {
 	return "scutectl"
 }
 
+// Options are for builds other than the real one.
+type Options = run.Options
+
 // Run runs a command line and returns the exit code. What is to be said of an error has been said then.
 func Run(ctx context.Context, env *cli.Env, args []string) int {
+	return RunWith(ctx, env, Options{}, args)
+}
+
+// RunWith is Run of a build other than the real one.
+func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) int {
 	started := false
-	cmd := newCmd(env, &started)
+	cmd := newCmd(env, options, &started)
 	cmd.SetArgs(args)
 	cmd.SetIn(env.In)
 	cmd.SetOut(env.Out)
@@ -50,16 +59,17 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 	return code
 }
 
-func newCmd(env *cli.Env, started *bool) *cobra.Command {
+func newCmd(env *cli.Env, options Options, started *bool) *cobra.Command {
 	use := strings.ReplaceAll(env.Name, " ", "-")
 	cmd := &cobra.Command{
 		Use:   use,
-		Short: "Move Cluster API clusters between management clusters, and read what happened",
-		Long: `scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it asks for moves, shows and
-follows them, and reads the log of everything that was decided and done.
+		Short: "Run workflows, move Cluster API clusters between management clusters, and read what happened",
+		Long: `scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
+cluster, asks for moves, shows and follows them, and reads the log of everything that was decided and done.
 
 Data goes to the standard output, all else to the standard error.
-Exit status: 0 done, 1 failed or the answer is no, 2 the command line is wrong, 130 interrupted.`,
+Exit status: 0 done, 1 failed or the answer is no, 2 the command line or the manifest is wrong, 130 interrupted; of a
+run also 3 paused, 4 degraded.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
@@ -75,6 +85,7 @@ Exit status: 0 done, 1 failed or the answer is no, 2 the command line is wrong, 
 	}
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(run.Commands(env, options)...)
 	cmd.AddCommand(move.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
 	return cmd
 }

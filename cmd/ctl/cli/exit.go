@@ -9,7 +9,9 @@ import (
 const (
 	ExitOK          = 0
 	ExitFailed      = 1   // it was tried and failed, or the answer is no
-	ExitUsage       = 2   // nothing was tried: the command line is wrong
+	ExitUsage       = 2   // nothing was tried: the command line or the manifest is wrong
+	ExitPaused      = 3   // a run waits for an operator
+	ExitDegraded    = 4   // a run is done, but something was ignored or skipped by policy
 	ExitInterrupted = 130 // a signal ended it
 )
 
@@ -38,6 +40,14 @@ func Usagef(format string, args ...any) error {
 
 // Failed ends a command with status 1 when everything has been said already.
 func Failed() error { return &ExitError{Code: ExitFailed} }
+
+// Silently ends a command with a status when everything has been said already.
+func Silently(code int) error {
+	if code == ExitOK {
+		return nil
+	}
+	return &ExitError{Code: code}
+}
 
 // Interrupted ends a command that a signal stopped; err says what goes on without it.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }

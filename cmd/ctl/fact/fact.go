@@ -9,12 +9,15 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/workflow"
 )
 
 // Fact is an event in words.
 type Fact struct {
 	// What happened, in a few words: "objects created".
 	What string
+	// Task of a run that it happened to; "" if it is no task's.
+	Task string
 	// Detail says more, in a line; may be empty.
 	Detail string
 	// Objects that it happened to, where Detail does not name them, and where: "on the target".
@@ -25,6 +28,10 @@ type Fact struct {
 // Text is the detail and the objects in a line.
 func (f Fact) Text() string {
 	switch {
+	case f.Task != "" && f.Detail != "":
+		return term.Clean(f.Task + ": " + f.Detail)
+	case f.Task != "":
+		return term.Clean(f.Task)
 	case len(f.Objects) == 0:
 		return term.Clean(f.Detail)
 	case f.Place != "":
@@ -47,16 +54,22 @@ func (f Fact) Join(next Fact) (joined Fact, ok bool) {
 // Words reads events of every kind that scute writes.
 type Words struct {
 	moves *eventlog.Catalog[mover.Event]
+	runs  *eventlog.Catalog[workflow.Event]
 }
 
 // New makes a reader.
-func New() *Words { return &Words{moves: mover.NewCatalog()} }
+func New() *Words { return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog()} }
 
 // Of says what an event says. One of a type that this program does not know is told by its type.
 func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
-	if kind == eventlog.KindMove {
+	switch kind {
+	case eventlog.KindMove:
 		if e, err := w.moves.Decode(ev); err == nil {
 			return move(e)
+		}
+	case eventlog.KindRun:
+		if e, err := w.runs.Decode(ev); err == nil {
+			return run(e)
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

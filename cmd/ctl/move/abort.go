@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,26 +126,13 @@ func (o *abortOptions) ask(ctx context.Context, m *v1alpha1.Move, cluster *reach
 	}
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	actor := "user/" + o.author(ctx, cluster)
+	actor := reach.Actor(ctx, cluster)
 	err := (&runner.Runner{Log: log.Log, Now: o.Env.Now}).Abort(ctx, m.Status.MoveID, actor, o.Reason)
 	if err != nil {
 		return fmt.Errorf("writing the abort of move %s to the log at %s: %w", name, log.Where, err)
 	}
 	fmt.Fprintf(o.Env.Out, "move %s: abort recorded by %s\n", name, actor)
 	return nil
-}
-
-// author is who the API server says we are, or else this machine.
-func (o *abortOptions) author(ctx context.Context, cluster *reach.Cluster) string {
-	if cluster != nil {
-		if name := cluster.User(ctx); name != "" {
-			return name
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown"
 }
 
 func (o *abortOptions) patch(ctx context.Context, m *v1alpha1.Move, cluster *reach.Cluster) error {

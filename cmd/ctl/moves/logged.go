@@ -59,6 +59,9 @@ func (l *Logged) List(ctx context.Context, namespace string) ([]v1alpha1.Move, e
 	return list, nil
 }
 
+// errEnough ends a replay that has seen what it waited for.
+var errEnough = errors.New("enough")
+
 // Watch folds the log and goes on folding. In a folder nothing can follow: then a move that is not over ends it with
 // ErrStill.
 func (l *Logged) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1alpha1.Move) bool) error {

@@ -1,0 +1,111 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/task"
+)
+
+// runInCluster makes the Workflow, or resumes the one that is there, and follows it.
+func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, problems []workflow.Problem) error {
+	problems = append(problems, o.foresee(w)...)
+	if refused(problems) {
+		return o.refuse(problems)
+	}
+	o.warn(problems)
+	at, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if at.cluster == nil {
+		return cli.Usagef("a run is made in a management cluster: --nats does not lead to one")
+	}
+	if w.Namespace == "" {
+		w.Namespace = at.cluster.Namespace
+	}
+	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
+	there, err := at.source.Get(ctx, key)
+	switch {
+	case errors.Is(err, runs.ErrNotFound):
+		if err := o.create(ctx, at.cluster, w); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err := o.again(ctx, at, there); err != nil {
+			return err
+		}
+	}
+	if !o.Wait {
+		return nil
+	}
+	return o.watch(ctx, at, key, o.Format)
+}
+
+// foresee finds what the daemon would refuse, as far as it can be told without the cluster. Whether Exec is enabled there
+// is for the daemon to say.
+func (o *runOptions) foresee(w *v1alpha1.Workflow) []workflow.Problem {
+	env := o.offers(prepare.Options{Clusters: &task.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
+	return env.Check(w.Namespace, w.Name, &w.Spec)
+}
+
+func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1alpha1.Workflow) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	if err := cluster.Client.Create(ctx, w); err != nil {
+		return fmt.Errorf("making run %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
+	}
+	o.Env.Notef("run %s/%s made", w.Namespace, w.Name)
+	return nil
+}
+
+// again takes a run up that is there: a finished one is not run again, any other goes on.
+func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
+	name := r.Namespace + "/" + r.Name
+	phase := r.Phase()
+	switch {
+	case runs.Finished(phase):
+		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflow %s -n %s) and run this again, or choose another name", name, phase, r.Name, r.Namespace)
+	case !runs.Rests(phase):
+		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
+		return nil
+	}
+	f, err := o.fold(ctx, at, r.Name)
+	if err != nil {
+		return err
+	}
+	if freshWord(f) {
+		return nil
+	}
+	actor, err := o.tell(ctx, at, f, workflow.ResumeRun{})
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	o.Env.Notef("Going on with run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
+	return o.awake(ctx, at, r)
+}
+
+// awake waits until the resource shows that the run was resumed: what it shows until then is the past.
+func (o *runOptions) awake(ctx context.Context, at *opened, r *runs.Run) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	err := at.source.Watch(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, func(now *runs.Run) bool {
+		return now.Status.LogSequence > r.Status.LogSequence
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("run %s was resumed, but no daemon has taken note of it within %s: `%s doctor` says whether one runs", r.ID, reach.CallTimeout, o.Env.Name)
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+)
+
+type decideOptions struct {
+	*deps
+	Name, Task, Action, Output, With, Reason string
+}
+
+func actions() []string {
+	return []string{
+		string(workflow.ActRetry), string(workflow.ActIgnore), string(workflow.ActIgnoreChildren), string(workflow.ActSucceed), string(workflow.ActRollback),
+		string(workflow.ActAbort), string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon),
+	}
+}
+
+func newCmdDecide(env *cli.Env, options Options) *cobra.Command {
+	o := &decideOptions{}
+	cmd := &cobra.Command{
+		Use:   "decide NAME --task TASK --action ACTION --reason WHY",
+		Short: "Decide about a task that waits for an operator",
+		Long: `Decide about a task that waits for an operator: because it failed and its policy is Pause, because it asks for an
+approval, because nobody knows what came of it, or because its undo failed.
+
+  retry             try it again, with other inputs if --with says so
+  ignore            go on as if it had succeeded
+  ignore-children   skip what needs its success, go on with the rest
+  succeed           it is done; --output is what it would have recorded
+  rollback          undo what this run did
+  abort             stop the run; it can be resumed
+  retry-undo        try to undo it again
+  mark-undone       its undo is done, by hand
+  abandon           give the rollback up; what is left stays
+
+--with is a JSON merge patch (RFC 7386) onto the inputs that the task has, in JSON or YAML, or @FILE: a field that it
+names is replaced, one that it sets to null goes. The outcome is checked before it is recorded.
+
+It is an event in the log, with you as its author and your reason. A local run goes on when it is resumed.`,
+		Example: strings.ReplaceAll(`  $ decide create-prod --local --task install-cni --action retry --with '{"env": {"VERSION": "1.3"}}' --reason 'wrong version'
+  $ decide upgrade-prod -n fleet --task check --action succeed --output '{"ok": true}' --reason 'checked by hand'`, "$", env.Name),
+		Args: oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.deps = newDeps(env, cmd, options)
+	cmd.ValidArgsFunction = o.complete
+	f := cmd.Flags()
+	f.StringVar(&o.Task, "task", "", "Task that is decided about")
+	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(actions(), ", "))
+	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
+	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")
+	f.StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(actions(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *decideOptions) validate() error {
+	switch {
+	case o.Task == "":
+		return cli.Usagef("--task is missing: name the task that is decided about")
+	case !slices.Contains(actions(), o.Action):
+		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(actions(), ", "))
+	case o.Output != "" && o.Action != string(workflow.ActSucceed):
+		return cli.Usagef("--output needs --action succeed")
+	case o.Output != "" && !json.Valid([]byte(o.Output)):
+		return cli.Usagef("--output is not JSON: a text goes in double quotes, for example --output '\"done\"'")
+	case o.With != "" && o.Action != string(workflow.ActRetry):
+		return cli.Usagef("--with needs --action retry")
+	}
+	return needReason(o.Reason)
+}
+
+func (o *decideOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	decision := workflow.Decision{Task: o.Task, Action: workflow.Action(o.Action), Reason: o.Reason}
+	if o.Output != "" {
+		decision.Output = json.RawMessage(o.Output)
+	}
+	at, f, err := o.ask(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if o.With != "" {
+		if decision.With, err = o.patched(ctx, f); err != nil {
+			return err
+		}
+	}
+	actor, err := o.tell(ctx, at, f, decision)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	if _, err := fmt.Fprintf(o.Env.Out, "run %s: %s of task %s decided by %s\n", f.ID, o.Action, o.Task, actor); err != nil {
+		return err
+	}
+	o.afterwards(at, f)
+	return nil
+}
+
+// patched are the inputs of the step that is tried again, with the patch merged in, and checked by the step's kind.
+func (o *decideOptions) patched(ctx context.Context, f *runs.Fold) (json.RawMessage, error) {
+	patch := []byte(o.With)
+	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {
+		var err error
+		if patch, err = os.ReadFile(path); err != nil {
+			return nil, cli.Usagef("--with: %w", err)
+		}
+	}
+	patch, err := yaml.YAMLToJSONStrict(patch)
+	if err != nil {
+		return nil, cli.Usagef("--with is neither JSON nor YAML: %w", err)
+	}
+	kind, with, ok := f.State.With(o.Task)
+	if !ok {
+		return nil, cli.Usagef("run %s has no task %q", f.ID, o.Task)
+	}
+	if len(with) == 0 {
+		with = json.RawMessage("{}")
+	}
+	merged, err := jsonpatch.MergePatch(with, patch)
+	if err != nil {
+		return nil, cli.Usagef("--with is not a merge patch: %w", err)
+	}
+	kinds, err := o.environment(&lateLog{}, "", "").KindsFor(ctx, f.State.Header)
+	if err != nil {
+		return nil, err
+	}
+	if kinds[kind] == nil {
+		return nil, fmt.Errorf("this scutectl does not have the kind %s, so it cannot check the inputs: use the version that the run needs", kind)
+	}
+	problems := kinds[kind].Validate(merged)
+	for i := range problems {
+		problems[i].Task, problems[i].Field = o.Task, "with."+problems[i].Field
+	}
+	if refused(problems) {
+		for _, p := range problems {
+			o.Env.Notef("%s", p)
+		}
+		o.Env.Notef("%s: the patched inputs are not valid: nothing was decided", o.Env.Name)
+		return nil, cli.Silently(cli.ExitUsage)
+	}
+	return merged, nil
+}

@@ -1,0 +1,188 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+	"scute.dev/workflow/runner"
+)
+
+// drawer shows a run again and again.
+type drawer interface {
+	// commit is called after a commit was folded in.
+	commit(f *runs.Fold, r eventlog.Record) error
+	// tick is called every tenth of a second.
+	tick(f *runs.Fold)
+	// last is called at the end.
+	last(f *runs.Fold)
+}
+
+// stream is where the display goes: data in a format has the standard output for itself.
+func (d *deps) stream(format output.Format) io.Writer {
+	if format.Value != "" {
+		return d.Env.Err
+	}
+	return d.Env.Out
+}
+
+func (d *deps) drawer(format output.Format) drawer {
+	out := d.stream(format)
+	if _, _, terminal := d.Env.Size(out); terminal && d.Env.Getenv("TERM") != "dumb" {
+		return &display{deps: d, out: out, screen: term.Screen{Out: out, Size: func() (int, int) {
+			width, height, _ := d.Env.Size(out)
+			return width, height
+		}}}
+	}
+	return &lines{out: out, words: fact.New()}
+}
+
+// display redraws a terminal in place.
+type display struct {
+	*deps
+	out    io.Writer
+	screen term.Screen
+	dirty  bool
+	drawn  time.Time
+}
+
+func (t *display) commit(*runs.Fold, eventlog.Record) error {
+	t.dirty = true
+	return nil
+}
+
+func (t *display) tick(f *runs.Fold) {
+	if t.dirty || time.Since(t.drawn) >= time.Second {
+		t.draw(f.Look())
+	}
+}
+
+func (t *display) last(f *runs.Fold) { t.draw(f.Look()) }
+
+func (t *display) draw(r *runs.Run) {
+	t.dirty, t.drawn = false, time.Now()
+	width, _, _ := t.Env.Size(t.out)
+	v := show.View{Paint: term.Paint{On: t.Env.Colored(t.out)}, Width: width, Now: t.Env.Now()}
+	lines := append([]string{v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name)}, v.RunStanding(r)...)
+	_ = t.screen.Draw(append(append(lines, ""), v.RunTree(r, r.Status.Tasks, false)...))
+}
+
+// lines writes a line for each fact.
+type lines struct {
+	out   io.Writer
+	words *fact.Words
+}
+
+func (l *lines) commit(_ *runs.Fold, r eventlog.Record) error {
+	for _, e := range show.Events(l.words, r) {
+		if quiet(e.Fact.What) {
+			continue
+		}
+		if _, err := fmt.Fprintln(l.out, show.RunLine(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet facts are bookkeeping: `log tail` has them.
+func quiet(what string) bool { return what == "defined" || what == "undo recorded" }
+
+func (*lines) tick(*runs.Fold) {}
+func (*lines) last(*runs.Fold) {}
+
+// following is a run that is shown while something else drives it.
+type following struct {
+	*deps
+	logged *runs.Logged
+	draw   drawer
+	stop   context.CancelFunc
+	ended  chan error
+	moved  chan struct{}
+
+	mu   sync.Mutex
+	fold *runs.Fold
+	err  error // of the stream
+}
+
+// follow shows what is appended to a run after a sequence.
+func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format output.Format) *following {
+	// The display goes on while an interrupted run comes to rest.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 2), moved: make(chan struct{}, 1), fold: f}
+	go func() {
+		w.ended <- l.logged.Follow(ctx, f.ID, after, func(r eventlog.Record) (bool, error) { return false, w.commit(r) })
+	}()
+	go func() {
+		clock := time.NewTicker(100 * time.Millisecond)
+		defer clock.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				w.ended <- nil
+				return
+			case <-clock.C:
+				w.mu.Lock()
+				w.draw.tick(w.fold)
+				w.mu.Unlock()
+			}
+		}
+	}()
+	return w
+}
+
+func (w *following) commit(r eventlog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Seq > w.fold.Seq {
+		if err := w.fold.Apply(r); err != nil {
+			return err
+		}
+		if w.err == nil { // a reader that has gone away does not end the run
+			w.err = w.draw.commit(w.fold, r)
+		}
+	}
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// rest waits until all is shown that was appended, and gives the run as it stands.
+func (w *following) rest(r *runner.Runner, id string) (*runs.Run, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), restTimeout)
+	defer cancel()
+	_, head, err := r.State(ctx, id)
+	for err == nil && w.seq() < head {
+		select {
+		case <-w.moved:
+		case err = <-w.ended:
+			w.ended <- nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	w.stop()
+	<-w.ended
+	<-w.ended
+	if err != nil {
+		return nil, fmt.Errorf("reading how run %s came to rest: %w", id, err)
+	}
+	w.draw.last(w.fold)
+	return w.fold.Look(), nil
+}
+
+func (w *following) seq() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fold.Seq
+}

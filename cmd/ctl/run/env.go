@@ -1,0 +1,63 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/mover/runner"
+	"scute.dev/workflow"
+	"scute.dev/workflow/named"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/task"
+)
+
+// policyVariable is the environment's word on what a failure leads to.
+const policyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
+
+// defaultPolicy is what the flag says, or the environment.
+func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
+	name, value := "--default-failure-policy", flag
+	if value == "" {
+		name, value = policyVariable, d.Env.Getenv(policyVariable)
+	}
+	switch p := v1alpha1.FailurePolicy(value); p {
+	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause:
+		return p, nil
+	default:
+		return "", cli.Usagef("%s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", name, value)
+	}
+}
+
+// lateLog is a log that is opened after the kinds are made: to check a manifest nothing is opened.
+type lateLog struct{ runner.Log }
+
+// environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
+// this machine.
+func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *prepare.Env {
+	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) {
+		c, err := d.Flags.Cluster()
+		if err != nil {
+			return nil, err
+		}
+		return c.Config, nil
+	}}
+	return d.offers(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+}
+
+// offers is the environment with the workflows that scute brings along.
+func (d *deps) offers(o prepare.Options, policy v1alpha1.FailurePolicy) *prepare.Env {
+	kinds := prepare.Kinds(o)
+	dir := filepath.Join(cmp.Or(d.Flags.Dir, localDir), "clusters")
+	return &prepare.Env{
+		Kinds: kinds, DefaultPolicy: policy,
+		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+			return named.New(ctx, name, params, named.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace, Dir: dir})
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/runner"
+)
+
+// local drives runs of a folder in this process. The folder's lock says that nobody else does.
+type local struct {
+	*deps
+	env    *prepare.Env
+	late   *lateLog
+	log    *reach.Log
+	logged *runs.Logged
+	runner *runner.Runner
+}
+
+// newLocal knows the kinds, and opens nothing.
+func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	incarnation := fmt.Sprintf("scutectl-%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
+	late := &lateLog{}
+	l := &local{deps: d, late: late, env: d.environment(late, incarnation, policy)}
+	l.runner = &runner.Runner{
+		Incarnation: incarnation, Kinds: l.env.KindsFor, Parallel: parallel,
+		Dir:    func(id string) string { return filepath.Join(d.Flags.Dir, "runs", filepath.FromSlash(id)) },
+		Logger: slog.New(slog.NewTextHandler(d.Env.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	return l
+}
+
+// open takes the folder, and makes it if need be.
+func (l *local) open(ctx context.Context, log *reach.Log) error {
+	if log == nil {
+		var err error
+		if log, err = l.Flags.Make(ctx, l.Env.Err); err != nil {
+			return err
+		}
+	}
+	l.log, l.logged = log, l.deps.logged(log)
+	l.late.Log = log
+	if l.WrapLog != nil {
+		l.late.Log = l.WrapLog(log)
+	}
+	l.runner.Log = l.late.Log
+	return nil
+}
+
+func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.Workflow, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
+	l := o.newLocal(policy, o.Parallel)
+	d, more, err := l.env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	if err != nil {
+		return cli.Usagef("reading what the manifest refers to: %w", err)
+	}
+	problems = append(problems, more...)
+	if refused(problems) {
+		return o.refuse(problems)
+	}
+	o.warn(problems)
+	if err := l.open(ctx, nil); err != nil {
+		return err
+	}
+	defer l.log.Close()
+	id, known, err := l.find(ctx, w.Namespace, w.Name)
+	if err != nil {
+		return err
+	}
+	return l.drive(ctx, id, o.Format, func(ctx context.Context, f *runs.Fold) error {
+		if known {
+			return l.goOn(ctx, f, d, w.Spec.Suspend)
+		}
+		if err := l.runner.Request(ctx, id, l.actor(ctx), d); err != nil || !w.Spec.Suspend {
+			return err
+		}
+		return l.runner.Command(ctx, id, l.actor(ctx), workflow.PauseRun{Reason: "spec.suspend is true"})
+	})
+}
+
+func (l *local) actor(ctx context.Context) string { return reach.Actor(ctx, nil) }
+
+// find is the id of the unfinished run of a name, or of the next one.
+func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
+	found, err := l.logged.Find(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	prefix := namespace + "/" + name + "/"
+	found = slices.DeleteFunc(found, func(f runs.Found) bool { return !strings.HasPrefix(f.ID, prefix) })
+	if len(found) > 0 {
+		latest := found[len(found)-1].ID
+		s, _, err := l.runner.State(ctx, latest)
+		if err != nil {
+			return "", false, err
+		}
+		switch {
+		case s.HandedOver != "":
+			return "", false, cli.Usagef("run %s was handed over to %s and goes on there: choose another name for a new run", latest, s.HandedOver)
+		case !s.Known(): // a process died while it was asking for it
+			return latest, false, nil
+		case !s.Finished():
+			return latest, true, nil
+		}
+	}
+	taken := func(id string) bool {
+		return slices.ContainsFunc(found, func(f runs.Found) bool { return f.ID == id })
+	}
+	n := len(found) + 1
+	for taken(fmt.Sprint(prefix, n)) {
+		n++
+	}
+	return fmt.Sprint(prefix, n), false, nil
+}
+
+// goOn resumes a run of which a part is in the log.
+func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, suspend bool) error {
+	r := f.Look()
+	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
+	if d != nil && f.State.Hash != d.Hash() {
+		l.Env.Notef("The manifest, or the default policy, is not the one that this run began with. The run goes on with the one that it began with; "+
+			"to adopt the other one: %s", l.hint(r.Namespace, "migrate", r.Name, "-f", "FILE"))
+	}
+	if suspend && r.Phase() == v1alpha1.RunPaused {
+		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.hint(r.Namespace, "resume", "run", r.Name))
+		return nil
+	}
+	return l.resume(ctx, f, "")
+}
+
+// resume takes a run up again. The folder's lock says that whoever drove it is dead.
+func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
+	if freshWord(f) {
+		return nil
+	}
+	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, Dead: true})
+}
+
+// freshWord says that an operator has just said how the run is to go on: then nothing else is taken up again.
+func freshWord(f *runs.Fold) bool {
+	switch f.Last.(type) {
+	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started:
+		return workflow.Due(f.State)
+	default:
+		return false
+	}
+}
+
+// drive begins a run or goes on with it, and follows it to where it rests.
+func (l *local) drive(ctx context.Context, id string, format output.Format, begin func(context.Context, *runs.Fold) error) error {
+	head, err := l.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := l.logged.Fold(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := begin(ctx, f); err != nil {
+		return err
+	}
+	watch := l.follow(ctx, f, head, format)
+	driven := l.runner.Drive(ctx, id)
+	r, err := watch.rest(l.runner, id)
+	switch {
+	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
+		return cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.hint(f.State.Namespace, "resume", "run", f.State.Name)))
+	case driven != nil:
+		return fmt.Errorf("driving run %s: %w", id, driven)
+	case err != nil:
+		return err
+	}
+	return l.finish(r, format)
+}
+
+// restTimeout bounds what is still read when a run rests.
+const restTimeout = 30 * time.Second

@@ -1,0 +1,148 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/workflow"
+)
+
+type migrateOptions struct {
+	*deps
+	Name, File, Policy    string
+	Plan, Yes             bool
+	Keep, Rerun, Backfill []string
+}
+
+func newCmdMigrate(env *cli.Env, options Options) *cobra.Command {
+	o := &migrateOptions{}
+	cmd := &cobra.Command{
+		Use:   "migrate NAME -f FILE",
+		Short: "Adopt an edited manifest in an unfinished run",
+		Long: `Adopt an edited manifest in an unfinished run. A run goes on with the definition that it began with, whatever the file
+says by now; this changes that, in one event, after it has shown what that means for each task:
+
+  unchanged          its outcome is kept
+  changed, done      you must say: --keep TASK or --rerun TASK
+  changed, not done  it runs as it is now
+  added              it runs; if tasks that have run need it, you must say --backfill TASK
+  removed, done      nothing but its undo is kept, for a rollback
+
+The run must stand still: pause it first.`,
+		Example: "  " + env.Name + " migrate create-prod --local -f edited.yaml --plan\n  " + env.Name + " migrate create-prod --local -f edited.yaml --rerun install-cni --yes",
+		Args:    oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.deps = newDeps(env, cmd, options)
+	cmd.ValidArgsFunction = o.complete
+	f := cmd.Flags()
+	f.StringVarP(&o.File, "file", "f", "", "Edited manifest; - is the standard input")
+	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty")
+	f.BoolVar(&o.Plan, "plan", false, "Show the plan, and change nothing")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "Do not ask")
+	f.StringSliceVar(&o.Keep, "keep", nil, "Keep the outcome of this changed task; may be repeated")
+	f.StringSliceVar(&o.Rerun, "rerun", nil, "Run this changed task again; may be repeated")
+	f.StringSliceVar(&o.Backfill, "backfill", nil, "Run this new task although tasks that need it have run; may be repeated")
+	return cmd
+}
+
+func (o *migrateOptions) run(ctx context.Context) error {
+	if o.File == "" {
+		return cli.Usagef("-f is missing: name the edited manifest, or - for the standard input")
+	}
+	policy, err := o.defaultPolicy(o.Policy)
+	if err != nil {
+		return err
+	}
+	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if w == nil {
+		return o.refuse(problems)
+	}
+	if w.Name != o.Name {
+		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, o.Name)
+	}
+	at, f, err := o.ask(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	d, more, err := o.environment(&lateLog{}, "", policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
+	if err != nil {
+		return cli.Usagef("reading what the manifest refers to: %w", err)
+	}
+	if problems = append(problems, more...); refused(problems) {
+		return o.refuse(problems)
+	}
+	o.warn(problems)
+	if d.Hash() == f.State.Hash {
+		o.Env.Notef("The run has this very definition: there is nothing to adopt.")
+		return nil
+	}
+	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
+	if err := o.print(o.table(plan)); err != nil {
+		return err
+	}
+	switch {
+	case !decided:
+		return fmt.Errorf("run %s: something is undecided: say --keep, --rerun or --backfill as the plan asks for", f.ID)
+	case o.Plan:
+		return nil
+	}
+	if err := o.confirm(); err != nil {
+		return err
+	}
+	actor, err := o.tell(ctx, at, f, workflow.Migrate{To: d, Plan: plan})
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	if _, err := fmt.Fprintf(o.Env.Out, "run %s: migrated by %s\n", f.ID, actor); err != nil {
+		return err
+	}
+	o.afterwards(at, f)
+	return nil
+}
+
+func (o *migrateOptions) table(plan []workflow.Change) []string {
+	v := o.view()
+	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
+	for _, c := range plan {
+		as := term.Plain
+		switch c.Action {
+		case workflow.Undecided:
+			as = term.Red
+		case workflow.Rerun, workflow.Run:
+			as = term.Cyan
+		}
+		t.Add(c.Task, string(c.Kind), v.Paint.Text(as, string(c.Action)), c.Note)
+	}
+	return t.Lines(v.Paint, v.Width)
+}
+
+// confirm asks on a terminal; elsewhere --yes must be given.
+func (o *migrateOptions) confirm() error {
+	if o.Yes {
+		return nil
+	}
+	if _, _, terminal := o.Env.Size(o.Env.In); !terminal || o.File == "-" {
+		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
+	}
+	fmt.Fprint(o.Env.Err, "Adopt it? [y/N] ")
+	answer, err := bufio.NewReader(o.Env.In).ReadString('\n')
+	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return fmt.Errorf("nothing was changed")
+	}
+	return nil
+}

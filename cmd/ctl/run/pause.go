@@ -1,0 +1,158 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+)
+
+type pauseOptions struct {
+	*deps
+	Name, Task, Reason string
+}
+
+func newCmdPause(env *cli.Env, options Options) *cobra.Command {
+	o := &pauseOptions{}
+	cmd := &cobra.Command{
+		Use:     "run NAME",
+		Aliases: aliases(),
+		Short:   "Let a run start nothing more, or hold one of its tasks",
+		Long: `Let a run start nothing more: what is in flight ends, and its clocks stand still. With --task only that task, which
+must not have started, is held, and what depends on it waits; the rest goes on.
+
+It is an event in the log, with you as its author and your reason.`,
+		Example: "  " + env.Name + " pause run upgrade-prod --reason 'maintenance of the network'\n  " + env.Name + " pause run upgrade-prod --task upgrade-cluster",
+		Args:    oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.deps = newDeps(env, cmd, options)
+	cmd.ValidArgsFunction = o.complete
+	cmd.Flags().StringVar(&o.Task, "task", "", "Hold this task, instead of the run")
+	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	return cmd
+}
+
+func (o *pauseOptions) run(ctx context.Context) error {
+	at, f, err := o.ask(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	var in workflow.Input = workflow.PauseRun{Reason: o.Reason}
+	what := "paused"
+	if o.Task != "" {
+		in, what = workflow.HoldTask{Task: o.Task, Reason: o.Reason}, "task "+o.Task+" held"
+	}
+	actor, err := o.tell(ctx, at, f, in)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "run %s: %s by %s\n", f.ID, what, actor)
+	return err
+}
+
+type resumeOptions struct {
+	pauseOptions
+	Parallel int
+	Wait     bool
+	Format   output.Format
+}
+
+func newCmdResume(env *cli.Env, options Options) *cobra.Command {
+	o := &resumeOptions{}
+	cmd := &cobra.Command{
+		Use:     "run NAME",
+		Aliases: aliases(),
+		Short:   "Go on with a run, or release one of its tasks",
+		Long: `Go on with a run that was paused, aborted, or interrupted: what is done is skipped, what failed or was cut off is tried
+again. With --task a task that was held is released.
+
+A run in a cluster is driven by the daemon, and this command follows it with --wait. A local run is driven by this
+command, to where it rests, as by scutectl run; right after a decision nothing else is tried again.
+
+It is an event in the log, with you as its author and your reason. The exit status of a run that is followed is that of
+scutectl run.`,
+		Example: "  " + env.Name + " resume run create-prod --local\n  " + env.Name + " resume run upgrade-prod -n fleet --wait",
+		Args:    oneName,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.deps = newDeps(env, cmd, options)
+	cmd.ValidArgsFunction = o.complete
+	f := cmd.Flags()
+	f.StringVar(&o.Task, "task", "", "Release this task, instead of resuming the run")
+	f.StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
+	f.BoolVar(&o.Wait, "wait", false, "Follow the run to where it rests. Runs in a cluster")
+	o.Format.AddFlag(f, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *resumeOptions) run(ctx context.Context) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	if o.Parallel < 0 {
+		return cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
+	}
+	at, f, err := o.ask(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	if o.Task != "" {
+		actor, err := o.tell(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
+		if err != nil {
+			return fmt.Errorf("run %s: %w", f.ID, err)
+		}
+		if _, err := fmt.Fprintf(o.Env.Err, "run %s: task %s released by %s\n", f.ID, o.Task, actor); err != nil {
+			return err
+		}
+	}
+	if at.log.Static {
+		return o.here(ctx, at, f)
+	}
+	if o.Task == "" {
+		actor, err := o.tell(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
+		if err != nil {
+			return fmt.Errorf("run %s: %w", f.ID, err)
+		}
+		if _, err := fmt.Fprintf(o.Env.Err, "run %s: resumed by %s\n", f.ID, actor); err != nil {
+			return err
+		}
+	}
+	if !o.Wait {
+		return nil
+	}
+	return o.watch(ctx, at, o.key(at, o.Name), o.Format)
+}
+
+// here drives a run of a folder.
+func (o *resumeOptions) here(ctx context.Context, at *opened, f *runs.Fold) error {
+	if !o.Local {
+		// The folder of a stopped daemon: its runs may need what only the daemon has.
+		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.log.Where)
+	}
+	if f.State.Finished() {
+		return fmt.Errorf("run %s has ended: it is %s; `%s run -f FILE` begins another one", f.ID, f.Status.Phase, o.Env.Name)
+	}
+	l := o.newLocal("", o.Parallel)
+	log := at.log
+	if err := l.open(ctx, log); err != nil {
+		return err
+	}
+	return l.drive(ctx, f.ID, o.Format, func(ctx context.Context, f *runs.Fold) error {
+		return l.resume(ctx, f, o.Reason)
+	})
+}

@@ -1,0 +1,172 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+)
+
+type runOptions struct {
+	*deps
+	File     string
+	Policy   string
+	Parallel int
+	Wait     bool
+	Format   output.Format
+}
+
+func newCmdRun(env *cli.Env, options Options) *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run -f FILE",
+		Short: "Run a workflow, or go on with it where it stopped",
+		Long: `Run a workflow, or go on with it where it stopped, and follow it to where it rests.
+
+With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
+(` + localDir + ` in the current folder, or --log). Without, the Workflow resource is made and the daemon runs it.
+
+The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
+process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
+next one begins, in a cluster delete the Workflow first or choose another name.
+
+A manifest that is not valid starts nothing. All that is wrong with it is said at once.
+
+Exit status: 0 Succeeded; 1 Failed, Aborted, RolledBack, RollbackFailed or Stranded; 2 the command line or the manifest
+is wrong, and nothing was started; 3 Paused; 4 Degraded, something was ignored or skipped by policy; 130 interrupted,
+and the same command resumes.`,
+		Example: strings.ReplaceAll(`  $ run -f create.yaml --local
+  $ run -f create.yaml --local --log /var/lib/runs -o json | jq '.tasks[] | select(.phase == "Failed")'
+  $ run -f upgrade.yaml -n fleet --default-failure-policy Rollback`, "$", env.Name),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.deps = newDeps(env, cmd, options)
+	f := cmd.Flags()
+	f.StringVarP(&o.File, "file", "f", "", "Manifest of the Workflow; - is the standard input")
+	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty. Local runs")
+	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
+	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
+	o.Format.AddFlag(f, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	policy, err := o.validate()
+	if err != nil {
+		return err
+	}
+	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if w == nil {
+		return o.refuse(problems)
+	}
+	if err := o.place(w); err != nil {
+		return err
+	}
+	if o.Local {
+		return o.runLocal(ctx, w, problems, policy)
+	}
+	return o.runInCluster(ctx, w, problems)
+}
+
+func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
+	switch {
+	case o.File == "":
+		return "", cli.Usagef("-f is missing: name the manifest of the Workflow, or - for the standard input")
+	case o.Parallel < 0:
+		return "", cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
+	case !o.Local && o.Flags.Dir != "":
+		return "", cli.Usagef("--log needs --local: a run in a cluster is in the daemon's log")
+	case !o.Local && (o.Policy != "" || o.Parallel > 0):
+		return "", cli.Usagef("--default-failure-policy and --parallel need --local: in a cluster they are flags of the daemon; or set spec.failurePolicy")
+	case o.Local && !o.Wait:
+		return "", cli.Usagef("--wait=false and --local exclude each other: a local run is driven by this process")
+	}
+	if err := o.Format.Validate(); err != nil {
+		return "", err
+	}
+	if err := o.check(); err != nil {
+		return "", err
+	}
+	return o.defaultPolicy(o.Policy)
+}
+
+// place settles the namespace: what the manifest says, or -n, or "default".
+func (o *runOptions) place(w *v1alpha1.Workflow) error {
+	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
+		return cli.Usagef("-n is %s and metadata.namespace is %s: leave one out", o.Flags.Namespace, w.Namespace)
+	}
+	if w.Namespace == "" {
+		w.Namespace = o.Flags.Namespace
+	}
+	if w.Namespace == "" && o.Local {
+		w.Namespace = "default"
+	}
+	return nil
+}
+
+// refuse says what is wrong with a manifest, one problem a line.
+func (d *deps) refuse(problems []workflow.Problem) error {
+	n := 0
+	for _, p := range problems {
+		if !p.Warning {
+			d.Env.Notef("%s", p)
+			n++
+		}
+	}
+	things := "1 problem"
+	if n != 1 {
+		things = fmt.Sprintf("%d problems", n)
+	}
+	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, things)
+	return cli.Silently(cli.ExitUsage)
+}
+
+// warn says what is doubtful.
+func (d *deps) warn(problems []workflow.Problem) {
+	for _, p := range problems {
+		if p.Warning {
+			d.Env.Notef("warning: %s", p)
+		}
+	}
+}
+
+func refused(problems []workflow.Problem) bool {
+	return slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning })
+}
+
+// finish says how a run stands that rests, and makes an exit status of it.
+func (d *deps) finish(r *runs.Run, format output.Format) error {
+	if format.Value != "" {
+		if err := format.PrintValue(d.Env.Out, r.Report()); err != nil {
+			return err
+		}
+	}
+	s := r.Status
+	text := fmt.Sprintf("run %s: %s", r.ID, r.Phase())
+	if r.ID == "" {
+		text = fmt.Sprintf("run %s/%s: %s", r.Namespace, r.Name, r.Phase())
+	}
+	if s.Message != "" {
+		text += ": " + s.Message
+	}
+	d.Env.Notef("%s", text)
+	if s.Next != "" {
+		d.Env.Notef("Next: %s", s.Next)
+	}
+	for _, line := range d.next(r) {
+		d.Env.Notef("  %s", line)
+	}
+	return cli.Silently(exitCode(r.Phase()))
+}

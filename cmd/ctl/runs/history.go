@@ -1,0 +1,191 @@
+package runs
+
+import (
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+)
+
+// History is what a log tells beyond how a run stands: every attempt, and who decided what.
+type History struct {
+	tasks map[string]*TaskHistory
+	// Words are what was said about the run as a whole, in their order.
+	Words []Word
+}
+
+// TaskHistory is what happened to a task.
+type TaskHistory struct {
+	// Steps in the order of their first start: the hooks before, the task's own ("") and the hooks after.
+	Steps []*StepHistory
+	// Words are an operator's about the task.
+	Words []Word
+}
+
+// StepHistory is what happened to a step.
+type StepHistory struct {
+	Name            string
+	Attempts, Undos []Attempt
+}
+
+// Attempt is one try of a step, or one try to undo it.
+type Attempt struct {
+	N              int
+	Started, Ended time.Time
+	// Outcome in a word: "" while it is under way.
+	Outcome, Message string
+}
+
+// Word is a decision of a human, or of the engine about the run as a whole.
+type Word struct {
+	At     time.Time
+	Actor  string
+	What   string
+	Reason string
+}
+
+func newHistory() *History { return &History{tasks: make(map[string]*TaskHistory)} }
+
+// Task is what happened to a task; nil if nothing did.
+func (h *History) Task(name string) *TaskHistory {
+	if h == nil {
+		return nil
+	}
+	return h.tasks[name]
+}
+
+func (h *History) task(name string) *TaskHistory {
+	t := h.tasks[name]
+	if t == nil {
+		t = &TaskHistory{}
+		h.tasks[name] = t
+	}
+	return t
+}
+
+func (h *History) step(task, name string) *StepHistory {
+	t := h.task(task)
+	for _, s := range t.Steps {
+		if s.Name == name {
+			return s
+		}
+	}
+	s := &StepHistory{Name: name}
+	t.Steps = append(t.Steps, s)
+	return s
+}
+
+func (h *History) end(task, step string, at time.Time, outcome, message string) {
+	s := h.step(task, step)
+	if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == "" {
+		a := &s.Attempts[n-1]
+		a.Ended, a.Outcome, a.Message = at, outcome, message
+	}
+}
+
+func (h *History) endUndo(task, step string, at time.Time, outcome, message string) {
+	s := h.step(task, step)
+	n := len(s.Undos)
+	if n == 0 || s.Undos[n-1].Outcome != "" { // there was nothing to do
+		s.Undos = append(s.Undos, Attempt{N: n + 1, Started: at, Ended: at, Outcome: outcome, Message: message})
+		return
+	}
+	a := &s.Undos[n-1]
+	a.Ended, a.Outcome, a.Message = at, outcome, message
+}
+
+// handler names the step of the error channel that handled a task, or the run ("").
+func (h *History) handler(task, name string) *StepHistory { return h.step(task, name) }
+
+func (h *History) apply(e workflow.Event, ev eventlog.Event) {
+	say := func(what, reason string) {
+		h.Words = append(h.Words, Word{At: ev.Time, Actor: ev.Actor, What: what, Reason: reason})
+	}
+	word := func(task, what, reason string) {
+		t := h.task(task)
+		t.Words = append(t.Words, Word{At: ev.Time, Actor: ev.Actor, What: what, Reason: reason})
+	}
+	switch e := e.(type) {
+	case workflow.Paused:
+		say("pause", e.Reason)
+	case workflow.Resumed:
+		say("resume", e.Reason)
+	case workflow.HandedOver:
+		say("hand over to "+e.To, "")
+	case workflow.Received:
+		say("receive from "+e.From, "")
+	case workflow.Migrated:
+		say("migrate to another definition", "")
+	case workflow.Decided:
+		word(e.Task, string(e.Action), e.Reason)
+	case workflow.TaskReleased:
+		word(e.Task, "release", e.Reason)
+	case workflow.TaskPaused:
+		if e.Why == workflow.WhyHeld {
+			word(e.Task, "hold", e.Message)
+		} else {
+			h.end(e.Task, e.Step, ev.Time, outcomeOf(e.Why), e.Message)
+		}
+	case workflow.TaskStarted:
+		s := h.step(e.Task, e.Step)
+		s.Attempts = append(s.Attempts, Attempt{N: e.Attempt, Started: ev.Time})
+	case workflow.AttemptFailed:
+		h.end(e.Task, e.Step, ev.Time, outcome(e.Cause), e.Message)
+	case workflow.StepSucceeded:
+		h.end(e.Task, e.Step, ev.Time, "succeeded", "")
+	case workflow.TaskSucceeded:
+		h.end(e.Task, e.Step, ev.Time, "succeeded", "")
+	case workflow.TaskFailed:
+		h.end(e.Task, e.Step, ev.Time, outcome(e.Cause), e.Message)
+	case workflow.TaskInterrupted:
+		h.end(e.Task, e.Step, ev.Time, "interrupted", e.Message)
+	default:
+		h.applyUndo(e, ev)
+	}
+}
+
+func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
+	switch e := e.(type) {
+	case workflow.UndoStarted:
+		s := h.step(e.Task, e.Step)
+		s.Undos = append(s.Undos, Attempt{N: e.Attempt, Started: ev.Time})
+	case workflow.UndoAttemptFailed:
+		h.endUndo(e.Task, e.Step, ev.Time, "failed", e.Message)
+	case workflow.UndoFailed:
+		h.endUndo(e.Task, e.Step, ev.Time, "failed", e.Message)
+	case workflow.Undone:
+		h.endUndo(e.Task, e.Step, ev.Time, "undone", e.Nothing)
+	case workflow.HandlerStarted:
+		s := h.handler(e.Task, e.Handler)
+		s.Attempts = append(s.Attempts, Attempt{N: len(s.Attempts) + 1, Started: ev.Time})
+	case workflow.HandlerEnded:
+		what := "succeeded"
+		if e.Error != "" {
+			what = "failed"
+		}
+		h.end(e.Task, e.Handler, ev.Time, what, e.Error)
+	}
+}
+
+// outcome of an attempt by the cause of its failure.
+func outcome(c workflow.Cause) string {
+	switch c {
+	case workflow.CauseTimeout:
+		return "out of time"
+	case workflow.CauseLost, workflow.CauseCancelled:
+		return string(c)
+	default:
+		return "failed"
+	}
+}
+
+func outcomeOf(why workflow.Why) string {
+	switch why {
+	case workflow.WhyApproval:
+		return "asks"
+	case workflow.WhyUnknown:
+		return "unknown"
+	default:
+		return "failed"
+	}
+}

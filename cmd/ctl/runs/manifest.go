@@ -1,0 +1,136 @@
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// manifestLimit bounds a manifest; an API server takes less.
+const manifestLimit = 32 << 20
+
+// Manifest reads a Workflow from a file, or from in for "-". What is wrong with it comes as problems, all at once as far
+// as it can be read; an error is one of the file.
+func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem, error) {
+	data, err := read(path, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	documents, err := split(data)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	case len(documents) == 0:
+		return nil, []workflow.Problem{{Field: path, Message: "it is empty", Remedy: "write a Workflow"}}, nil
+	case len(documents) > 1:
+		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one Workflow to a file"}}, nil
+	}
+	w, problems := decode(documents[0])
+	if w == nil {
+		return nil, problems, nil
+	}
+	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "Workflow" {
+		problems = append(problems, workflow.Problem{Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
+			Remedy: fmt.Sprintf("write apiVersion: %s and kind: Workflow", v1alpha1.GroupVersion())})
+	}
+	for _, p := range validation.IsDNS1123Subdomain(w.Name) {
+		problems = append(problems, workflow.Problem{Field: "metadata.name", Message: fmt.Sprintf("%q is not one that Kubernetes takes", w.Name), Remedy: p})
+	}
+	if w.Namespace != "" {
+		for _, p := range validation.IsDNS1123Label(w.Namespace) {
+			problems = append(problems, workflow.Problem{Field: "metadata.namespace", Message: fmt.Sprintf("%q is not one that Kubernetes takes", w.Namespace), Remedy: p})
+		}
+	}
+	return w, problems, nil
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "(nothing)"
+	}
+	return s
+}
+
+func read(path string, in io.Reader) ([]byte, error) {
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, manifestLimit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if len(data) > manifestLimit {
+		return nil, fmt.Errorf("reading the manifest: %s is larger than %d MiB", path, manifestLimit>>20)
+	}
+	return data, nil
+}
+
+// split gives the documents that say something.
+func split(data []byte) ([][]byte, error) {
+	var out [][]byte
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if said(document) {
+			out = append(out, document)
+		}
+	}
+}
+
+// said tells whether anything but comments and separators stands in a document.
+func said(document []byte) bool {
+	for line := range strings.Lines(string(document)) {
+		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
+			return true
+		}
+	}
+	return false
+}
+
+// decode is strict: a field that there is not is a problem, as is one that stands there twice.
+func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
+	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
+	w := &v1alpha1.Workflow{}
+	_, _, err := s.Decode(document, nil, w)
+	strict, isStrict := runtime.AsStrictDecodingError(err)
+	switch {
+	case err == nil:
+		return w, nil
+	case !isStrict:
+		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
+	}
+	var problems []workflow.Problem
+	quoted := regexp.MustCompile(`^(unknown field|duplicate field) "(.*)"$`)
+	for _, e := range strict.Errors() {
+		if m := quoted.FindStringSubmatch(e.Error()); m != nil {
+			problems = append(problems, workflow.Problem{Field: m[2], Message: m[1], Remedy: "remove it or correct its name"})
+		} else {
+			problems = append(problems, workflow.Problem{Field: "manifest", Message: e.Error(), Remedy: "correct it"})
+		}
+	}
+	return w, problems
+}

@@ -1,0 +1,120 @@
+package runs
+
+import (
+	"fmt"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+)
+
+// Run is a run as it stands.
+type Run struct {
+	Namespace, Name string
+	// ID in the log; "" for a resource that nobody has taken up.
+	ID string
+	// Status with the tasks that matter most; Tasks gives all.
+	Status v1alpha1.WorkflowStatus
+	// State is the fold of the log; nil if only the resource could be read.
+	State *workflow.State
+	// History of the tasks; nil if only the resource could be read.
+	History *History
+	// Seq of the last commit that was folded in.
+	Seq uint64
+	// CreatedAt is when it was asked for.
+	CreatedAt time.Time
+	// Local says that it is in the log of a folder, which nobody else drives.
+	Local bool
+}
+
+// Tasks are all tasks, or those that the resource names.
+func (r *Run) Tasks() []v1alpha1.TaskStatus {
+	if r.State == nil {
+		return r.Status.Tasks
+	}
+	all := make([]v1alpha1.TaskStatus, r.State.Tasks())
+	for i := range all {
+		all[i] = r.State.Task(i)
+	}
+	return all
+}
+
+// Phase of the run.
+func (r *Run) Phase() v1alpha1.RunPhase {
+	if r.Status.Phase == "" {
+		return v1alpha1.RunPending
+	}
+	return r.Status.Phase
+}
+
+// Finished says that a run has come to an end from which it cannot be resumed.
+func Finished(p v1alpha1.RunPhase) bool {
+	switch p {
+	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunRolledBack, v1alpha1.RunFailed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Rests says that nothing more happens to a run by itself.
+func Rests(p v1alpha1.RunPhase) bool {
+	switch p {
+	case v1alpha1.RunPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
+		return true
+	default:
+		return Finished(p)
+	}
+}
+
+// Fold is a run that is folded from its commits one after the other.
+type Fold struct {
+	Run
+	// Last fact that was folded in.
+	Last    workflow.Event
+	catalog *eventlog.Catalog[workflow.Event]
+}
+
+// NewFold begins with nothing.
+func NewFold(id string) *Fold {
+	return &Fold{
+		Run:     Run{ID: id, State: new(workflow.State), History: newHistory()},
+		catalog: workflow.NewCatalog(),
+	}
+}
+
+// Apply folds a commit in. On an error nothing has changed.
+func (f *Fold) Apply(r eventlog.Record) error {
+	if r.Seq <= f.Seq {
+		return nil
+	}
+	events, err := r.Events()
+	if err != nil {
+		return err
+	}
+	facts := make([]workflow.Event, len(events))
+	for i, ev := range events {
+		if facts[i], err = f.catalog.Decode(ev); err != nil {
+			return fmt.Errorf("commit %d: %w: use the scutectl that wrote it, or a newer one", r.Seq, err)
+		}
+	}
+	for i, fact := range facts {
+		if f.CreatedAt.IsZero() {
+			f.CreatedAt = events[i].Time
+		}
+		f.State.Apply(fact, events[i].Time)
+		f.History.apply(fact, events[i])
+		f.Last = fact
+	}
+	f.Seq = r.Seq
+	return nil
+}
+
+// Look makes the status anew. What it returns is the fold's own and changes with it.
+func (f *Fold) Look() *Run {
+	f.Namespace, f.Name = f.State.Namespace, f.State.Name
+	f.Status = workflow.Status(f.State)
+	f.Status.RunID, f.Status.LogSequence = f.ID, int64(f.Seq) //nolint:gosec // a sequence stays far below 2^63
+	return &f.Run
+}

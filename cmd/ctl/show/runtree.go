@@ -1,0 +1,258 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/workflow"
+)
+
+// mark of a task and its color.
+func mark(p v1alpha1.TaskPhase) (string, term.Style) {
+	switch p {
+	case v1alpha1.TaskSucceeded:
+		return "✓", term.Green
+	case v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed:
+		return "✗", term.Red
+	case v1alpha1.TaskIgnored:
+		return "!", term.Yellow
+	case v1alpha1.TaskPaused, v1alpha1.TaskInterrupted:
+		return "‖", term.Yellow
+	case v1alpha1.TaskRunning, v1alpha1.TaskRetrying:
+		return "▶", term.Cyan
+	case v1alpha1.TaskUndoing:
+		return "◀", term.Yellow
+	case v1alpha1.TaskUndone:
+		return "↶", term.Yellow
+	default:
+		return "·", term.Dim
+	}
+}
+
+// RunTree is a table of tasks, each with what belongs to it below: its hooks, its attempts when there were several, and
+// what an operator said. Without detail it is the tasks alone.
+func (v View) RunTree(r *runs.Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
+	t := term.Table{Header: []string{"TASK", "KIND", "PHASE", "TRIES", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
+	if detail {
+		t.Header = []string{"TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"}
+	}
+	needs := needsOf(r)
+	for i := range tasks {
+		task := &tasks[i]
+		glyph, as := mark(task.Phase)
+		row := []string{v.Paint.Text(as, glyph) + " " + task.Name, task.Kind, v.Paint.Text(as, string(task.Phase))}
+		if detail {
+			row = append(row, string(task.Verdict))
+		}
+		row = append(row, tries(task.Attempts))
+		if detail {
+			row = append(row, v.after(r, task))
+		}
+		t.Add(append(row, v.taskTook(task), term.Clean(task.Message))...)
+		if detail {
+			v.branches(&t, r, task, needs[task.Name])
+		}
+	}
+	lines := t.Lines(v.Paint, v.Width)
+	if n := r.Status.TasksOmitted; n > 0 && len(tasks) < r.Status.Counts.Tasks {
+		lines = append(lines, fmt.Sprintf("  and %d more tasks", n))
+	}
+	return lines
+}
+
+func tries(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+func (v View) taskTook(t *v1alpha1.TaskStatus) string {
+	switch {
+	case t.StartedAt.IsZero():
+		return "-"
+	case t.FinishedAt.IsZero():
+		return span(v.Now.Sub(t.StartedAt.Time))
+	default:
+		return span(t.FinishedAt.Sub(t.StartedAt.Time))
+	}
+}
+
+// after is when a task first started, from the run's own start.
+func (v View) after(r *runs.Run, t *v1alpha1.TaskStatus) string {
+	if t.StartedAt.IsZero() || r.Status.StartedAt.IsZero() {
+		return "-"
+	}
+	return "+" + span(t.StartedAt.Sub(r.Status.StartedAt.Time))
+}
+
+func needsOf(r *runs.Run) map[string][]workflow.Need {
+	if r.State == nil {
+		return nil
+	}
+	needs := make(map[string][]workflow.Need)
+	for _, t := range r.State.Definition().Tasks {
+		needs[t.Name] = t.Needs
+	}
+	return needs
+}
+
+// branches are the rows below a task.
+func (v View) branches(t *term.Table, r *runs.Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
+	type branch struct{ what, phase, tries, started, took, detail string }
+	var all []branch
+	if len(needs) > 0 {
+		all = append(all, branch{what: "needs", detail: needWords(needs)})
+	}
+	h := r.History.Task(task.Name)
+	if h != nil {
+		for _, s := range h.Steps {
+			if s.Name != "" {
+				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: tries(len(s.Attempts)), took: v.attemptTook(last(s.Attempts)), detail: last(s.Attempts).Message})
+			} else if len(s.Attempts) > 1 {
+				for _, a := range s.Attempts {
+					all = append(all, branch{what: fmt.Sprintf("attempt %d", a.N), phase: orUnderWay(a.Outcome), started: v.since(r, a.Started), took: v.attemptTook(a), detail: a.Message})
+				}
+			}
+			for _, a := range s.Undos {
+				all = append(all, branch{what: strings.TrimSpace("undo " + s.Name), phase: orUnderWay(a.Outcome), tries: fmt.Sprint(a.N), started: v.since(r, a.Started), took: v.attemptTook(a), detail: a.Message})
+			}
+		}
+		for _, w := range h.Words {
+			detail := "by " + w.Actor + ", " + term.Ago(v.Now, w.At) + " (" + term.Second(w.At) + ")"
+			if w.Reason != "" {
+				detail = w.Reason + "; " + detail
+			}
+			all = append(all, branch{what: "decided", phase: w.What, started: v.since(r, w.At), detail: detail})
+		}
+	}
+	for i, b := range all {
+		fork := "├ "
+		if i == len(all)-1 {
+			fork = "└ "
+		}
+		dim := func(s string) string { return v.Paint.Text(term.Dim, s) }
+		t.Add(dim(fork+b.what), "", dim(b.phase), "", dim(b.tries), dim(b.started), dim(b.took), dim(term.Clean(b.detail)))
+	}
+}
+
+func (v View) since(r *runs.Run, at time.Time) string {
+	if at.IsZero() || r.Status.StartedAt.IsZero() {
+		return ""
+	}
+	return "+" + span(at.Sub(r.Status.StartedAt.Time))
+}
+
+func (v View) attemptTook(a runs.Attempt) string {
+	switch {
+	case a.Started.IsZero():
+		return ""
+	case a.Ended.IsZero():
+		return span(v.Now.Sub(a.Started))
+	default:
+		return span(a.Ended.Sub(a.Started))
+	}
+}
+
+func last(list []runs.Attempt) runs.Attempt {
+	if len(list) == 0 {
+		return runs.Attempt{}
+	}
+	return list[len(list)-1]
+}
+
+func lastOutcome(list []runs.Attempt) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return orUnderWay(last(list).Outcome)
+}
+
+func orUnderWay(outcome string) string {
+	if outcome == "" {
+		return "under way"
+	}
+	return outcome
+}
+
+func needWords(needs []workflow.Need) string {
+	words := make([]string, len(needs))
+	for i, n := range needs {
+		w := n.Task
+		switch n.On {
+		case v1alpha1.OnFailure:
+			w += " to fail"
+		case v1alpha1.OnCompletion:
+			w += " to end"
+		}
+		if n.Optional {
+			w += " (optional)"
+		}
+		if n.Timeout > 0 {
+			w += " within " + time.Duration(n.Timeout).String()
+		}
+		words[i] = w
+	}
+	return strings.Join(words, ", ")
+}
+
+// DescribeRun is all there is to say about a run but its timeline.
+func (v View) DescribeRun(r *runs.Run) []string {
+	out := []string{v.field("Run", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
+	if r.ID != "" {
+		out = append(out, v.field("In the log", "run/"+r.ID))
+	}
+	if r.State != nil && r.State.Known() {
+		h := r.State.Header
+		if h.Workflow != nil {
+			out = append(out, v.field("Workflow", h.Workflow.Name))
+		}
+		out = append(out, v.field("Definition", "sha256 "+r.State.Hash[:min(12, len(r.State.Hash))]+", failure policy "+string(h.Policy)))
+		if r.State.Holder != "" {
+			out = append(out, v.field("Driven by", r.State.Holder))
+		}
+	}
+	out = append(append(out, ""), v.RunStanding(r)...)
+	out = append(append(out, "", "Tasks:"), v.RunTree(r, r.Tasks(), true)...)
+	return append(out, v.words(r)...)
+}
+
+// words are what was said about the run as a whole, and what its handlers did.
+func (v View) words(r *runs.Run) []string {
+	if r.History == nil {
+		return nil
+	}
+	var out []string
+	if h := r.History.Task(""); h != nil && len(h.Steps) > 0 {
+		t := term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
+		for _, s := range h.Steps {
+			t.Add(s.Name, lastOutcome(s.Attempts), v.attemptTook(last(s.Attempts)), term.Clean(last(s.Attempts).Message))
+		}
+		out = append(append(out, "", "Handlers of the run's failure:"), t.Lines(v.Paint, v.Width)...)
+	}
+	if len(r.History.Words) > 0 {
+		t := term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1, Indent: "  "}
+		for _, w := range r.History.Words {
+			t.Add(term.Ago(v.Now, w.At)+" ("+term.Second(w.At)+")", w.Actor, w.What, term.Clean(w.Reason))
+		}
+		out = append(append(out, "", "Said about the run:"), t.Lines(v.Paint, v.Width)...)
+	}
+	return out
+}
+
+// RunLine is a fact of a run in one line, for a pipe: time, task, what.
+func RunLine(e Event) string {
+	who := e.Fact.Task
+	if who == "" {
+		who = "run"
+	}
+	line := term.Exact(e.Time) + "  " + who + "  " + e.Fact.What
+	if e.Fact.Detail != "" {
+		line += ": " + e.Fact.Detail
+	}
+	return term.Clean(line)
+}

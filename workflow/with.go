@@ -1,0 +1,13 @@
+package workflow
+
+import "encoding/json"
+
+// With is the kind and the inputs of the step that a task is at, before outputs of other tasks are filled in.
+func (s *State) With(task string) (kind string, with json.RawMessage, ok bool) {
+	i, ok := s.index(task)
+	if !ok {
+		return "", nil, false
+	}
+	e := s.effect(EffectAct, i, s.tasks[i].step)
+	return e.Spec.Kind, e.With, true
+}
