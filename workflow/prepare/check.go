@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"context"
+	"slices"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -15,5 +16,5 @@ func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowSpec) []workf
 	if err != nil { // nothing was asked
 		problems = append(problems, workflow.Problem{Field: "spec", Message: err.Error(), Remedy: "correct it"})
 	}
-	return problems
+	return slices.DeleteFunc(problems, func(p workflow.Problem) bool { return unseen(p, spec) })
 }

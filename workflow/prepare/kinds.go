@@ -20,14 +20,17 @@ type Options struct {
 // Kinds are all kinds of tasks that a manifest can name.
 func Kinds(o Options) task.Kinds {
 	return task.Kinds{
-		"Exec":    &task.Exec{Enabled: o.ExecEnabled},
-		"HTTP":    &task.HTTP{Clusters: o.Clusters},
-		"Apply":   &task.Apply{Clusters: o.Clusters},
-		"Delete":  &task.Delete{Clusters: o.Clusters},
-		"Wait":    &task.Wait{Clusters: o.Clusters},
-		"Pause":   &task.Pause{Clusters: o.Clusters},
-		"Resume":  &task.Resume{Clusters: o.Clusters},
-		"Move":    &task.Move{Clusters: o.Clusters, Log: o.Log, Incarnation: o.Incarnation, Resource: !o.Local},
-		"Approve": task.Approve{},
+		"Exec":      &task.Exec{Enabled: o.ExecEnabled},
+		"HTTP":      &task.HTTP{Clusters: o.Clusters},
+		"Apply":     &task.Apply{Clusters: o.Clusters},
+		"Delete":    &task.Delete{Clusters: o.Clusters},
+		"Wait":      &task.Wait{Clusters: o.Clusters},
+		"Job":       &task.Job{Clusters: o.Clusters},
+		"Pause":     &task.Pause{Clusters: o.Clusters},
+		"Resume":    &task.Resume{Clusters: o.Clusters},
+		"Move":      &task.Move{Clusters: o.Clusters, Log: o.Log, Incarnation: o.Incarnation, Resource: !o.Local},
+		"Providers": &task.Providers{Clusters: o.Clusters},
+		"Approve":   task.Approve{},
+		"Diagnose":  &task.Diagnose{Clusters: o.Clusters},
 	}
 }

@@ -40,7 +40,7 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		problems = append(problems, more...)
 		spec.Tasks, kinds = tasks, join(kinds, own)
 	}
-	tasks, more, err := e.expand(ctx, namespace, name, spec)
+	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +50,9 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		Namespace: namespace, Name: name, DefaultPolicy: e.DefaultPolicy,
 		Kind: func(kind string) (workflow.KindInfo, bool) { return info(kinds, kind) },
 	})
-	problems = append(problems, more...)
+	for _, p := range more {
+		problems = append(problems, written(p, origin))
+	}
 	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
 		return nil, problems, nil
 	}
