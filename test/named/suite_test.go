@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,8 +94,8 @@ type session struct {
 	started  int
 }
 
-// newSession writes the manifest of a run of a named workflow; its own cluster is blue.
-func newSession(t *testing.T, workflow, params string) *session {
+// newSession writes the manifest of a run of a named workflow, with further lines of its spec; its own cluster is blue.
+func newSession(t *testing.T, workflow, params string, spec ...string) *session {
 	t.Helper()
 	dir := t.TempDir()
 	s := &session{t: t, dir: dir, manifest: filepath.Join(dir, "workflow.yaml")}
@@ -102,10 +103,11 @@ func newSession(t *testing.T, workflow, params string) *session {
 kind: Workflow
 metadata: {name: %s, namespace: runs}
 spec:
+%s
   workflow:
     name: %s
     params:
-%s`, workflow, workflow, indent(params))
+%s`, workflow, strings.Join(spec, "\n"), workflow, indent(params))
 	must(t, os.WriteFile(s.manifest, []byte(text), 0o600))
 	return s
 }

@@ -90,10 +90,12 @@ func drive(ctx context.Context, r *runner.Runner, id string, d *workflow.Definit
 	if err != nil {
 		return err
 	}
-	if s.Known() {
-		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", Dead: true})
-	} else {
+	switch {
+	case !s.Known():
 		err = r.Request(ctx, id, "user/test", d)
+	case workflow.CurrentPhase(s) == v1alpha1.RunRollingBack: // goes on by itself
+	default:
+		err = r.Command(ctx, id, "user/test", workflow.ResumeRun{Reason: "the driver was started again", Dead: true})
 	}
 	if err != nil {
 		return err
