@@ -24,8 +24,10 @@ type EmbeddedOptions struct {
 	// Dir is the log's folder; it is made if need be, and one process at a time may have it open.
 	Dir string
 	// Listen is the address where other processes may reach the log, for example "127.0.0.1:4222"; "" is none.
-	// There is no authentication: give no address that strangers can reach.
+	// Without a Token there is no authentication: give no address that strangers can reach.
 	Listen string
+	// Token is what other processes must know to reach the log; "" is nothing.
+	Token string
 	// Stream defaults to DefaultStream.
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or DefaultMaxBytes.
@@ -70,7 +72,11 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
 	}
 	undo = append(undo, func() error { srv.Shutdown(); srv.WaitForShutdown(); return nil })
-	nc, err := nats.Connect("", append(connectionOptions(logger), nats.InProcessServer(srv))...)
+	options := append(connectionOptions(logger), nats.InProcessServer(srv))
+	if o.Token != "" {
+		options = append(options, nats.Token(o.Token))
+	}
+	nc, err := nats.Connect("", options...)
 	if err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
 	}
@@ -97,6 +103,8 @@ func startServer(ctx context.Context, o EmbeddedOptions, logger *slog.Logger) (*
 		SyncAlways: true,
 		DontListen: o.Listen == "",
 		NoSigs:     true,
+
+		Authorization: o.Token,
 		// The server refuses a stream whose limit is above this; the disk is the operator's to size.
 		JetStreamMaxStore:  1 << 50,
 		JetStreamMaxMemory: 1 << 30,

@@ -16,6 +16,8 @@ type ExternalOptions struct {
 	URL string
 	// CredsFile is a NATS credentials file; "" is none.
 	CredsFile string
+	// Token of an embedded log that asks for one; "" is none.
+	Token string
 	// TLS says whom to trust and who we are.
 	TLS TLSFiles
 	// Stream defaults to DefaultStream.
@@ -45,6 +47,9 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	opts := connectionOptions(logger)
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
+	}
+	if o.Token != "" {
+		opts = append(opts, nats.Token(o.Token))
 	}
 	if o.TLS.CA != "" {
 		opts = append(opts, nats.RootCAs(o.TLS.CA))

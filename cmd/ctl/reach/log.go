@@ -51,36 +51,24 @@ func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	}
 }
 
-// Make opens the log in the folder that the flags name, and makes one there if there is none.
-func (f *Flags) Make(ctx context.Context, w io.Writer) (*Log, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
-	defer cancel()
-	return f.open(ctx, logger(w))
-}
-
-// folder opens the log of a stopped daemon, or of local runs.
+// folder opens the log of a stopped daemon, or of local runs. While a local run is under way it is reached through the
+// process that has it.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	// Opening a folder makes a log where there is none. Who reads wants the one that is there.
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
 	}
-	return f.open(ctx, logger)
-}
-
-func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
-		return nil, fmt.Errorf("%w: a daemon or a local run has this log open: ask a daemon through the cluster (leave --log out), or with --nats if it listens", err)
+		if log, err := f.join(ctx, logger); err == nil {
+			return log, nil
+		}
+		return nil, fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &Log{Log: log, Where: f.Dir, Static: true}, nil
-}
-
-// logger tells the warnings of a log.
-func logger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
 }
 
 func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*eventlog.Log, error) {
@@ -91,6 +79,11 @@ func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
 	}
 	return log, err
+}
+
+// logger tells the warnings of a log.
+func logger(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: bare}))
 }
 
 // bare leaves the time and the level out of a line that a human reads as it comes.

@@ -53,7 +53,7 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 func (l *local) open(ctx context.Context, log *reach.Log) error {
 	if log == nil {
 		var err error
-		if log, err = l.Flags.Make(ctx, l.Env.Err); err != nil {
+		if log, err = l.Flags.Serve(ctx, l.Env.Err); err != nil {
 			return err
 		}
 	}

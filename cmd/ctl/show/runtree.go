@@ -40,7 +40,10 @@ func (v View) RunTree(r *runs.Run, tasks []v1alpha1.TaskStatus, detail bool) []s
 	if detail {
 		t.Header = []string{"TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"}
 	}
-	needs := needsOf(r)
+	var needs map[string][]workflow.Need
+	if detail {
+		needs = needsOf(r)
+	}
 	for i := range tasks {
 		task := &tasks[i]
 		glyph, as := mark(task.Phase)

@@ -1,0 +1,79 @@
+package reach
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+)
+
+// doorFile says, in the folder of a log, how the process can be reached that has it open. Only its owner may read it.
+const doorFile = "door.json"
+
+// door is a port of this machine and the word that opens it.
+type door struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// Serve opens the log in the folder that the flags name, makes one there if there is none, and lets other scutectl of the
+// same user at it: who drives a run must not keep others from deciding about it.
+func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
+	defer cancel()
+	d := door{Token: rand.Text()}
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: logger(w)})
+	if errors.Is(err, eventlog.ErrLocked) {
+		return nil, fmt.Errorf("%w: another process drives runs there: decide about them and watch them meanwhile, or give this run a folder of its own with --log", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.URL = log.URL()
+	path := filepath.Join(f.Dir, doorFile)
+	if err := d.write(path); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.Remove(path) }}, nil
+}
+
+// write puts the door in place as a whole: who reads it sees all of it, or that of a process that is gone.
+func (d door) write(path string) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	next := path + ".next"
+	err = os.WriteFile(next, data, 0o600)
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing how the log can be reached: %w", err)
+	}
+	return nil
+}
+
+// join reaches the log through the process that has it open.
+func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	data, err := os.ReadFile(filepath.Join(f.Dir, doorFile))
+	if err != nil {
+		return nil, err
+	}
+	var d door
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, err
+	}
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: d.URL, Token: d.Token, Stream: f.Stream, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Log{Log: log, Where: f.Dir}, nil
+}

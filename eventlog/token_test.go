@@ -1,0 +1,34 @@
+package eventlog_test
+
+import (
+	"errors"
+	"testing"
+
+	"scute.dev/eventlog"
+)
+
+// A log with a token lets in who knows it, and nobody else.
+func TestToken(t *testing.T) {
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir(), Listen: "127.0.0.1:0", Token: "open sesame"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	friend, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: "open sesame"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer friend.Close()
+	if _, err := friend.Head(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, token := range []string{"", "open barley"} {
+		stranger, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: token})
+		if !errors.Is(err, eventlog.ErrUnavailable) {
+			t.Errorf("with the token %q: %v", token, err)
+			if err == nil {
+				stranger.Close()
+			}
+		}
+	}
+}
