@@ -8,10 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow/task"
 )
 
@@ -338,5 +340,79 @@ func TestApplyWaits(t *testing.T) {
 	mentions(t, err, "Deployment.apps waits/d has failed")
 	if task.IsFinal(err) {
 		t.Error("final, although another attempt may help")
+	}
+}
+
+// TestApplyTooLarge: an earlier state that is too large for the log is not recorded, and the undo says so.
+func TestApplyTooLarge(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "large")
+	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": strings.Repeat("x", 300<<10)})))
+	s := apply(t, ns, `{"force": true, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	must(t, s.run(ctx))
+	if len(s.undo) > 1000 {
+		t.Errorf("the record has %d bytes", len(s.undo))
+	}
+	isFinal(t, s.takeBack(ctx), "ConfigMap large/c was changed and cannot be put back", "too large")
+}
+
+// TestApplyExpanded: every object is a task of its own, and the content of a Secret is in none of them.
+func TestApplyExpanded(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "expanded")
+	const canary = "c4n4ry"
+	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{"m": `
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+stringData: {password: ` + canary + `}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
+`}}))
+	whole := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "expand": true}`)
+	with := &task.ApplyWith{}
+	must(t, json.Unmarshal([]byte(whole.with), with))
+	objects, err := whole.kind.(*task.Apply).Objects(ctx, whole.call(), with)
+	must(t, err)
+	base := v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "apply", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(whole.with)}}}
+	parts, problems := task.Expand(base, objects)
+	if len(problems) > 0 || len(parts) != 2 || parts[1].Needs[0].Task != "apply/secret-s" {
+		t.Fatalf("%v %v", parts, problems)
+	}
+	for _, p := range parts {
+		if strings.Contains(string(p.With.Raw), canary) {
+			t.Errorf("%s: the inputs hold the secret: %s", p.Name, p.With.Raw)
+		}
+		s := apply(t, ns, string(p.With.Raw))
+		s.name = p.Name
+		must(t, s.run(ctx))
+		if len(actions(t, s)) != 1 {
+			t.Errorf("%s: output %s", p.Name, s.output)
+		}
+	}
+	if get(ctx, t, "v1", "Secret", ns, "s") == nil || getMap(ctx, t, ns, "c") == nil {
+		t.Error("not all was applied")
+	}
+}
+
+// TestApplyOverwritesSecretly: what comes out of a Secret is in no record, whatever kind of object it is for.
+func TestApplyOverwritesSecretly(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "secretly")
+	const canary = "c4n4ry"
+	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "was"})))
+	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{
+		"m": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: " + canary + "}\n",
+	}}))
+	s := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
+	must(t, s.run(ctx))
+	if data(getMap(ctx, t, ns, "c"), "a") != canary || strings.Contains(string(s.undo)+string(s.output), canary) {
+		t.Errorf("record %s, output %s", s.undo, s.output)
+	}
+	must(t, s.takeBack(ctx))
+	if u := getMap(ctx, t, ns, "c"); data(u, "a") != "was" {
+		t.Errorf("not put back: %v", u)
 	}
 }

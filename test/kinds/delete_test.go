@@ -165,13 +165,13 @@ func TestWait(t *testing.T) {
 	})
 	t.Run("not valid", func(t *testing.T) {
 		for with, says := range map[string]string{
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "object.("}}`:                   "for.cel",
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "'a'"}}`:                        "not true or false",
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "done"}`:                                `"done" is unknown`,
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}}`:                                               "for: it does not say",
-			`{"object": {"apiVersion": "v1", "kind": "Node"}, "for": "gone"}`:                                             "object.name",
-			`{"for": "gone", "selector": {"apiVersion": "v1", "kind": "Node", "labelSelector": ""}}`:                      "would select everything",
-			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                  `unknown field "until"`,
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "object.("}}`:                    "for.cel",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"cel": "'a'"}}`:                         "not true or false",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "done"}`:                                 `"done" is unknown`,
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}}`:                                                "for: it does not say",
+			`{"object": {"apiVersion": "v1", "kind": "Node"}, "for": "gone"}`:                                              "object.name",
+			`{"for": "gone", "selector": {"apiVersion": "v1", "kind": "Node", "labelSelector": ""}}`:                       "would select everything",
+			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                   `unknown field "until"`,
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"condition": {"type": "A", "x": "1"}}}`: `unknown field "x"`,
 		} {
 			problems := (&task.Wait{}).Validate(json.RawMessage(with))

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -68,8 +67,9 @@ const (
 	actionCreated = "created"
 	actionChanged = "changed"
 	actionNone    = "none"
-	// appliedNamed bounds the output.
-	appliedNamed = 500
+	// appliedNamed bounds the output, objectsLimit what one record has room for.
+	appliedNamed = 200
+	objectsLimit = 2000
 )
 
 // Validate checks the inputs, and the manifests as far as they stand in them.
@@ -218,8 +218,8 @@ func (a *Apply) work(ctx context.Context, c *Call, with *ApplyWith) (*applying, 
 	if err != nil {
 		return nil, err
 	}
-	if len(objects) == 0 {
-		return nil, Final(errors.New("with: there is no object to apply"))
+	if len(objects) == 0 || len(objects) > objectsLimit {
+		return nil, Final(fmt.Errorf("with: there are %d objects, and one task takes 1 to %d: make tasks of parts of them", len(objects), objectsLimit))
 	}
 	cluster, err := a.Clusters.Open(ctx, c, with.Cluster)
 	if err != nil {

@@ -26,8 +26,8 @@ type applyEntry struct {
 	Created bool `json:"created,omitempty"`
 	// UID of an object that was there.
 	UID types.UID `json:"uid,omitempty"`
-	// Before and After are merge patches: what puts the changed fields back, and what they are changed to. Both empty:
-	// nothing was to be changed.
+	// Before is the merge patch that puts the changed fields back; empty if nothing was to be changed. After has the same
+	// fields with fingerprints of what they are changed to: enough to tell whether they still are as the task left them.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
 	// Managed: scute owned fields of it before. If it did not, the undo gives the ownership back.
@@ -117,6 +117,9 @@ func (r *applyRecord) change(e *applyEntry, live, then *unstructured.Unstructure
 		return fmt.Errorf("recording %s: %w", e, err)
 	}
 	after, err := jsonpatch.CreateMergePatch(from, to)
+	if err == nil {
+		after, err = fingerprints(after)
+	}
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", e, err)
 	}
@@ -134,6 +137,36 @@ func (r *applyRecord) change(e *applyEntry, live, then *unstructured.Unstructure
 	}
 	e.Before, e.After = before, after
 	return nil
+}
+
+// fingerprints replaces the values of a merge patch.
+func fingerprints(patch []byte) ([]byte, error) {
+	var fields map[string]any
+	if err := json.Unmarshal(patch, &fields); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fingerprint(fields))
+}
+
+// fingerprint keeps the shape of a value and makes its leaves unreadable: what is applied may come from a Secret. It is
+// so short that a value cannot be told from it by trying.
+func fingerprint(value any) any {
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		fields := make(map[string]any, len(value))
+		for name, v := range value {
+			fields[name] = fingerprint(v)
+		}
+		return fields
+	default:
+		data, err := json.Marshal(value)
+		if err != nil {
+			data = fmt.Append(nil, value)
+		}
+		return hashOf(string(data))[:8]
+	}
 }
 
 func (r *applyRecord) size() (n int) {

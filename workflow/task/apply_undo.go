@@ -129,7 +129,7 @@ func (e *applyEntry) restoration(live *unstructured.Unstructured) (map[string]an
 	return patch, nil
 }
 
-// takeBack is the part of the merge patch before whose counterpart in after is still what now has.
+// takeBack is the part of the merge patch before whose counterpart in after is the fingerprint of what now has.
 func takeBack(before, after, now map[string]any) map[string]any {
 	patch := make(map[string]any)
 	for field, was := range before {
@@ -138,7 +138,7 @@ func takeBack(before, after, now map[string]any) map[string]any {
 		thenMap, b := then.(map[string]any)
 		isMap, c := is.(map[string]any)
 		switch {
-		case reflect.DeepEqual(then, is): // absent is nil in both
+		case reflect.DeepEqual(then, fingerprint(is)): // absent is nil in both
 			patch[field] = was
 		case was == nil && b && c: // a map that was added, and that others have added to
 			wasMap = make(map[string]any)

@@ -142,6 +142,9 @@ func (d *Delete) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	for _, u := range found {
 		record.add(u)
 	}
+	if len(record.Objects) > objectsLimit {
+		return nil, Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), objectsLimit))
+	}
 	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,8 @@ func (p *celProgram) test(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	switch {
 	case err != nil && details != nil && details.ActualCost() != nil && *details.ActualCost() >= celCost:
 		return "", Final(errors.New("with.for.cel: the expression costs too much: make it simpler"))
+	case err != nil && ref.secret(): // the error may quote a value
+		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
 	case err != nil: // most of all a field that is not there yet
 		return fmt.Sprintf("%s: %s: %s", ref, p.text, mover.Clean(err.Error())), nil
 	case value.Value() == true:

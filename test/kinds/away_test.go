@@ -1,0 +1,51 @@
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/workflow/task"
+)
+
+// TestWaitOutlives: an API server that is away for longer than a call is tried is waited for.
+func TestWaitOutlives(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	ns := namespace(ctx, t, "away")
+	s := wait(t, ns, `{"object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "for": "ready"}`)
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx) }()
+	s.saw(ctx, "ConfigMap away/c is not there")
+	must(t, bed.Side("one").KillAPIServer(ctx))
+	s.saw(ctx, "connection refused")
+	must(t, bed.Side("one").StartAPIServer(ctx))
+	must(t, admin().Create(ctx, configMap(ns, "c", nil)))
+	must(t, <-ended)
+}
+
+// TestHTTPHeaderFromSecret: the value of a header comes out of a Secret, and goes nowhere but into the request.
+func TestHTTPHeaderFromSecret(t *testing.T) {
+	ctx := deadline(t, time.Minute)
+	ns := namespace(ctx, t, "http")
+	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "dns"}, StringData: map[string]string{"token": "c4n4ry\n", "b": "x"}}))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer c4n4ry" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	s := &step{t: t, kind: &task.HTTP{Clusters: clusters(true)}, namespace: ns, name: "http"}
+	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "dns", "key": "token"}}]}`, server.URL)
+	must(t, s.run(ctx))
+	if !json.Valid(s.output) || string(s.output) != `{"status":200}` {
+		t.Errorf("output %s", s.output)
+	}
+	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "secretRef": {"name": "dns"}}]}`, server.URL)
+	mentions(t, s.run(ctx), "Secret http/dns has 2 keys")
+}
