@@ -2,25 +2,16 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -34,28 +25,6 @@ const (
 	diagnoseLogLines       = int64(300)
 	diagnoseLogBytes       = int64(64 << 10)
 )
-
-// bundle is a bounded collection of files. What does not fit is counted.
-type bundle struct {
-	limit   int
-	files   []diagnosedFile
-	bytes   int
-	omitted int
-}
-
-type diagnosedFile struct {
-	name string
-	data []byte
-}
-
-func (b *bundle) put(name string, data []byte) {
-	if len(b.files) >= diagnoseFiles || b.bytes+len(data)+len(name) > b.limit {
-		b.omitted++
-		return
-	}
-	b.files = append(b.files, diagnosedFile{name, data})
-	b.bytes += len(data) + len(name)
-}
 
 // evidence is what one Diagnose collects.
 type evidence struct {
@@ -105,79 +74,6 @@ func (e *evidence) event(u *unstructured.Unstructured) {
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
 	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
 		text("involvedObject", "kind"), text("involvedObject", "name"), mover.Clean(text("message")))})
-}
-
-// pods collects the pods of a namespace that are not well, with the last lines of their logs.
-func (e *evidence) pods(ctx context.Context, namespace string) {
-	list := &corev1.PodList{}
-	err := e.cluster.Kube.Do(ctx, "list pods", func(ctx context.Context) error {
-		return e.cluster.Client.List(ctx, list, client.InNamespace(namespace))
-	})
-	if err != nil {
-		e.failed("pods", err)
-		return
-	}
-	clientset, err := kubernetes.NewForConfig(e.cluster.Config)
-	if err != nil {
-		e.failed("logs", err)
-		return
-	}
-	taken := 0
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if podWell(pod) {
-			continue
-		}
-		if taken++; taken > diagnosePods {
-			e.omitted++
-			continue
-		}
-		if u, err := e.cluster.get(ctx, object.Ref{Kind: "Pod", Namespace: namespace, Name: pod.Name}); err == nil {
-			e.object(u)
-		}
-		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			e.log(ctx, clientset, pod, status.Name, false)
-			if status.RestartCount > 0 {
-				e.log(ctx, clientset, pod, status.Name, true)
-			}
-		}
-	}
-}
-
-func podWell(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded {
-		return true
-	}
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	}) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
-}
-
-func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod *corev1.Pod, container string, previous bool) {
-	name := "logs/" + pod.Namespace + "/" + pod.Name + "/" + container
-	if previous {
-		name += ".previous"
-	}
-	lines, bytes := diagnoseLogLines, diagnoseLogBytes
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	data, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, Previous: previous, TailLines: &lines, LimitBytes: &bytes,
-	}).DoRaw(ctx)
-	if err != nil {
-		e.failed(name, err)
-		return
-	}
-	var clean strings.Builder
-	for line := range strings.Lines(withoutKeys(string(data))) {
-		clean.WriteString(secretWord().ReplaceAllString(mover.Clean(strings.TrimRight(line, "\n")), "${1}"+removed) + "\n")
-	}
-	e.logs = append(e.logs, diagnosedFile{name + ".log", []byte(clean.String())})
-}
-
-// withoutKeys takes out what spans lines: PEM blocks.
-func withoutKeys(text string) string {
-	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, "(removed)")
 }
 
 // summary puts together what was collected, what tells most first: the bound cuts at the end.
@@ -245,58 +141,4 @@ func badWhenTrue(condition string) bool {
 		return true
 	}
 	return strings.HasSuffix(condition, "Pressure")
-}
-
-// write puts the files into a folder.
-func (e *evidence) write(c *Call, to string) (string, error) {
-	folder := to
-	if folder == "" {
-		name := c.Task
-		if c.Failure != nil && c.Failure.Task != "" {
-			name = c.Failure.Task
-		}
-		folder = filepath.Join(c.Dir, "diagnostics", strings.ReplaceAll(orElse(name, "run"), "/", "_"))
-	}
-	for _, f := range e.files {
-		path := filepath.Join(folder, filepath.FromSlash(strings.ReplaceAll(f.name, "..", "_")))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", fmt.Errorf("writing diagnostics: %w", err)
-		}
-		if err := os.WriteFile(path, f.data, 0o600); err != nil {
-			return "", fmt.Errorf("writing diagnostics: %w", err)
-		}
-	}
-	return folder, nil
-}
-
-// keep puts the files into a ConfigMap beside the Workflow.
-func (d *Diagnose) keep(ctx context.Context, c *Call, e *evidence) (string, error) {
-	own, err := d.Clusters.Open(ctx, c, ClusterRef{})
-	if err != nil {
-		return "", err
-	}
-	name := "diagnostics-" + keyHash(c)
-	if c.Failure != nil {
-		failed := *c
-		failed.Task = c.Failure.Task + "/" + c.Task
-		name = "diagnostics-" + keyHash(&failed)
-	}
-	data := make(map[string]any, len(e.files))
-	for _, f := range e.files {
-		key := regexp.MustCompile(`[^-._a-zA-Z0-9]`).ReplaceAllString(f.name, "_")
-		data[key[max(0, len(key)-250):]] = strings.ToValidUTF8(string(f.data), "?")
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
-	u.SetNamespace(c.Namespace)
-	u.SetName(name)
-	u.SetAnnotations(map[string]string{runAnnotation: c.Key()})
-	u.SetCreationTimestamp(metav1.Time{})
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	err = own.Kube.Do(ctx, "write ConfigMap "+name, func(ctx context.Context) error {
-		return own.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(kube.FieldManager), client.ForceOwnership)
-	})
-	if err != nil {
-		return "", resourceError(err)
-	}
-	return c.Namespace + "/" + name, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,6 +136,9 @@ func (p *Pause) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		if err := json.Unmarshal(c.Undo, &earlier); err != nil {
 			return nil, Final(fmt.Errorf("reading what an earlier attempt recorded: %w", err))
 		}
+	}
+	if earlier.Holder != "" && !reflect.DeepEqual(earlier.Cluster, w.Cluster) {
+		return nil, Final(errors.New("with.cluster: it was changed after objects of another cluster had been paused: put it back, or roll the task back first"))
 	}
 	h, err := newHolding(ctx, p.Clusters, c, paused{
 		Holder: c.Key(), Cluster: w.Cluster, Namespace: orElse(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,

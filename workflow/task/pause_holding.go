@@ -21,6 +21,8 @@ type holding struct {
 	record  paused
 	hold    *transfer.Hold // nil when no Cluster API Cluster is selected
 	found   transfer.Found
+	// switches are those of the record that are to be turned on.
+	switches []pausedSwitch
 }
 
 func newHolding(ctx context.Context, clusters *Clusters, c *Call, record paused) (*holding, error) {
@@ -64,6 +66,11 @@ func (h *holding) look(ctx context.Context, w PauseWith, earlier paused) error {
 		}
 		h.found, h.record.Stale = found, found.Stale
 	}
+	for _, was := range earlier.Roots {
+		if !slices.ContainsFunc(h.record.Roots, func(r pausedRoot) bool { return r.Ref == was.Ref }) {
+			h.record.Roots = append(h.record.Roots, was) // selected no more, and still to be given back
+		}
+	}
 	refs, err := switchRefs(ctx, h.cluster, h.call, w, h.record.Namespace)
 	if err != nil {
 		return err
@@ -73,7 +80,13 @@ func (h *holding) look(ctx context.Context, w PauseWith, earlier paused) error {
 		if err != nil {
 			return err
 		}
-		h.record.Switches = append(h.record.Switches, s)
+		h.switches = append(h.switches, s)
+	}
+	h.record.Switches = slices.Clone(h.switches)
+	for _, was := range earlier.Switches {
+		if !slices.ContainsFunc(h.switches, func(s pausedSwitch) bool { return s.Ref == was.Ref }) {
+			h.record.Switches = append(h.record.Switches, was)
+		}
 	}
 	return nil
 }
@@ -86,7 +99,7 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (pausedOutput, e
 			return out, err
 		}
 	}
-	for _, s := range h.record.Switches {
+	for _, s := range h.switches {
 		if err := h.setSwitch(ctx, s); err != nil {
 			return out, err
 		}
@@ -97,7 +110,7 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (pausedOutput, e
 		return out, err
 	}
 	err := h.settled(ctx, limit)
-	for _, s := range h.record.Switches {
+	for _, s := range h.switches {
 		out.Settled = append(out.Settled, s.Ref)
 	}
 	return out, err

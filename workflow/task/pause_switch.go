@@ -186,7 +186,7 @@ const settleTime = 2 * time.Second
 // settled waits until no controller works on the objects any more. Their controllers have no way to say that they have
 // taken note of a pause; what can be seen is that the work that was under way has ended and nothing writes to them.
 func (h *holding) settled(ctx context.Context, limit time.Duration) error {
-	if len(h.record.Switches) == 0 {
+	if len(h.switches) == 0 {
 		return nil
 	}
 	version := make(map[object.Ref]string)
@@ -194,7 +194,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	pace := pausePace()
 	for {
 		var busy []mover.Wait
-		for _, s := range h.record.Switches {
+		for _, s := range h.switches {
 			u, err := h.cluster.get(ctx, s.Ref)
 			if err != nil {
 				if ctx.Err() == nil {

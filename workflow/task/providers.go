@@ -79,7 +79,14 @@ type arranged struct {
 	// Install are the providers that were not there.
 	Install []arrangedInstall `json:"install,omitempty"`
 	// Upgrade are the providers that were there in another version; Version is the one to come.
-	Upgrade []provider `json:"upgrade,omitempty"`
+	Upgrade []arrangedUpgrade `json:"upgrade,omitempty"`
+}
+
+// arrangedUpgrade is a provider that is upgraded, and how many replicas its Deployments had: an upgrade begins by
+// scaling them down.
+type arrangedUpgrade struct {
+	provider
+	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
 // arrangedInstall is a provider that is installed, and what of its components was there before.
@@ -201,12 +208,12 @@ func (p *Providers) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	a, err := p.open(ctx, c, w.Cluster, &w)
 	if err != nil {
-		return nil, providersError(err)
+		return nil, err
 	}
 	defer a.close()
 	record, err := a.plan(ctx, w)
 	if err != nil {
-		return nil, providersError(err)
+		return nil, a.failed(err)
 	}
 	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
 	if record, err = earlierArranged(c, record); err != nil {
@@ -217,7 +224,7 @@ func (p *Providers) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	if !nothing {
 		if err := a.arrange(ctx, w); err != nil {
-			return nil, providersError(err)
+			return nil, a.failed(err)
 		}
 	}
 	if w.Wait == nil || *w.Wait {
@@ -253,10 +260,9 @@ func earlierArranged(c *Call, now arranged) (arranged, error) {
 	}
 	now.Install = append(slices.Clone(was.Install), now.Install...)
 	for _, p := range was.Upgrade {
-		if !slices.ContainsFunc(now.Upgrade, func(q provider) bool { return q.label() == p.label() }) {
-			now.Upgrade = append(now.Upgrade, p)
-		}
+		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q arrangedUpgrade) bool { return q.label() == p.label() })
 	}
+	now.Upgrade = append(slices.Clone(was.Upgrade), now.Upgrade...)
 	return now, nil
 }
 
@@ -271,25 +277,22 @@ func (p *Providers) Undo(ctx context.Context, c *Call) error {
 	}
 	a, err := p.open(ctx, c, record.Cluster, nil)
 	if err != nil {
-		return providersError(err)
+		return err
 	}
 	defer a.close()
 	there, err := a.inventory(ctx)
 	if err != nil {
 		return err
 	}
-	var changed []string
-	for _, was := range record.Before {
-		planned := slices.ContainsFunc(record.Upgrade, func(q provider) bool { return q.label() == was.label() })
-		if have, ok := there[was.label()]; planned && ok && have.Version != was.Version {
-			changed = append(changed, fmt.Sprintf("%s from %s to %s", was.label(), was.Version, have.Version))
-		}
+	changed, err := a.restore(ctx, record, there)
+	if err != nil {
+		return a.failed(err)
 	}
 	if err := a.remove(ctx, record, slices.Collect(maps.Values(there))); err != nil {
-		return providersError(err)
+		return a.failed(err)
 	}
 	if len(changed) > 0 {
-		return Final(fmt.Errorf("upgraded: %s: components are not downgraded, because their objects may be stored in the newer form: go forward", strings.Join(changed, ", ")))
+		return Final(fmt.Errorf("%s: components are not downgraded, because their objects may be stored in the newer form: go forward", strings.Join(changed, ", ")))
 	}
 	return nil
 }

@@ -11,92 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
-	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
-	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 )
-
-// arranger works on the providers of one management cluster, by clusterctl's library.
-type arranger struct {
-	call       *Call
-	cluster    *Cluster
-	kubeconfig clusterctl.Kubeconfig
-	close      func()
-	high       clusterctl.Client
-	low        ctlcluster.Client
-}
-
-func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *ProvidersWith) (*arranger, error) {
-	cluster, err := p.Clusters.Open(ctx, c, ref)
-	if err != nil {
-		return nil, err
-	}
-	reader, err := p.reader(ctx, c, w)
-	if err != nil {
-		return nil, err
-	}
-	config, err := ctlconfig.New(ctx, "", ctlconfig.InjectReader(reader))
-	if err != nil {
-		return nil, err
-	}
-	path, remove, err := kubeconfigFile(cluster.Config)
-	if err != nil {
-		return nil, err
-	}
-	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: remove}
-	proxy := ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{}))
-	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy))
-	if w != nil && w.SkipCertManager {
-		a.low = withoutCertManager{Client: a.low, cluster: cluster}
-	}
-	a.high, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
-		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
-	if err != nil {
-		remove()
-		return nil, err
-	}
-	return a, nil
-}
-
-type noWarnings struct{}
-
-func (noWarnings) HandleWarningHeader(int, string, string) {}
-
-// withoutCertManager leaves cert-manager to somebody else.
-type withoutCertManager struct {
-	ctlcluster.Client
-	cluster *Cluster
-}
-
-// CertManager only checks that its kinds are served.
-func (w withoutCertManager) CertManager() ctlcluster.CertManagerClient {
-	return foreignCertManager{cluster: w.cluster}
-}
-
-type foreignCertManager struct {
-	ctlcluster.CertManagerClient
-	cluster *Cluster
-}
-
-// EnsureInstalled says what is missing.
-func (f foreignCertManager) EnsureInstalled(context.Context) error {
-	for _, kind := range []string{"Certificate", "Issuer"} {
-		if _, err := f.cluster.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: "cert-manager.io", Kind: kind}); err != nil {
-			return Final(fmt.Errorf("with.skipCertManager: the cluster does not serve %s.cert-manager.io: install cert-manager first, or let clusterctl do it: %w", kind, err))
-		}
-	}
-	return nil
-}
-
-// EnsureLatestVersion leaves it as it is.
-func (foreignCertManager) EnsureLatestVersion(context.Context) error { return nil }
 
 // inventory is what clusterctl has written down, by label.
 func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
@@ -135,7 +57,17 @@ func (a *arranger) plan(ctx context.Context, w ProvidersWith) (arranged, error) 
 			return record, Final(fmt.Errorf("%s is there in version %s, and %s is asked for: set with.upgrade: true, or ask for the version that is there", want.label(), have.Version, want.Version))
 		case ok:
 			want.Namespace = have.Namespace
-			record.Upgrade = append(record.Upgrade, want)
+			upgrade := arrangedUpgrade{provider: want, Replicas: make(map[string]int32)}
+			list, err := a.deployments(ctx, want)
+			if err != nil {
+				return record, err
+			}
+			for i := range list {
+				if n := list[i].Spec.Replicas; n != nil {
+					upgrade.Replicas[list[i].Namespace+"/"+list[i].Name] = *n
+				}
+			}
+			record.Upgrade = append(record.Upgrade, upgrade)
 		default:
 			install, err := a.install(ctx, want, w.TargetNamespace)
 			if err != nil {
@@ -208,7 +140,9 @@ func (a *arranger) arrange(ctx context.Context, w ProvidersWith) error {
 	}
 	if len(upgrades) > 0 {
 		a.call.Progress("upgrading " + strings.Join(upgrades, ", "))
-		if err := a.high.ApplyUpgrade(ctx, upgrade); err != nil {
+		watched, cancel := a.refusal.watch(ctx)
+		defer cancel()
+		if err := a.refusal.or(a.high.ApplyUpgrade(watched, upgrade)); err != nil {
 			return fmt.Errorf("upgrading %s: %w", strings.Join(upgrades, ", "), err)
 		}
 	}
@@ -223,7 +157,10 @@ func (a *arranger) arrange(ctx context.Context, w ProvidersWith) error {
 		install.ControlPlaneProviders = []string{clusterctl.NoopProvider}
 	}
 	a.call.Progress("installing " + strings.Join(installs, ", "))
-	if _, err := a.high.Init(ctx, install); err != nil {
+	watched, cancel := a.refusal.watch(ctx)
+	defer cancel()
+	if _, err := a.high.Init(watched, install); err != nil {
+		err = a.refusal.or(err)
 		return fmt.Errorf("installing %s: %w", strings.Join(installs, ", "), err)
 	}
 	return nil
@@ -273,15 +210,12 @@ func (a *arranger) available(ctx context.Context, wanted []provider) error {
 	for {
 		var waiting []string
 		for _, p := range wanted {
-			list := &appsv1.DeploymentList{}
-			err := a.cluster.Kube.Do(ctx, "list Deployments of "+p.label(), func(ctx context.Context) error {
-				return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()})
-			})
+			list, err := a.deployments(ctx, p)
 			if err != nil {
 				return err
 			}
-			for i := range list.Items {
-				if d := &list.Items[i]; !deploymentAvailable(d) {
+			for i := range list {
+				if d := &list[i]; !deploymentAvailable(d) {
 					waiting = append(waiting, d.Namespace+"/"+d.Name)
 				}
 			}
@@ -296,6 +230,14 @@ func (a *arranger) available(ctx context.Context, wanted []provider) error {
 	}
 }
 
+func (a *arranger) deployments(ctx context.Context, p provider) ([]appsv1.Deployment, error) {
+	list := &appsv1.DeploymentList{}
+	err := a.cluster.Kube.Do(ctx, "list Deployments of "+p.label(), func(ctx context.Context) error {
+		return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()})
+	})
+	return list.Items, err
+}
+
 func deploymentAvailable(d *appsv1.Deployment) bool {
 	if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < d.Status.Replicas {
 		return false
@@ -303,15 +245,4 @@ func deploymentAvailable(d *appsv1.Deployment) bool {
 	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
 	})
-}
-
-// providersError says whether another attempt can help.
-func providersError(err error) error {
-	switch {
-	case err == nil, IsFinal(err):
-		return err
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return Final(err)
-	}
-	return err
 }

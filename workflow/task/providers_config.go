@@ -20,6 +20,8 @@ import (
 type providersReader struct {
 	values map[string]any
 	local  bool
+	// hidden are the values of the Secret.
+	hidden []string
 }
 
 // Init does nothing: everything is there.
@@ -93,6 +95,7 @@ func (p *Providers) reader(ctx context.Context, c *Call, w *ProvidersWith) (*pro
 				continue // a variable, not a configuration
 			}
 			r.values[key] = string(value)
+			r.hidden = append(r.hidden, string(value))
 		}
 	}
 	return r, nil

@@ -9,10 +9,55 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 )
+
+// restore takes back upgrades that changed no version yet: it gives Deployments that were only scaled down their replicas
+// again. It returns what went too far for that.
+func (a *arranger) restore(ctx context.Context, record arranged, there map[string]provider) (tooFar []string, err error) {
+	before := make(map[string]provider)
+	for _, p := range record.Before {
+		before[p.label()] = p
+	}
+	for _, p := range record.Upgrade {
+		was, have := before[p.label()], there[p.label()]
+		if have.Version != was.Version {
+			tooFar = append(tooFar, fmt.Sprintf("%s is upgraded from %s to %s", p.label(), was.Version, have.Version))
+			continue
+		}
+		list, err := a.deployments(ctx, p.provider)
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for i := range list {
+			d := &list[i]
+			replicas, known := p.Replicas[d.Namespace+"/"+d.Name]
+			if !known {
+				continue
+			}
+			found++
+			if d.Spec.Replicas != nil && *d.Spec.Replicas == replicas {
+				continue
+			}
+			body := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"replicas":%d}}`, d.UID, replicas)
+			err := a.cluster.Kube.Do(ctx, "scale Deployment "+d.Name, func(ctx context.Context) error {
+				return a.cluster.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, body), client.FieldOwner(kube.FieldManager))
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if found < len(p.Replicas) {
+			tooFar = append(tooFar, fmt.Sprintf("the upgrade of %s from %s to %s has begun", p.label(), was.Version, p.Version))
+		}
+	}
+	return tooFar, nil
+}
 
 // remove takes the recorded providers away, the last one installed first, and waits until they are gone. What was there
 // before them stays.

@@ -93,6 +93,7 @@ func (r *Resume) Undo(ctx context.Context, c *Call) error {
 		}
 		h.found = unchanged(found, record.Pause.Roots)
 	}
+	h.switches = record.Pause.Switches
 	_, err = h.set(ctx, pauseAcknowledge)
 	return pauseError(err)
 }
