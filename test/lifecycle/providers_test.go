@@ -194,6 +194,24 @@ func TestProviders(t *testing.T) {
 		must(t, again.undoes(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
 	})
+	t.Run("waits until the Deployments are available", func(t *testing.T) {
+		waiting := &step{t: t, kind: kind, namespace: namespace, name: "wait", with: with("v1.13.0", map[string]any{"skipCertManager": true, "wait": true})}
+		said := ""
+		waiting.progress = func(message string) {
+			if said = message; !strings.HasPrefix(message, "waiting until Deployments") {
+				return
+			}
+			// There is no kubelet here: the test says what it would.
+			for _, ns := range []string{"scute-cluster-api-system", "scute-toy-system"} {
+				body := `{"status":{"observedGeneration":99,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"}]}}`
+				must(t, admin.Status().Patch(ctx, deployment(ctx, admin, ns), client.RawPatch("application/merge-patch+json", []byte(body))))
+			}
+		}
+		must(t, waiting.run(ctx))
+		if !strings.Contains(said, "scute-toy-system/manager") {
+			t.Errorf("it said %q", said)
+		}
+	})
 	u := &step{t: t, kind: kind, namespace: namespace, name: "upgrade", with: with("v1.14.0", map[string]any{"skipCertManager": true})}
 	t.Run("another version without upgrade", func(t *testing.T) {
 		if err := u.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "with.upgrade") {
@@ -208,6 +226,12 @@ func TestProviders(t *testing.T) {
 		}
 		u.recorded = nil
 		must(t, u.undoes(ctx)) // nothing has changed yet
+		// clusterctl begins by scaling the old version down; a death follows, and the undo scales it up again.
+		must(t, admin.Patch(ctx, deployment(ctx, admin, "scute-toy-system"), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))))
+		must(t, u.undoes(ctx))
+		if n := deployment(ctx, admin, "scute-toy-system").Spec.Replicas; n == nil || *n != 1 {
+			t.Errorf("the controller has %v replicas", n)
+		}
 		must(t, u.run(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0"})
 		if d := deployment(ctx, admin, "scute-toy-system"); d == nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":v1.14.0") {
@@ -248,6 +272,47 @@ func TestProviders(t *testing.T) {
 		}
 		must(t, s.undoes(ctx))
 	})
+}
+
+// TestProvidersWithCertManager has clusterctl install cert-manager from a local repository, and a provider that the API
+// server refuses.
+func TestProvidersWithCertManager(t *testing.T) {
+	ctx := deadline(t, 5*time.Minute)
+	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"plain"}, Bare: true}).Side("plain")
+	admin := side.Client()
+	providers := &unstructured.Unstructured{}
+	providers.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
+	for _, namespace := range namespaces(ctx, t, admin) {
+		must(t, admin.DeleteAllOf(ctx, providers, client.InNamespace(namespace)))
+	}
+	config := repository(t)
+	manifest, err := os.ReadFile("testdata/cert-manager.yaml")
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "cert-manager", "v1.21.1")
+	must(t, os.MkdirAll(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: cert-manager}\n---\n"), manifest...), 0o600))
+	config["cert-manager"] = map[string]any{"url": "file://" + filepath.Join(dir, "cert-manager.yaml"), "version": "v1.21.1", "timeout": "1m"}
+	kind := &task.Providers{Clusters: &task.Clusters{Own: ownConfig(side), Local: true}}
+	s := &step{t: t, kind: kind, namespace: "default", name: "install", with: map[string]any{"core": "cluster-api:v1.14.0", "config": config, "wait": false}}
+	must(t, s.run(ctx))
+	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})
+	must(t, admin.Get(ctx, client.ObjectKey{Name: "cert-manager"}, &corev1.Namespace{}))
+
+	// The Secret's data is not base64, and the refusal quotes it.
+	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(toyToken)}}))
+	bad := &step{t: t, kind: kind, namespace: "default", name: "bad", with: map[string]any{
+		"infrastructure": []string{"toy:v1.14.0"}, "config": config, "wait": false, "skipCertManager": true, "variablesFrom": map[string]any{"secretRef": map[string]any{"name": "toy"}},
+	}}
+	started := time.Now()
+	err = bad.run(ctx)
+	if !task.IsFinal(err) || !strings.Contains(err.Error(), "Secret") || strings.Contains(err.Error(), toyToken) || time.Since(started) > 20*time.Second {
+		t.Errorf("after %s: %v", time.Since(started).Round(time.Second), err)
+	}
+	t.Log(err)
+	must(t, bad.undoes(ctx))
+	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})
+	must(t, s.undoes(ctx))
+	wantProviders(ctx, t, admin, nil)
 }
 
 func namespaces(ctx context.Context, t *testing.T, c client.Client) []string {

@@ -121,6 +121,14 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		must(t, s.undoes(ctx))
 		want(t, asFound)
 	})
+	t.Run("what is selected no more is given back as well", func(t *testing.T) {
+		p := &step{t: t, kind: &task.Pause{Clusters: clusters()}, namespace: "gitops", name: "patched", with: map[string]any{"kustomizations": []any{map[string]any{"name": "apps"}}, "helmReleases": []any{map[string]any{"name": "cni"}}}}
+		must(t, p.run(ctx))
+		p.with = map[string]any{"helmReleases": []any{map[string]any{"name": "cni"}}} // an operator patched the inputs
+		must(t, p.run(ctx))
+		must(t, p.undoes(ctx))
+		want(t, asFound)
+	})
 	t.Run("what somebody takes over is theirs", func(t *testing.T) {
 		must(t, s.run(ctx))
 		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
