@@ -17,6 +17,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
+	"scute.dev/workflow/prepare"
 	"scute.dev/workflow/runner"
 )
 
@@ -25,8 +26,7 @@ type stage struct {
 	ns, account string
 	admin       client.Client
 	kubelet     *kubelet
-	nats        string
-	log         *eventlog.Log // opened at the first decision
+	nats        string // where the daemon's log listens
 }
 
 // workflowStage makes a namespace on blue, with a ServiceAccount that may change ConfigMaps and Pods in it.
@@ -124,25 +124,48 @@ func (s *stage) maps(ctx context.Context, t *testing.T, want string) {
 // command is an operator's word, written to the log as scutectl does.
 func (s *stage) command(ctx context.Context, t *testing.T, name string, in workflow.Input) {
 	t.Helper()
-	if s.log == nil {
-		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: s.nats})
-		must(t, err)
-		s.log = log
-		t.Cleanup(func() { log.Close() })
-	}
 	w := s.until(ctx, t, name, func(w *v1alpha1.Workflow) bool { return w.Status.RunID != "" })
-	must(t, (&runner.Runner{Log: s.log}).Command(ctx, w.Status.RunID, "user/e2e", in))
+	must(t, s.open(ctx, t).Command(ctx, w.Status.RunID, "user/e2e", in))
 }
 
-// kubelet gives the Pods of a namespace the phase that the label "becomes" names, unless a test has said otherwise. The
-// real controllers of the bed have no kubelet.
+// request puts a run into the log that no resource asked for.
+func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string) {
+	t.Helper()
+	w, err := scuted.NewWorkflow(s.ns, name, s.account, spec)
+	must(t, err)
+	env := prepare.Env{Kinds: prepare.Kinds(prepare.Options{})}
+	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)
+	must(t, err)
+	if d == nil {
+		t.Fatal(problems)
+	}
+	must(t, s.open(ctx, t).Request(ctx, id, "user/e2e", d))
+}
+
+// open reaches the daemon's log, for one test.
+func (s *stage) open(ctx context.Context, t *testing.T) *runner.Runner {
+	t.Helper()
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: s.nats})
+	must(t, err)
+	t.Cleanup(func() { log.Close() })
+	return &runner.Runner{Log: log}
+}
+
+// kubelet lets the Pods of a namespace become what their label "becomes" says, unless a test has said otherwise. The real
+// controllers of the bed have no kubelet.
 type kubelet struct {
 	mu      sync.Mutex
-	becomes map[string]corev1.PodPhase
+	becomes map[string]string
 }
 
+// What a Pod can become.
+const (
+	isReady  = "Ready"
+	crashing = "Crashing" // in a crash loop: kstatus says that it has failed
+)
+
 func startKubelet(t *testing.T, c client.Client, ns string) *kubelet {
-	k := &kubelet{becomes: make(map[string]corev1.PodPhase)}
+	k := &kubelet{becomes: make(map[string]string)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -165,22 +188,32 @@ func startKubelet(t *testing.T, c client.Client, ns string) *kubelet {
 
 func (k *kubelet) tend(ctx context.Context, c client.Client, pod *corev1.Pod) {
 	k.mu.Lock()
-	phase, told := k.becomes[pod.Name]
+	becomes, told := k.becomes[pod.Name]
 	k.mu.Unlock()
 	if !told {
-		phase = corev1.PodPhase(pod.Labels["becomes"])
+		becomes = pod.Labels["becomes"]
 	}
-	if phase == "" || pod.Status.Phase == phase || !pod.DeletionTimestamp.IsZero() {
+	if becomes == "" || pod.Status.Message == becomes || !pod.DeletionTimestamp.IsZero() {
 		return
 	}
 	before := pod.DeepCopy()
-	pod.Status.Phase = phase
+	container := corev1.ContainerStatus{Name: "c"}
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse}
+	if becomes == isReady {
+		ready.Status = corev1.ConditionTrue
+		container.State.Running = &corev1.ContainerStateRunning{}
+	} else {
+		container.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+	}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, Message: becomes, Conditions: []corev1.PodCondition{ready}, ContainerStatuses: []corev1.ContainerStatus{container},
+	}
 	_ = c.Status().Patch(ctx, pod, client.MergeFrom(before)) // tried again at the next look
 }
 
 // set says what a Pod becomes from now on.
-func (k *kubelet) set(name string, phase corev1.PodPhase) {
+func (k *kubelet) set(name, becomes string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.becomes[name] = phase
+	k.becomes[name] = becomes
 }

@@ -1,28 +1,277 @@
 package e2e
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/scuted"
+	"scute.dev/workflow"
 )
 
-// TestWorkflow runs Workflows with the daemon, on real objects, as a ServiceAccount of their namespace.
+// TestWorkflow plays every way in which a run can treat a failure, with the daemon and on real objects in a real API
+// server: what fails is a Pod that crashes.
 func TestWorkflow(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := deadline(t, 5*time.Minute)
 	s := workflowStage(ctx, t, "workflows")
+	dir, err := shared.blue.NewLogDir()
+	must(t, err)
 	listen := freeAddress(t)
 	s.nats = "nats://" + listen
-	daemon(t, shared.blue, scuted.DaemonOptions{Listen: listen})
+	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{"--run-concurrency", "32"}})
 
-	t.Run("one after the other", func(t *testing.T) {
-		w := s.run(ctx, t, "chain", v1alpha1.RunSucceeded, `
-tasks:
-- {name: a, kind: Apply, with: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: chain-a}, data: {v: "1"}}]}}
-- {name: b, kind: Wait, needs: [a], with: {object: {apiVersion: v1, kind: ConfigMap, name: chain-a}, for: {cel: "object.data.v == '1'"}}}
-`)
-		stand(t, w, "a=Succeeded b=Succeeded")
-		s.maps(ctx, t, "chain-a")
+	t.Run("", func(t *testing.T) { // all at once, and then the rest
+		for name, play := range map[string]func(context.Context, *testing.T){
+			"outputs":                 s.outputs,
+			"retry recreates":         s.recreates,
+			"rollback":                s.rollsBack,
+			"ignore":                  s.ignores,
+			"ignore children":         s.ignoresChildren,
+			"abort, mend, resume":     s.mends,
+			"pause, retry":            s.pausesRetry,
+			"pause, ignore":           s.pausesIgnore,
+			"pause, ignore children":  s.pausesIgnoreChildren,
+			"alternative branch":      s.alternative,
+			"timeouts":                s.timeouts,
+			"policy of task and kind": s.policies,
+			"no permission":           s.forbidden,
+			"suspend":                 s.suspends,
+			"refused":                 s.refuses,
+			"deleted":                 s.deleted,
+			"adopted":                 s.adopts,
+		} {
+			t.Run(name, func(t *testing.T) { t.Parallel(); play(ctx, t) })
+		}
 	})
+	t.Run("policy by flag and by environment", func(t *testing.T) {
+		must(t, d.Stop(ctx))
+		failing := "tasks:\n%s" + apply("child", configMap("NAME-child", "1"), ", needs: [fails]")
+		spec := func(name string) string {
+			return strings.ReplaceAll(strings.Replace(failing, "%s", apply("fails", pod("NAME", crashing), ""), 1), "NAME", name)
+		}
+		flagged := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Args: []string{"--default-failure-policy", "IgnoreChildren"}})
+		stand(t, s.run(ctx, t, "by-flag", v1alpha1.RunDegraded, spec("by-flag")), "fails=Failed child=Skipped")
+		must(t, flagged.Stop(ctx))
+		t.Setenv("SCUTE_DEFAULT_FAILURE_POLICY", "Ignore")
+		daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
+		stand(t, s.run(ctx, t, "by-environment", v1alpha1.RunDegraded, spec("by-environment")), "fails=Ignored child=Succeeded")
+	})
+}
+
+// outputs: a task uses what an earlier one recorded.
+func (s *stage) outputs(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "chain", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("chain-a", "1"), "")+
+		apply("b", configMap("chain-b", "${tasks.a.output.objects.0.name}"), ", needs: [a]"))
+	stand(t, w, "a=Succeeded b=Succeeded")
+	var m corev1.ConfigMap
+	if !s.exists(ctx, t, &m, "chain-b") || m.Data["v"] != "chain-a" {
+		t.Errorf("chain-b holds %v", m.Data)
+	}
+	if w.Status.Progress != "2/2" || w.Status.FinishedAt == nil || w.Status.LogSequence == 0 {
+		t.Errorf("status %+v", w.Status)
+	}
+}
+
+// recreates: a Pod that failed is deleted, waited for while a finalizer holds it, and made anew.
+func (s *stage) recreates(ctx context.Context, t *testing.T) {
+	held := strings.Replace(pod("again", crashing), "labels:", "finalizers: [e2e.scute.dev/hold], labels:", 1)
+	s.create(ctx, t, "recreates", "tasks:\n"+apply("p", held, ", retry: {max: 1, delay: 100ms, recreate: true}"))
+	var first, still corev1.Pod
+	key := client.ObjectKey{Namespace: s.ns, Name: "again"}
+	for i := 0; first.DeletionTimestamp == nil; i++ {
+		if i == 400 {
+			t.Fatal("it is not deleted")
+		}
+		_ = s.admin.Get(ctx, key, &first)
+		pause(ctx, t, 50*time.Millisecond)
+	}
+	s.kubelet.set("again", isReady)
+	pause(ctx, t, 2*time.Second)
+	must(t, s.admin.Get(ctx, key, &still))
+	if still.UID != first.UID {
+		t.Fatal("it was made anew before the one that failed was gone")
+	}
+	must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	w := s.rests(ctx, t, "recreates", v1alpha1.RunSucceeded)
+	if got := scuted.TaskOf(w, "p"); got.Attempts != 2 {
+		t.Errorf("%d attempts, want 2", got.Attempts)
+	}
+	must(t, s.admin.Get(ctx, key, &still))
+	if still.UID == first.UID {
+		t.Error("it is still the Pod that failed")
+	}
+	must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+}
+
+// rollsBack: exactly what the run created goes, what it changed is as before, what it found stays.
+func (s *stage) rollsBack(ctx context.Context, t *testing.T) {
+	for _, name := range []string{"rb-same", "rb-mine"} {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Labels: map[string]string{"of": "user"}}, Data: map[string]string{"v": "1"}}
+		must(t, s.admin.Create(ctx, m))
+	}
+	w := s.run(ctx, t, "rolls-back", v1alpha1.RunRolledBack, "failurePolicy: Rollback\ntasks:\n"+
+		apply("a", configMap("rb-a", "1"), "")+
+		apply("b", configMap("rb-b1", "1")+", "+configMap("rb-b2", "1"), ", needs: [a]")+
+		apply("same", configMap("rb-same", "1"), "")+
+		"- {name: mine, kind: Apply, with: {force: true, manifests: ["+configMap("rb-mine", "2")+"]}}\n"+
+		apply("fails", pod("rb-fails", crashing), ", needs: [b, same, mine]")+
+		apply("never", configMap("rb-never", "1"), ", needs: [fails]"))
+	stand(t, w, "a=Undone b=Undone mine=Undone fails=Undone never=Pending")
+	s.maps(ctx, t, "!rb-a !rb-b1 !rb-b2 !rb-never rb-same rb-mine")
+	if s.exists(ctx, t, &corev1.Pod{}, "rb-fails") {
+		t.Error("the Pod that failed is still there")
+	}
+	for _, name := range []string{"rb-same", "rb-mine"} {
+		var m corev1.ConfigMap
+		if s.exists(ctx, t, &m, name) && (m.Data["v"] != "1" || m.Labels["of"] != "user" || m.Annotations["scute.dev/run"] != "") {
+			t.Errorf("%s is not as it was: %v %v %v", name, m.Data, m.Labels, m.Annotations)
+		}
+	}
+	s.told(ctx, t, "rolls-back", "RollingBack", "RolledBack")
+}
+
+func (s *stage) ignores(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "ignores", v1alpha1.RunDegraded, "tasks:\n"+
+		apply("a", pod("ignored", crashing), ", failurePolicy: Ignore")+apply("b", configMap("ignores-b", "1"), ", needs: [a]"))
+	stand(t, w, "a=Ignored b=Succeeded")
+	s.maps(ctx, t, "ignores-b")
+	s.told(ctx, t, "ignores", "TaskIgnored", "Degraded")
+}
+
+// ignoresChildren with a diamond: d needs a, which failed, and c, which did not. An optional edge to a lets e run.
+func (s *stage) ignoresChildren(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "diamond", v1alpha1.RunDegraded, "tasks:\n"+
+		apply("root", configMap("di-root", "1"), "")+
+		apply("a", pod("di-a", crashing), ", needs: [root], failurePolicy: IgnoreChildren")+
+		apply("c", configMap("di-c", "1"), ", needs: [root]")+
+		apply("d", configMap("di-d", "1"), ", needs: [a, c]")+
+		apply("under", configMap("di-under", "1"), ", needs: [d]")+
+		apply("e", configMap("di-e", "1"), ", needs: [{task: a, optional: true}, {task: c, optional: true}]"))
+	stand(t, w, "root=Succeeded a=Failed c=Succeeded d=Skipped under=Skipped e=Succeeded")
+	s.maps(ctx, t, "di-root di-c !di-d !di-under di-e")
+}
+
+// mends: the default policy stops; the cause is mended, and a resume skips what is done.
+func (s *stage) mends(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "mends", v1alpha1.RunAborted, "tasks:\n"+apply("a", configMap("mends-a", "1"), "")+
+		apply("b", pod("mends", crashing), ", needs: [a]")+apply("c", configMap("mends-c", "1"), ", needs: [b]"))
+	stand(t, w, "a=Succeeded b=Failed c=Pending")
+	var m corev1.ConfigMap
+	s.exists(ctx, t, &m, "mends-a")
+	before := m.ResourceVersion
+	s.kubelet.set("mends", isReady)
+	pause(ctx, t, 500*time.Millisecond)
+	s.command(ctx, t, "mends", workflow.ResumeRun{Reason: "mended"})
+	s.until(ctx, t, "mends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	s.exists(ctx, t, &m, "mends-a")
+	if m.ResourceVersion != before {
+		t.Error("what was done was done again")
+	}
+	s.maps(ctx, t, "mends-c")
+}
+
+// paused runs until one branch waits for an operator and the other is done.
+func (s *stage) paused(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	w := s.run(ctx, t, name, v1alpha1.RunPaused, "tasks:\n"+
+		apply("fails", pod(name, crashing), ", failurePolicy: Pause")+
+		apply("child", configMap(name+"-child", "1"), ", needs: [fails]")+
+		apply("other", pod(name+"-other", isReady), "")+
+		apply("after", configMap(name+"-after", "1"), ", needs: [other]"))
+	stand(t, w, "fails=Paused child=Pending other=Succeeded after=Succeeded")
+	if got := scuted.TaskOf(w, "fails"); !strings.Contains(got.Message, "CrashLoop") || !strings.Contains(w.Status.Next, "decide about fails") {
+		t.Errorf("nothing to inspect: %q, next %q", got.Message, w.Status.Next)
+	}
+	s.maps(ctx, t, "!"+name+"-child "+name+"-after")
+	s.told(ctx, t, name, "TaskPaused")
+}
+
+func (s *stage) pausesRetry(ctx context.Context, t *testing.T) {
+	s.paused(ctx, t, "pr")
+	s.command(ctx, t, "pr", workflow.Decision{
+		Task: "fails", Action: workflow.ActRetry, Reason: "the manifest was wrong",
+		With: []byte(`{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pr-instead"}}]}`),
+	})
+	w := s.until(ctx, t, "pr", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	stand(t, w, "fails=Succeeded child=Succeeded")
+	s.maps(ctx, t, "pr-instead pr-child")
+}
+
+func (s *stage) pausesIgnore(ctx context.Context, t *testing.T) {
+	s.paused(ctx, t, "pi")
+	s.command(ctx, t, "pi", workflow.Decision{Task: "fails", Action: workflow.ActIgnore, Reason: "it does not matter"})
+	w := s.until(ctx, t, "pi", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunDegraded })
+	stand(t, w, "fails=Ignored child=Succeeded")
+	s.maps(ctx, t, "pi-child")
+}
+
+func (s *stage) pausesIgnoreChildren(ctx context.Context, t *testing.T) {
+	s.paused(ctx, t, "pc")
+	s.command(ctx, t, "pc", workflow.Decision{Task: "fails", Action: workflow.ActIgnoreChildren, Reason: "not today"})
+	w := s.until(ctx, t, "pc", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunDegraded })
+	stand(t, w, "fails=Failed child=Skipped")
+	s.maps(ctx, t, "!pc-child")
+}
+
+// alternative: the failure of a task takes another branch, and both join again.
+func (s *stage) alternative(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "alternative", v1alpha1.RunSucceeded, "tasks:\n"+
+		apply("fails", pod("alt", crashing), "")+
+		apply("direct", configMap("alt-direct", "1"), ", needs: [fails]")+
+		apply("instead", configMap("alt-instead", "1"), ", needs: [{task: fails, on: Failure}]")+
+		apply("joined", configMap("alt-joined", "1"), ", needs: [{task: direct, optional: true}, {task: instead, optional: true}]"))
+	stand(t, w, "fails=Failed direct=Skipped instead=Succeeded joined=Succeeded")
+	if got := scuted.TaskOf(w, "fails").Verdict; got != v1alpha1.VerdictHandled {
+		t.Errorf("verdict %s", got)
+	}
+	s.maps(ctx, t, "!alt-direct alt-instead alt-joined")
+}
+
+func (s *stage) timeouts(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "attempt-timeout", v1alpha1.RunAborted, "tasks:\n"+
+		apply("slow", pod("slow-1", ""), ", timeout: 1s, retry: {max: 1, delay: 100ms}"))
+	if got := scuted.TaskOf(w, "slow"); got.Attempts != 2 || !strings.Contains(got.Message, "the attempt ran out of time") || !strings.Contains(got.Message, "slow-1") {
+		t.Errorf("%+v", got)
+	}
+	w = s.run(ctx, t, "total-timeout", v1alpha1.RunAborted, "tasks:\n"+
+		apply("slow", pod("slow-2", ""), ", timeout: 1s, totalTimeout: 2500ms, retry: {max: 100, delay: 100ms, maxDelay: 100ms}"))
+	if got := scuted.TaskOf(w, "slow"); got.Attempts > 4 || !strings.Contains(got.Message, "total time") {
+		t.Errorf("%+v", got)
+	}
+	s.create(ctx, t, "edge-timeout", "tasks:\n"+
+		apply("slow", pod("slow-3", ""), "")+
+		apply("impatient", configMap("et-impatient", "1"), ", needs: [{task: slow, timeout: 1s}]")+
+		apply("patient", configMap("et-patient", "1"), ", needs: [slow]"))
+	s.until(ctx, t, "edge-timeout", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "impatient").Phase == v1alpha1.TaskSkipped })
+	s.kubelet.set("slow-3", isReady)
+	stand(t, s.rests(ctx, t, "edge-timeout", v1alpha1.RunDegraded), "slow=Succeeded impatient=Skipped patient=Succeeded")
+	s.maps(ctx, t, "!et-impatient et-patient")
+}
+
+// policies: a task's own wins over its kind's, and that over the workflow's.
+func (s *stage) policies(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "policies", v1alpha1.RunDegraded, "failurePolicy: Rollback\npolicies: [{kind: Apply, failurePolicy: Ignore}]\ntasks:\n"+
+		apply("of-kind", pod("po-kind", crashing), "")+apply("child", configMap("po-child", "1"), ", needs: [of-kind]")+
+		apply("own", pod("po-own", crashing), ", failurePolicy: IgnoreChildren")+apply("skipped", configMap("po-skipped", "1"), ", needs: [own]"))
+	stand(t, w, "of-kind=Ignored child=Succeeded own=Failed skipped=Skipped")
+	s.run(ctx, t, "policy-of-run", v1alpha1.RunRolledBack, "failurePolicy: Rollback\npolicies: [{kind: Apply, failurePolicy: Ignore}]\ntasks:\n"+
+		apply("a", configMap("pw-a", "1"), "")+
+		"- {name: waits, kind: Wait, needs: [a], timeout: 1s, with: {object: {apiVersion: v1, kind: ConfigMap, name: nowhere}, for: ready}}\n")
+	s.maps(ctx, t, "!pw-a")
+}
+
+func pause(ctx context.Context, t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+		t.Fatal(ctx.Err())
+	case <-time.After(d):
+	}
 }

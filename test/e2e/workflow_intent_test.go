@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// told checks that Kubernetes events with these reasons came for a Workflow.
+func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...string) {
+	t.Helper()
+	var missing []string
+	for range 50 { // they are sent beside the work
+		var list eventsv1.EventList
+		must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(s.ns)))
+		missing = slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool {
+			return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Name == name && e.Reason == reason })
+		})
+		if len(missing) == 0 {
+			return
+		}
+		pause(ctx, t, 100*time.Millisecond)
+	}
+	t.Errorf("%s: no event says %v", name, missing)
+}
+
+// forbidden: an account without permissions gets a final error that says what to grant.
+func (s *stage) forbidden(ctx context.Context, t *testing.T) {
+	w, err := scuted.NewWorkflow(s.ns, "forbidden", "nobody", "tasks:\n"+apply("a", configMap("forbidden", "1"), ", retry: {max: 5}"))
+	must(t, err)
+	must(t, s.admin.Create(ctx, w))
+	w = s.rests(ctx, t, "forbidden", v1alpha1.RunAborted)
+	got := scuted.TaskOf(w, "a")
+	for _, part := range []string{"system:serviceaccount:workflows:nobody", "cannot get resource", "configmaps", "grant the permission"} {
+		if !strings.Contains(got.Message, part) {
+			t.Errorf("the message does not say %q: %s", part, got.Message)
+		}
+	}
+	if got.Attempts != 1 {
+		t.Errorf("%d attempts: what cannot succeed was tried again", got.Attempts)
+	}
+	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != w.Generation {
+		t.Errorf("Stalled: %+v", c)
+	}
+}
+
+func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string) {
+	t.Helper()
+	w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
+	must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
+}
+
+// suspends: nothing starts while it stands; what is in flight ends.
+func (s *stage) suspends(ctx context.Context, t *testing.T) {
+	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
+	w := s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return strings.Contains(w.Status.Message, "suspended before it began") })
+	if w.Status.RunID != "" || s.exists(ctx, t, &corev1.Pod{}, "su") {
+		t.Error("it began")
+	}
+	s.setSuspend(ctx, t, "suspends", "false")
+	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "a").Phase == v1alpha1.TaskRunning })
+	s.setSuspend(ctx, t, "suspends", "true")
+	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunPartiallyPaused })
+	s.kubelet.set("su", isReady)
+	w = s.rests(ctx, t, "suspends", v1alpha1.RunPaused)
+	stand(t, w, "a=Succeeded b=Pending")
+	pause(ctx, t, time.Second)
+	s.maps(ctx, t, "!su-b")
+	s.setSuspend(ctx, t, "suspends", "false")
+	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	s.maps(ctx, t, "su-b")
+}
+
+// refuses: all that is wrong with a manifest is said at once, and the schema holds what has begun.
+func (s *stage) refuses(ctx context.Context, t *testing.T) {
+	w := s.run(ctx, t, "refused", v1alpha1.RunFailed, `
+tasks:
+- {name: a, kind: Aply, with: {}}
+- {name: b, kind: Exec, needs: [nowhere], with: {command: [reboot]}}
+- {name: c, kind: Apply, with: {manifest: []}}
+- {name: d, kind: Approve, needs: [e], with: {message: ok}}
+- {name: e, kind: Approve, needs: [d], with: {message: ok}}
+`)
+	for _, part := range []string{`the kind "Aply" is not known`, "--enable-exec", `there is no task "nowhere"`, "manifest", "nothing was started"} {
+		if !strings.Contains(w.Status.Message, part) {
+			t.Errorf("the message does not say %q:\n%s", part, w.Status.Message)
+		}
+	}
+	if w.Status.RunID != "" {
+		t.Errorf("it is in the log as %s", w.Status.RunID)
+	}
+	s.run(ctx, t, "pinned", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("pinned", "1"), ""))
+	for _, patch := range []string{`{"spec":{"tasks":[{"name":"a","kind":"Apply","with":{"other":1}}]}}`, `{"spec":{"serviceAccountName":"admin"}}`, `{"spec":{"failurePolicy":"Ignore"}}`, `{"spec":{"deadline":"5m"}}`} {
+		w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
+		err := s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch)))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only suspend can be changed") {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	s.setSuspend(ctx, t, "pinned", "true") // does nothing any more, and is permitted
+	must(t, s.admin.Delete(ctx, w))
+	waitGoneWorkflow(ctx, t, s, "refused")
+}
+
+// deleted: a Workflow that is deleted while it runs gives back what it held, and what it made stays.
+func (s *stage) deleted(ctx context.Context, t *testing.T) {
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "tiny"))
+	all := shared.blue.Side.Client()
+	must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
+	}))
+	w, err := scuted.NewWorkflow(s.ns, "deleted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [tiny]}}\n"+
+		apply("made", configMap("deleted", "1"), ", needs: [hold]")+apply("never", pod("never", ""), ", needs: [made]"))
+	must(t, err)
+	must(t, s.admin.Create(ctx, w))
+	s.until(ctx, t, "deleted", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning })
+	paused := func() bool {
+		var c clusterv1.Cluster
+		must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "tiny"}, &c))
+		return c.Spec.Paused != nil && *c.Spec.Paused
+	}
+	if !paused() {
+		t.Fatal("the cluster is not paused")
+	}
+	must(t, s.admin.Delete(ctx, w))
+	waitGoneWorkflow(ctx, t, s, "deleted")
+	if paused() {
+		t.Error("the cluster is still paused")
+	}
+	untouched(t, objects(ctx, t, shared.blue, s.ns))
+	s.maps(ctx, t, "deleted")
+	if !s.exists(ctx, t, &corev1.Pod{}, "never") {
+		t.Error("what it made is gone")
+	}
+}
+
+func waitGoneWorkflow(ctx context.Context, t *testing.T, s *stage, name string) {
+	t.Helper()
+	for s.exists(ctx, t, &v1alpha1.Workflow{}, name) {
+		pause(ctx, t, 100*time.Millisecond)
+	}
+}
+
+// adopts: a Workflow can name a run that the log has or will have, of its own namespace and name only.
+func (s *stage) adopts(ctx context.Context, t *testing.T) {
+	adopt := func(name, id string) {
+		w, err := scuted.NewWorkflow(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))
+		must(t, err)
+		w.Annotations = map[string]string{"scute.dev/run": id}
+		must(t, s.admin.Create(ctx, w))
+	}
+	adopt("stolen", s.ns+"/chain/1")
+	w := s.rests(ctx, t, "stolen", v1alpha1.RunFailed)
+	if !strings.Contains(w.Status.Message, "is not one of workflows/stolen") {
+		t.Errorf("%s", w.Status.Message)
+	}
+	id := s.ns + "/adopted/1"
+	adopt("adopted", id)
+	s.until(ctx, t, "adopted", func(w *v1alpha1.Workflow) bool { return strings.Contains(w.Status.Message, "waiting for the run "+id) })
+	s.request(ctx, t, id, "adopted", "tasks:\n"+apply("pushed", configMap("pushed", "1"), ""))
+	w = s.rests(ctx, t, "adopted", v1alpha1.RunSucceeded)
+	if w.Status.RunID != id {
+		t.Errorf("run %s, want %s", w.Status.RunID, id)
+	}
+	s.maps(ctx, t, "pushed !adopted-own !stolen-own")
+}
