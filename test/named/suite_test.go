@@ -1,6 +1,7 @@
 package named
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -19,7 +20,7 @@ import (
 type suite struct {
 	bed         *testbed.Bed
 	blue, green *testbed.Side
-	driver      string
+	driver, ctl string
 }
 
 // shared is set once by TestMain.
@@ -36,8 +37,11 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	s := &suite{driver: filepath.Join(folder, "driver")}
-	if err := build(ctx, s.driver); err != nil {
+	s := &suite{driver: filepath.Join(folder, "driver"), ctl: filepath.Join(folder, "scutectl")}
+	if err = build(ctx, "test", "./named/driver", s.driver); err == nil {
+		err = build(ctx, "", "./cmd/ctl", s.ctl)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "named:", err)
 		return 1
 	}
@@ -59,15 +63,15 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-func build(ctx context.Context, output string) error {
+func build(ctx context.Context, module, pkg, output string) error {
 	root, err := assets.Root()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, "./named/driver")
-	cmd.Dir = filepath.Join(root, "test")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
+	cmd.Dir = filepath.Join(root, module)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the driver: %w\n%s", err, out)
+		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
 	return nil
 }
@@ -92,13 +96,16 @@ type session struct {
 	dir      string // of the log and of what the run keeps
 	manifest string
 	started  int
+	program  string
+	args     []string
 }
 
 // newSession writes the manifest of a run of a named workflow, with further lines of its spec; its own cluster is blue.
 func newSession(t *testing.T, workflow, params string, spec ...string) *session {
 	t.Helper()
 	dir := t.TempDir()
-	s := &session{t: t, dir: dir, manifest: filepath.Join(dir, "workflow.yaml")}
+	s := &session{t: t, dir: dir, manifest: filepath.Join(dir, "workflow.yaml"), program: shared.driver}
+	s.args = []string{"-f", s.manifest, "-log", s.log(), "-kubeconfig", shared.blue.KubeconfigPath()}
 	text := fmt.Sprintf(`apiVersion: scute.dev/v1alpha1
 kind: Workflow
 metadata: {name: %s, namespace: runs}
@@ -118,11 +125,7 @@ func (s *session) log() string { return filepath.Join(s.dir, "log") }
 func (s *session) start() *process.Process {
 	s.t.Helper()
 	s.started++
-	p, err := process.Start(process.Spec{
-		Path: shared.driver,
-		Args: []string{"-f", s.manifest, "-log", s.log(), "-kubeconfig", shared.blue.KubeconfigPath()},
-		Log:  s.output(),
-	})
+	p, err := process.Start(process.Spec{Path: s.program, Args: s.args, Log: s.output()})
 	must(s.t, err)
 	s.t.Cleanup(func() { _ = p.Kill(context.Background()) })
 	return p
@@ -176,6 +179,16 @@ func (s *session) said() string {
 		return err.Error()
 	}
 	return string(data[max(0, len(data)-3000):])
+}
+
+// json is the report at the end of what the latest process wrote.
+func (s *session) json() string {
+	data, err := os.ReadFile(s.output())
+	must(s.t, err)
+	if i := bytes.Index(data, []byte("\n{")); i >= 0 {
+		return string(data[i:])
+	}
+	return string(data)
 }
 
 func indent(text string) string {

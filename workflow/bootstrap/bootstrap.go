@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/discovery"
+
 	"scute.dev/workflow"
 	"scute.dev/workflow/sequence"
 	"scute.dev/workflow/task"
@@ -76,7 +78,7 @@ type made struct {
 // answerTimeout bounds the wait for an API server that should be there.
 const answerTimeout = time.Minute
 
-// answers waits until the API server does.
+// answers waits until the API server does. Whoever may do anything may ask for its version.
 func answers(c *sequence.Context, ref task.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {
@@ -84,7 +86,14 @@ func answers(c *sequence.Context, ref task.ClusterRef) error {
 	}
 	ctx, cancel := context.WithTimeout(c, answerTimeout)
 	defer cancel()
-	if _, err := on.Kube.NamespaceUID(ctx, "kube-system"); err != nil {
+	versions, err := discovery.NewDiscoveryClientForConfig(on.Config)
+	if err != nil {
+		return fmt.Errorf("reaching the bootstrap cluster at %s: %w", on.Config.Host, err)
+	}
+	err = on.Kube.Do(ctx, "ask for its version", func(ctx context.Context) error {
+		return versions.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	})
+	if err != nil {
 		return fmt.Errorf("reaching the bootstrap cluster at %s: %w", on.Config.Host, err)
 	}
 	return nil

@@ -1,0 +1,159 @@
+package named
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/inmemory"
+	"scute.dev/test/scuted"
+)
+
+const (
+	served  = "served"
+	account = "runs"
+)
+
+// TestDaemon has the real daemon run named workflows in the name of a ServiceAccount that may work in its own namespace and
+// nowhere else. Templates and kubeconfigs come from that namespace.
+func TestDaemon(t *testing.T) {
+	ctx := deadline(t, 20*time.Minute)
+	programs, err := scuted.Build(ctx, os.Stderr)
+	must(t, err)
+	in, err := scuted.Install(ctx, shared.blue, programs)
+	must(t, err)
+	admin, err := in.Client()
+	must(t, err)
+	stage(ctx, t)
+	dir, err := in.NewLogDir()
+	must(t, err)
+	start := func() *scuted.Daemon {
+		t.Helper()
+		d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
+		must(t, err)
+		t.Cleanup(func() { _ = d.Kill(context.Background()) })
+		return d
+	}
+	d := start()
+	request := func(t *testing.T, name, params string) {
+		t.Helper()
+		w, err := scuted.NewWorkflow(served, name, account, "workflow:\n  name: "+name+"\n  params:\n"+indent(params))
+		must(t, err)
+		must(t, admin.Create(ctx, w))
+	}
+	rests := func(t *testing.T, name string) *v1alpha1.Workflow {
+		t.Helper()
+		w, err := in.WaitWorkflow(ctx, served, name, scuted.Rests)
+		must(t, err)
+		if w.Status.Phase != v1alpha1.RunSucceeded {
+			t.Fatalf("%s: %s: %s\n%s", name, w.Status.Phase, w.Status.Message, scuted.Tasks(w))
+		}
+		return w
+	}
+	killWhen := func(t *testing.T, so func(context.Context) bool) {
+		t.Helper()
+		for !so(ctx) {
+			if ctx.Err() != nil {
+				t.Fatal(ctx.Err())
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		must(t, d.Kill(ctx))
+		d = start()
+	}
+	params := func(name string) string {
+		return strings.ReplaceAll(`cluster: {name: NAME, version: v1.36.0, workerReplicas: 1, template: {configMapRef: {name: templates, key: cluster.yaml}}}
+upgrade: {version: v1.36.1}
+writeConfig: {configMap: NAME-applied}
+`, "NAME", name)
+	}
+
+	t.Run("workload", func(t *testing.T) {
+		request(t, "workload-create", params("w"))
+		killWhen(t, exists(shared.blue, served, "w"))
+		rests(t, "workload-create")
+		must(t, shared.blue.WaitAvailable(ctx, served, "w"))
+		secret := &corev1.Secret{}
+		must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-access"}, secret))
+		if len(secret.Data["value"]) == 0 {
+			t.Error("the kubeconfig was not kept")
+		}
+		request(t, "workload-upgrade", params("w"))
+		killWhen(t, rolls(shared.blue, served, "w", newer))
+		rests(t, "workload-upgrade")
+		for _, v := range versions(ctx, shared.blue, served, "w") {
+			if v != newer {
+				t.Errorf("a machine has version %s", v)
+			}
+		}
+		applied := &corev1.ConfigMap{}
+		must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-applied"}, applied))
+		if !strings.Contains(applied.Data["cluster.yaml"], "version: "+newer) {
+			t.Errorf("the configuration is\n%s", applied.Data["cluster.yaml"])
+		}
+		request(t, "workload-delete", params("w"))
+		killWhen(t, goes(shared.blue, served, "w"))
+		rests(t, "workload-delete")
+		if kinds := left(ctx, t, shared.blue, served); len(kinds) > 0 {
+			t.Errorf("left: %v", kinds)
+		}
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+			t.Errorf("the kubeconfig of the deleted cluster is still there: %v", err)
+		}
+	})
+	t.Run("management-create", func(t *testing.T) {
+		request(t, "management-create", params("m")+"bootstrap: {cluster: {}}\naccess: {kubeconfigSecretRef: {name: green}}\n")
+		killWhen(t, exists(shared.green, served, "m"))
+		rests(t, "management-create")
+		must(t, shared.green.WaitAvailable(ctx, served, "m"))
+		must(t, shared.blue.WaitGone(ctx, served, "m"))
+	})
+	t.Run("management-delete is refused", func(t *testing.T) {
+		request(t, "management-delete", params("m")+"bootstrap: {cluster: {}}\n")
+		_, err := in.WaitWorkflow(ctx, served, "management-delete", func(w *v1alpha1.Workflow) bool {
+			return strings.Contains(w.Status.Message, "scutectl run --local")
+		})
+		must(t, err)
+	})
+}
+
+// stage makes the namespace on blue with what the runs need: an account, the template, and the way to green.
+func stage(ctx context.Context, t *testing.T) {
+	t.Helper()
+	kubeconfig, err := shared.green.Kubeconfig()
+	must(t, err)
+	all := []string{"get", "list", "watch", "create", "patch", "update", "delete"}
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: served}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: account}},
+		&rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: account},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: all},
+				{
+					APIGroups: []string{"cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io"},
+					Resources: []string{"*"}, Verbs: all,
+				},
+				{APIGroups: []string{"scute.dev"}, Resources: []string{"moves"}, Verbs: all},
+			},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: account},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: served, Name: account}},
+		},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "templates"}, Data: map[string]string{"cluster.yaml": inmemory.Template}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}},
+	} {
+		must(t, shared.blue.Client().Create(ctx, o))
+	}
+}

@@ -1,0 +1,191 @@
+package named
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/inmemory"
+	"scute.dev/test/testbed"
+)
+
+// TestScutectl is what an operator does without any program of his own: scutectl run --local, and the provider that is made
+// of manifests in files. Green stands for the API server of the management cluster, as in TestManagement.
+func TestScutectl(t *testing.T) {
+	ctx := deadline(t, 20*time.Minute)
+	blue, green := shared.blue, shared.green
+	folder := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	for name, version := range map[string]string{"network.yaml": "1", "network-2.yaml": "2"} {
+		write(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: network, namespace: kube-system}, data: {version: \""+version+"\"}}\n")
+	}
+	write("components.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: components-of-${CLUSTER_NAME}, namespace: kube-system}, data: {region: \"${REGION}\"}}\n")
+	flux(ctx, t, green)
+	params := strings.NewReplacer("FOLDER", folder, "BLUE", blue.KubeconfigPath(), "GREEN", green.KubeconfigPath()).Replace(`
+cluster:
+  namespace: ops
+  name: o
+  version: v1.36.0
+  controlPlaneReplicas: 1
+  workerReplicas: 1
+  variables: {REGION: north}
+  template: {file: FOLDER/cluster.yaml}
+bootstrap: {cluster: {kubeconfig: BLUE}}
+management: {kubeconfig: GREEN}
+access: {kubeconfig: GREEN}
+components: {manifests: [{file: FOLDER/components.yaml}]}
+networking: {manifests: [{file: FOLDER/network.yaml}]}
+upgrade: {version: v1.36.1, networking: {manifests: [{file: FOLDER/network-2.yaml}]}}
+pause: {kustomizations: [{namespace: default, name: fleet}], acknowledge: 30s}
+writeConfig: {file: FOLDER/applied.yaml}
+`)
+	ctl := func(t *testing.T, workflow string) *session {
+		s := newSession(t, workflow, params)
+		s.program = shared.ctl
+		s.args = []string{"run", "--local", "-f", s.manifest, "--log", s.log(), "--kubeconfig", blue.KubeconfigPath()}
+		return s
+	}
+
+	t.Run("create", func(t *testing.T) {
+		s := ctl(t, "management-create")
+		s.run(ctx, 1) // the template is not there
+		write("cluster.yaml", inmemory.Template)
+		s.killWhen(ctx, "the pivot is under way", exists(green, "ops", "o"))
+		s.run(ctx, 0)
+		must(t, green.WaitAvailable(ctx, "ops", "o"))
+		must(t, blue.WaitGone(ctx, "ops", "o"))
+		s.checkOnce(ctx, `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
+			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create`,
+			"create-management-cluster pivot-to-management")
+		s.checkSecrets(ctx)
+		checkConfig(t, filepath.Join(folder, "applied.yaml"), older)
+		for _, side := range []*testbed.Side{blue, green} {
+			m := object("v1", "ConfigMap", "kube-system", "components-of-o")
+			must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
+			if region, _, _ := unstructured.NestedString(m.Object, "data", "region"); region != "north" {
+				t.Errorf("the variable is %q on %s", region, side.Name())
+			}
+		}
+	})
+	if t.Failed() {
+		return
+	}
+
+	t.Run("upgrade", func(t *testing.T) {
+		s := ctl(t, "management-upgrade")
+		must(t, os.Rename(filepath.Join(folder, "network-2.yaml"), filepath.Join(folder, "mislaid.yaml")))
+		s.run(ctx, 1)
+		if suspended(ctx, t, green) {
+			t.Error("Flux is still paused when the run has ended")
+		}
+		must(t, os.Rename(filepath.Join(folder, "mislaid.yaml"), filepath.Join(folder, "network-2.yaml")))
+		s.killWhen(ctx, "the pivot back is under way", func(ctx context.Context) bool {
+			return exists(blue, "ops", "o")(ctx) && exists(green, "ops", "o")(ctx) && slices.Contains(versions(ctx, green, "ops", "o"), newer)
+		})
+		if !suspended(ctx, t, green) {
+			t.Error("Flux is not paused in the middle of the upgrade")
+		}
+		s.run(ctx, 0)
+		if suspended(ctx, t, green) {
+			t.Error("Flux is still paused")
+		}
+		must(t, green.WaitAvailable(ctx, "ops", "o"))
+		must(t, blue.WaitGone(ctx, "ops", "o"))
+		if got := versions(ctx, green, "ops", "o"); !slices.Equal(got, []string{newer, newer}) {
+			t.Errorf("the machines have %v", got)
+		}
+		checkConfig(t, filepath.Join(folder, "applied.yaml"), newer)
+		s.checkSecrets(ctx)
+	})
+	if t.Failed() {
+		return
+	}
+
+	t.Run("delete", func(t *testing.T) {
+		s := ctl(t, "management-delete")
+		s.killWhen(ctx, "the cluster is being deleted", goes(blue, "ops", "o"))
+		s.args = append(s.args, "-o", "json")
+		s.run(ctx, 0)
+		var report struct {
+			Phase string
+			Tasks []struct{ Name, Phase string }
+		}
+		must(t, json.Unmarshal([]byte(s.json()), &report))
+		if report.Phase != "Succeeded" || len(report.Tasks) != 7 {
+			t.Errorf("the report says %+v", report)
+		}
+		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete", "delete-cluster")
+		for _, side := range []*testbed.Side{blue, green} {
+			if kinds := left(ctx, t, side, "ops"); len(kinds) > 0 {
+				t.Errorf("left on %s: %v", side.Name(), kinds)
+			}
+		}
+	})
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func kustomization() *unstructured.Unstructured {
+	return object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "default", "fleet")
+}
+
+// flux makes Flux's definitions on a side, and a Kustomization. No controller of Flux is there.
+func flux(ctx context.Context, t *testing.T, side *testbed.Side) {
+	t.Helper()
+	data, err := os.ReadFile("../lifecycle/testdata/flux-eksa.yaml")
+	must(t, err)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {
+			break
+		}
+		if u.GetKind() == "CustomResourceDefinition" {
+			must(t, client.IgnoreAlreadyExists(side.Client().Create(ctx, u)))
+		}
+	}
+	for {
+		u := kustomization()
+		u.Object["spec"] = map[string]any{"interval": "1m"}
+		err := side.Client().Create(ctx, u)
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond) // until the definition is served
+	}
+}
+
+func suspended(ctx context.Context, t *testing.T, side *testbed.Side) bool {
+	t.Helper()
+	u := kustomization()
+	must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(u), u))
+	yes, _, err := unstructured.NestedBool(u.Object, "spec", "suspend")
+	must(t, err)
+	return yes
+}
