@@ -60,20 +60,25 @@ func (d *demo) holds(ok bool, good, bad string) {
 	d.story.Bad("%s", bad)
 }
 
-// ctl runs scutectl as a user of blue, and shows the command and what it prints.
-func (d *demo) ctl(ctx context.Context, args ...string) error {
-	line := "scutectl " + strings.Join(args, " ")
-	d.story.Command(line)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+// ctl runs scutectl as a user of a side, and shows the command and what it prints.
+func (d *demo) ctl(ctx context.Context, as *testbed.Side, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, upgradeTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, d.programs.Ctl, args...)
-	cmd.Dir = d.folder
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.blue.Side.KubeconfigPath())
+	cmd := d.command(ctx, as, args...)
 	cmd.Stdout, cmd.Stderr = d.story.Out, d.story.Out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", line, err)
+		return fmt.Errorf("scutectl %s: %w", strings.Join(args, " "), err)
 	}
 	return nil
+}
+
+// command is scutectl as a user of a side calls it.
+func (d *demo) command(ctx context.Context, as *testbed.Side, args ...string) *exec.Cmd {
+	d.story.Command("scutectl " + strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, d.programs.Ctl, args...)
+	cmd.Dir = d.folder
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+as.KubeconfigPath())
+	return cmd
 }
 
 // summary ends the story.
@@ -85,6 +90,7 @@ func (d *demo) summary() error {
 	d.story.Step("In short")
 	d.story.Good("%s in %s, scuted killed %d times; no machine noticed; all %d checks held",
 		status.Message, status.FinishedAt.Sub(status.StartedAt.Time).Round(time.Second), len(d.ledger.lives)-1, d.held)
+	d.story.Good("the upgrade went on where its command had died")
 	d.story.Say("to move a cluster of yours       docs/getting-started.md")
 	d.story.Say("how it survives, and its limits  docs/design/mover.md")
 	d.story.Say("all that scutectl can do         docs/scutectl.md")

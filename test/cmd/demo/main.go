@@ -30,7 +30,7 @@ func run() int {
 	defer cancel()
 
 	d := &demo{story: story.New(os.Stdout, os.Getenv)}
-	d.story.Title("scute: a running cluster moves between two management clusters, and its mover is killed twice")
+	d.story.Title("scute: a running cluster moves between two management clusters, its mover killed twice, and is upgraded by a command that dies")
 	err := d.tell(ctx)
 	interrupted := signalled.Err() != nil
 	if interrupted {
@@ -61,6 +61,7 @@ func (d *demo) tell(ctx context.Context) error {
 		{"The move, and two deaths", d.move},
 		{"What the log remembers", d.remember},
 		{"What came of it", d.check},
+		{"An upgrade whose command dies, run again", d.rerun},
 	} {
 		d.story.Step(step.title)
 		if err := step.do(ctx); err != nil {
