@@ -142,6 +142,10 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 			s.reopen(i, at)
 		}
 	}
+	for i := range s.holding.all() { // a release that was under way and is begun anew at the end
+		s.tasks[i].undoAttempts = 0
+		s.setUndo(i, undoNone)
+	}
 	s.verify = true
 }
 

@@ -90,6 +90,9 @@ func (b *builder) definition() *Definition {
 	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
 	for i := range s.Hooks.OnFailure {
 		h := &s.Hooks.OnFailure[i]
+		if slices.ContainsFunc(s.Hooks.OnFailure[:i], func(o v1alpha1.HookSpec) bool { return o.Name == h.Name }) {
+			b.bad(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].name", i), "another handler has this name", "names must be unique in a list")
+		}
 		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
@@ -160,10 +163,27 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
 	}
+	b.stepNames(spec, field)
+	if spec.AtMostOnce && spec.Always {
+		b.bad(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "drop atMostOnce, or always")
+	}
 	if spec.AtMostOnce && own.Retry.Max > 0 {
 		b.bad(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or drop atMostOnce")
 	}
 	d.Tasks = append(d.Tasks, t)
+}
+
+// stepNames are told apart by the log.
+func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
+	check := func(where string, hooks []v1alpha1.HookSpec) {
+		for i := range hooks {
+			if slices.ContainsFunc(hooks[:i], func(h v1alpha1.HookSpec) bool { return h.Name == hooks[i].Name }) {
+				b.bad(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "names must be unique in a list")
+			}
+		}
+	}
+	check("before", spec.Before)
+	check("after", spec.After)
 }
 
 func validName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`) }

@@ -80,13 +80,16 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 			since = s.lastAt
 		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
-		return nil, fmt.Errorf("%s waits for a decision: scutectl decide", strings.Join(s.waiting(3), ", "))
+		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waiting(3), ", "), s.decideNext())
 	default:
 		return nil, nil // it goes on already
 	}
 	e := Resumed{Reason: in.Reason}
 	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
 		e.Shift = Duration(stood)
+	}
+	if s.stopping != nil && s.stopping.cause == CauseDeadline { // it begins anew: the resume would be in vain otherwise
+		e.Shift = max(e.Shift, Duration(now.Sub(s.deadline))+s.Deadline)
 	}
 	var once []Event
 	for _, i := range s.rerun() {

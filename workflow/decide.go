@@ -145,6 +145,7 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 		if t.totalAt.IsZero() || at.Before(t.totalAt) {
 			return []Event{AttemptFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, RetryAt: at}}
 		}
+		in.Cause, in.Message = CauseTimeout, in.Message+"; no time is left for another attempt"
 	}
 	return append(s.tooLate(i, now), s.failForGood(i, in)...)
 }

@@ -140,7 +140,7 @@ type (
 	UndoRecorded struct {
 		Task    string          `json:"task"`
 		Step    string          `json:"step,omitempty"`
-		Undo    json.RawMessage `json:"undo"`
+		Undo    json.RawMessage `json:"undo,omitempty"`
 		Adopted bool            `json:"adopted,omitempty"`
 	}
 	// Progressed says what an attempt waits for.

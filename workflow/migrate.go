@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // Change is what adopting another definition means for one task.
@@ -68,7 +70,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			ch.Kind, ch.Action = Added, Run
 		case same(&s.def[old], &to.Tasks[i]):
 			ch.Kind, ch.Action = Unchanged, Keep
-		case !terminal(s.tasks[old].phase):
+		case !terminal(s.tasks[old].phase) || s.tasks[old].verdict == v1alpha1.VerdictBlocking: // to be run anyhow
 			ch.Kind, ch.Action = Changed, Run
 		case said(c.Rerun, name):
 			ch.Kind, ch.Action = Changed, Rerun

@@ -29,7 +29,11 @@ func References(with json.RawMessage) ([]string, error) {
 		return ""
 	})
 	if at := strings.Index(rest, "${tasks."); at >= 0 {
-		return names, fmt.Errorf("%q is no reference to an output", rest[at:min(len(rest), at+40)])
+		wrong := rest[at:min(len(rest), at+40)]
+		if end := strings.IndexByte(wrong, '}'); end >= 0 {
+			wrong = wrong[:end+1]
+		}
+		return names, fmt.Errorf("%q is no reference to an output", wrong)
 	}
 	return names, nil
 }

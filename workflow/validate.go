@@ -174,27 +174,39 @@ func (b *builder) ancestors(d *Definition, i int) map[int]bool {
 	return up
 }
 
-// checkOutputs finds references to outputs of tasks that need not have run.
+// checkOutputs finds references to outputs of tasks that need not have run. What undoes a step may use its task's own.
 func (b *builder) checkOutputs(d *Definition) {
 	for i := range d.Tasks {
-		var up map[int]bool
 		for n := range d.Tasks[i].Steps {
-			refs, err := References(d.Tasks[i].Steps[n].With)
-			if err != nil {
-				b.bad(d.Tasks[i].Name, b.fields[i]+".with", err.Error(), "write ${tasks.NAME.output.PATH}; $${ stands for ${ itself")
+			step := &d.Tasks[i].Steps[n]
+			b.checkReferences(d, i, b.fields[i]+".with", step.With, false)
+			if step.Undo != nil {
+				b.checkReferences(d, i, b.fields[i]+".undo", step.Undo.With, true)
 			}
-			for _, ref := range refs {
-				if up == nil {
-					up = b.ancestors(d, i)
-				}
-				p, ok := b.names[ref]
-				switch {
-				case !ok:
-					b.bad(d.Tasks[i].Name, b.fields[i]+".with", fmt.Sprintf("there is no task %q, whose output it uses", ref), "check its spelling")
-				case !up[p] && d.Tasks[p].Stage == d.Tasks[i].Stage:
-					b.bad(d.Tasks[i].Name, b.fields[i]+".with", fmt.Sprintf("it uses the output of %q, which it does not need", ref), "add it to needs")
-				}
-			}
+		}
+	}
+	for i := range d.OnFailure {
+		b.checkReferences(d, -1, fmt.Sprintf("spec.hooks.onFailure[%d].with", i), d.OnFailure[i].With, false)
+	}
+}
+
+// checkReferences looks at the inputs of one step; of no task if i is -1.
+func (b *builder) checkReferences(d *Definition, i int, field string, with json.RawMessage, own bool) {
+	task := ""
+	if i >= 0 {
+		task = d.Tasks[i].Name
+	}
+	refs, err := References(with)
+	if err != nil {
+		b.bad(task, field, err.Error(), "write ${tasks.NAME.output.PATH}; $${ stands for ${ itself")
+	}
+	for _, ref := range refs {
+		p, ok := b.names[ref]
+		switch {
+		case !ok:
+			b.bad(task, field, fmt.Sprintf("there is no task %q, whose output it uses", ref), "check its spelling")
+		case i >= 0 && !(own && p == i) && d.Tasks[p].Stage == d.Tasks[i].Stage && !b.ancestors(d, i)[p]:
+			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which it does not need", ref), "add it to needs")
 		}
 	}
 }
