@@ -48,23 +48,31 @@ func TestDiagnose(t *testing.T) {
 		must(t, admin.Create(ctx, o))
 	}
 	applied := `{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte(password)) + `"}}`
-	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "database", Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "d"},
-		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": applied}}, StringData: map[string]string{"password": password}})
+	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: "database", Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "d"},
+		Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": applied},
+	}, StringData: map[string]string{"password": password}})
 	create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"app.conf": "user=x\npassword: " + password + "\njoin " + bootstrap}})
 	create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "broken"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "main", Image: "registry.example/x", Env: []corev1.EnvVar{{Name: "DB_PASSWORD", Value: password}, {Name: "MODE", Value: "fast"}}, Args: []string{"--password=" + password},
 	}}}})
-	create(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e.1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "broken"},
-		Type: "Warning", Reason: "Failed", Message: "cannot pull with token " + bootstrap, LastTimestamp: metav1.Now()})
+	create(&corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Name: "e.1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "broken"},
+		Type: "Warning", Reason: "Failed", Message: "cannot pull with token " + bootstrap, LastTimestamp: metav1.Now(),
+	})
 	objects := []any{
-		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "database"}, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"},
-		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "d-kubeconfig"}, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody"},
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "database"},
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"},
+		map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "d-kubeconfig"},
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody"},
 	}
 	failure := &task.Failure{Task: "upgrade", Kind: "Apply", Attempt: 2, Cause: "error", Message: "it did not become ready"}
 
 	t.Run("into a folder", func(t *testing.T) {
-		s := &step{t: t, kind: &task.Diagnose{Clusters: clusters()}, namespace: namespace, name: "collect", dir: t.TempDir(), failure: failure,
-			with: map[string]any{"namespace": namespace, "objects": objects}}
+		s := &step{
+			t: t, kind: &task.Diagnose{Clusters: clusters()}, namespace: namespace, name: "collect", dir: t.TempDir(), failure: failure,
+			with: map[string]any{"namespace": namespace, "objects": objects},
+		}
 		must(t, s.run(ctx))
 		t.Logf("%s", s.output)
 		var out struct {
@@ -120,8 +128,10 @@ func TestDiagnose(t *testing.T) {
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}},
 		}})
-		create(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}}})
+		create(&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
+		})
 		must(t, s.run(ctx))
 		first := string(s.output)
 		t.Log(first)

@@ -79,8 +79,10 @@ func TestMoveByResource(t *testing.T) {
 	must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"scute.dev"}, Resources: []string{"moves"}, Verbs: []string{"get", "create", "patch"}},
 	}}))
-	must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}}}))
+	must(t, admin.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
+	}))
 
 	// The process dies as soon as the Move is made; the undo rolls it back.
 	dying, die := context.WithCancel(ctx)
