@@ -26,11 +26,12 @@ func (cl *Cluster) podLogs(ctx context.Context, c *Call, ref ObjectRef) string {
 	defer cancel()
 	text, err := cl.readPodLogs(ctx, ref)
 	if c.Dir != "" && text != "" {
-		if err := os.MkdirAll(c.Dir, 0o700); err == nil {
-			err = os.WriteFile(logPath(c, "-pods"), []byte(text), 0o600)
+		kept := os.MkdirAll(c.Dir, 0o700)
+		if kept == nil {
+			kept = os.WriteFile(logPath(c, "-pods"), []byte(text), 0o600)
 		}
-		if err != nil && c.Logger != nil {
-			c.Logger.Warn("the logs of a Job's pods could not be kept", "job", ref.String(), "error", err)
+		if kept != nil && c.Logger != nil {
+			c.Logger.Warn("the logs of a Job's pods could not be kept", "job", ref.String(), "error", kept)
 		}
 	}
 	said := lastLines(text)
