@@ -72,7 +72,9 @@ func (d *demo) killed(ctx context.Context) error {
 	if err := cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("killing scutectl: %w", err)
 	}
-	<-ended
+	if err := <-ended; err == nil {
+		return errors.New("scutectl had succeeded before it could be killed")
+	}
 	d.story.Hit("kill -9 %d: scutectl is dead, in the middle of the upgrade", cmd.Process.Pid)
 	return nil
 }
