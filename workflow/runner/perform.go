@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"scute.dev/mover"
@@ -44,6 +45,10 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 			err = task.Final(fmt.Errorf("with: %w", err))
 		}
 		p.call.With = filled
+		if err != nil && p.nothingDone() {
+			p.report(ctx, nil)
+			return
+		}
 		p.report(ctx, p.perform(ctx, err))
 	}()
 }
@@ -89,7 +94,11 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 	}
 	c.Record = func(ctx context.Context, undo json.RawMessage, adopted bool) error {
 		stored := make(chan error, 1)
-		d.reports <- report{id: e.EffectID, stored: stored, in: workflow.ActRecords{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Undo: undo, Adopted: adopted}}
+		select {
+		case d.reports <- report{id: e.EffectID, stored: stored, in: workflow.ActRecords{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Undo: undo, Adopted: adopted}}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		select {
 		case err := <-stored:
 			return err
@@ -105,9 +114,12 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 const sayEvery = 3 * time.Second
 
 func (d *drive) progress(e workflow.Effect) func(string) {
+	var mu sync.Mutex
 	var last time.Time
 	var said string
 	return func(message string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if e.Kind != workflow.EffectAct || message == said || time.Since(last) < sayEvery {
 			return
 		}
@@ -129,8 +141,8 @@ func (d *drive) outputs(e workflow.Effect, with json.RawMessage) map[string]json
 	out := make(map[string]json.RawMessage, len(names))
 	for _, name := range names {
 		out[name] = d.a.state.Output(name)
-		if name == e.Task && e.Kind == workflow.EffectUndo {
-			out[name] = e.Output
+		if e.Kind == workflow.EffectUndo { // it was there when the step was performed
+			out[name] = d.a.state.Recorded(name)
 		}
 	}
 	return out
@@ -144,6 +156,11 @@ type performance struct {
 	undo    task.Kind // instead of the kind's own inverse
 	reports chan<- report
 	output  json.RawMessage
+}
+
+// nothingDone says of an undo whose inputs cannot be filled in that no attempt ever had any: each has failed for that.
+func (p *performance) nothingDone() bool {
+	return p.effect.Kind == workflow.EffectUndo && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil
 }
 
 func (p *performance) perform(ctx context.Context, err error) error {
@@ -175,7 +192,7 @@ func (p *performance) report(ctx context.Context, err error) {
 		message = mover.Clean(err.Error())
 	}
 	out := report{id: e.EffectID, over: true}
-	var asks *task.Decision
+	var asks *task.DecisionError
 	switch {
 	case e.Kind == workflow.EffectHandle:
 		out.in = workflow.HandlerDone{Handler: e.Step, Task: e.Task, Error: message, Output: p.output}
@@ -228,11 +245,19 @@ func (d *drive) verifications() []verification {
 	return list
 }
 
+// verifyTimeout bounds the look at one step.
+const verifyTimeout = 2 * time.Minute
+
 // verify asks about one step after the other. What cannot be told is taken to stand.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
+	look := func(v verification) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+		defer cancel()
+		return v.kind.Verify(ctx, v.call)
+	}
 	var gone []workflow.Gone
 	for _, v := range list {
-		why, err := v.kind.Verify(ctx, v.call)
+		why, err := look(v)
 		switch {
 		case err != nil:
 			v.call.Logger.Warn("cannot tell whether a done task still stands", "error", mover.Clean(err.Error()))

@@ -53,7 +53,7 @@ func (p *probe) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) 
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case with.Ask:
-		return nil, &task.Decision{Why: "is it all right?"}
+		return nil, &task.DecisionError{Why: "is it all right?"}
 	case fail:
 		return nil, errors.New("it does not work")
 	}

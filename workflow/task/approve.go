@@ -35,7 +35,7 @@ func (a Approve) Run(_ context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, &Decision{Why: w.Message}
+	return nil, &DecisionError{Why: w.Message}
 }
 
 // Undo has nothing to take back.

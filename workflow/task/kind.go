@@ -18,7 +18,7 @@ type Kind interface {
 
 	// Run performs one attempt: it observes what is there, does what is missing, and waits until it has taken hold. The
 	// output is recorded in the log and given to the tasks that need this one; it holds references, never a secret. Run
-	// ends soon after ctx does. An error is retried as the task's retry says, unless it is Final; Decision leaves the
+	// ends soon after ctx does. An error is retried as the task's retry says, unless it is Final; a DecisionError leaves the
 	// task to an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
@@ -107,11 +107,11 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 // Unwrap is the cause.
 func (e *FinalError) Unwrap() error { return e.Err }
 
-// Decision says that an operator has to decide what comes of the task.
-type Decision struct{ Why string }
+// DecisionError says that an operator has to decide what comes of the task.
+type DecisionError struct{ Why string }
 
 // Error says why.
-func (d *Decision) Error() string { return d.Why }
+func (d *DecisionError) Error() string { return d.Why }
 
 // IsFinal says whether another attempt is in vain.
 func IsFinal(err error) bool {

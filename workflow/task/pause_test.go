@@ -72,7 +72,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 
 func TestApproveAsks(t *testing.T) {
 	_, err := task.Approve{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
-	var decision *task.Decision
+	var decision *task.DecisionError
 	if !errors.As(err, &decision) || decision.Why != "Is the network ready?" {
 		t.Errorf("%v", err)
 	}
