@@ -126,6 +126,15 @@ func (s *State) Output(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].Own()].output
 }
 
+// Recorded is the latest output of a task, whatever has become of it since.
+func (s *State) Recorded(task string) json.RawMessage {
+	i, ok := s.index(task)
+	if !ok {
+		return nil
+	}
+	return s.tasks[i].steps[s.def[i].Own()].output
+}
+
 // Inputs are the outputs of all tasks that one depends on, directly or not.
 func (s *State) Inputs(task string) map[string]json.RawMessage {
 	i, ok := s.index(task)

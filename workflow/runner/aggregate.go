@@ -78,18 +78,26 @@ func Fold(s *workflow.State, catalog *eventlog.Catalog[workflow.Event], record e
 	return nil
 }
 
-// decide applies what follows from an input, and what follows from that by itself. store makes it durable.
-func (a *aggregate) decide(in workflow.Input, tick *workflow.Tick) error {
-	now := a.now().UTC()
+// time is that of a decision, as the log gives it back.
+func (a *aggregate) time() time.Time { return a.now().UTC().Round(0) }
+
+// decide applies what follows from an input; said tells whether anything does. store makes it durable.
+func (a *aggregate) decide(in workflow.Input) (said bool, err error) {
+	now := a.time()
 	events, err := workflow.Decide(a.state, in, now)
-	for err == nil && len(events) > 0 {
-		if err = a.apply(events, now); err == nil && tick != nil {
-			events, err = workflow.Decide(a.state, *tick, now)
-		} else {
-			events = nil
+	if err != nil || len(events) == 0 {
+		return false, err
+	}
+	return true, a.apply(events, now)
+}
+
+// settle applies what follows by itself, and what follows from that.
+func (a *aggregate) settle(tick workflow.Tick) error {
+	for {
+		if said, err := a.decide(tick); err != nil || !said {
+			return err
 		}
 	}
-	return err
 }
 
 func (a *aggregate) apply(events []workflow.Event, now time.Time) error {
@@ -99,8 +107,12 @@ func (a *aggregate) apply(events []workflow.Event, now time.Time) error {
 			return err
 		}
 		ev.Time, ev.Actor, ev.Correlation = now, a.actor, a.name.ID
+		fact, err := a.catalog.Decode(ev) // so that this state is the one that a replay gives
+		if err != nil {
+			return err
+		}
 		a.pending = append(a.pending, ev)
-		a.state.Apply(e, now)
+		a.state.Apply(fact, now)
 	}
 	return nil
 }

@@ -47,7 +47,15 @@ type drive struct {
 	inFlight map[workflow.EffectID]*flight
 	// untold are reports that were decided on but are not stored yet.
 	untold []report
+	// decided is when what follows by itself was decided last.
+	decided time.Time
 }
+
+// farewell bounds how long a driver that has to end takes to store what came of its last effects.
+const farewell = 5 * time.Second
+
+// errOver says that what an attempt wants recorded comes too late.
+var errOver = errors.New("the attempt is over: nothing more of it is recorded")
 
 // report is what an effect says: an outcome that ends it, or something on the way.
 type report struct {
@@ -56,6 +64,8 @@ type report struct {
 	over bool
 	// stored is told when the log has it.
 	stored chan<- error
+	// late: nothing followed from it.
+	late bool
 }
 
 func (d *drive) run(ctx context.Context) error {
@@ -71,14 +81,69 @@ func (d *drive) run(ctx context.Context) error {
 			return nil
 		}
 		if err := d.wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				d.leave(ctx)
+			}
 			return err
 		}
 	}
 }
 
-// claim takes the run over, and finds out whether this process knows what it needs.
+// leave cancels what is in flight, and stores what was done all the same: a process that is asked to end makes nobody do
+// it twice. Whatever it cannot store is found out by who comes next.
+func (d *drive) leave(ctx context.Context) {
+	for _, f := range d.inFlight {
+		f.cancel()
+	}
+	for len(d.inFlight) > 0 {
+		d.take(<-d.reports)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	for _, r := range d.untold {
+		if !finished(r.in) {
+			continue
+		}
+		if _, err := d.a.decide(r.in); err != nil {
+			return
+		}
+	}
+	if err := d.a.store(ctx); err != nil {
+		d.runner.Logger.Warn("what was done last is not stored: it will be done again", "run", d.id, "error", err)
+	}
+	d.tell(ErrLost)
+}
+
+// finished says that something was done, not merely given up.
+func finished(in workflow.Input) bool {
+	switch in.(type) {
+	case workflow.ActDone, workflow.ActRecords, workflow.UndoDone, workflow.HandlerDone:
+		return true
+	default:
+		return false
+	}
+}
+
+// claim takes the run over. An operator's word in between is taken note of; another process's claim is not contested.
 func (d *drive) claim(ctx context.Context) error {
-	now := d.runner.now().UTC()
+	for {
+		before := d.a.state.Holder
+		err := d.tryClaim(ctx)
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+		if err := retried(ctx, func() error { return d.a.reload(ctx) }); err != nil {
+			return err
+		}
+		if now := d.a.state.Holder; now != before {
+			return fmt.Errorf("%s: %w: %s", d.id, ErrLost, now)
+		}
+	}
+}
+
+// tryClaim finds out as well whether this process knows what the run needs.
+func (d *drive) tryClaim(ctx context.Context) error {
+	now := d.a.time()
 	if err := d.a.apply([]workflow.Event{workflow.Claimed{Holder: d.runner.Incarnation}}, now); err != nil {
 		return err
 	}
@@ -151,18 +216,25 @@ func (d *drive) record(ctx context.Context) error {
 }
 
 func (d *drive) decide() error {
-	for _, r := range d.untold {
-		if err := d.a.decide(r.in, nil); err != nil {
+	for i := range d.untold {
+		said, err := d.a.decide(d.untold[i].in)
+		if err != nil {
 			return err
 		}
+		d.untold[i].late = !said
 	}
-	return d.a.decide(d.tick, &d.tick)
+	d.decided = d.runner.now()
+	return d.a.settle(d.tick)
 }
 
 // tell lets the effects go on that wait for what they said to be durable.
 func (d *drive) tell(err error) {
 	for _, r := range d.untold {
-		if r.stored != nil {
+		switch {
+		case r.stored == nil:
+		case err == nil && r.late:
+			r.stored <- errOver
+		default:
 			r.stored <- err
 		}
 	}
@@ -176,8 +248,12 @@ func (d *drive) rests() bool {
 
 // wait gathers at least one report, or what others appended, or lets the time come at which something is due.
 func (d *drive) wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	wake := lookEvery
-	if at := workflow.NextAt(d.a.state); !at.IsZero() {
+	// What was due already when all was decided waits for a free place: an effect's end brings it on, not the time.
+	if at := workflow.NextAt(d.a.state); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.runner.now()), 0))
 	}
 	timer := time.NewTimer(wake)

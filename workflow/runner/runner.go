@@ -73,7 +73,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 			return nil
 		}
 		// A process that died in the middle of this may have left some of the parts: they are told again.
-		now := r.now().UTC()
+		now := a.time()
 		if err := a.apply(workflow.Start(d, now), now); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 		if a.seq == 0 {
 			return fmt.Errorf("the run %q is not in the log", id)
 		}
-		if err := a.decide(in, nil); err != nil {
+		if _, err := a.decide(in); err != nil {
 			return err
 		}
 		if err := a.store(ctx); !errors.Is(err, eventlog.ErrConflict) {
