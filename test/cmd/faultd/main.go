@@ -1,7 +1,8 @@
-// Command faultd is scuted with fault points: it kills itself with SIGKILL at the n-th write that a move makes, to the
-// event log or to an API server, before the write is sent or after it was done. Everything else is the real daemon.
+// Command faultd is scuted with fault points: it kills itself with SIGKILL at the n-th write that a move or a run makes,
+// to the event log or to an API server, before the write is sent or after it was done. Everything else is the real daemon.
 //
 //	SCUTE_FAULT=after:3:move          dies right after the third write of a move
+//	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent
 //	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
 //	SCUTE_FAULT_JOURNAL=file          takes a line for each write that was reached
 package main
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,11 +50,13 @@ func run() int {
 	return 0
 }
 
-// class divides the writes: a daemon that dies at a claim makes no headway, one that dies at a write of the move does.
+// class divides the writes: a daemon that dies at a claim makes no headway, one that dies at a write of the move or of the
+// run does.
 type class string
 
 const (
 	ofMove      class = "move"
+	ofRun       class = "run"
 	bookkeeping class = "bookkeeping"
 )
 
@@ -79,8 +83,8 @@ func newPoints(fault, journal string) (*points, error) {
 		if len(parts) == 3 {
 			n, _ = strconv.Atoi(parts[1])
 		}
-		if n < 1 || parts[0] != "before" && parts[0] != "after" || class(parts[2]) != ofMove && class(parts[2]) != bookkeeping {
-			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N:CLASS or after:N:CLASS, CLASS move or bookkeeping", fault)
+		if n < 1 || parts[0] != "before" && parts[0] != "after" || !slices.Contains([]class{ofMove, ofRun, bookkeeping}, class(parts[2])) {
+			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N:CLASS or after:N:CLASS, CLASS move, run or bookkeeping", fault)
 		}
 		p.at, p.before, p.class = n, parts[0] == "before", class(parts[2])
 	}
@@ -142,7 +146,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(r)
 	}
 	of := ofMove
-	if strings.HasPrefix(path, "/apis/scute.dev/") {
+	switch {
+	case r.Header.Get("Impersonate-User") != "": // a task acts as its ServiceAccount
+		of = ofRun
+	case strings.HasPrefix(path, "/apis/scute.dev/"):
 		of = bookkeeping
 	}
 	leave := t.points.enter(of, r.Method+" "+r.URL.Host+path)
@@ -158,8 +165,11 @@ type log struct {
 
 func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	of := ofMove
-	if kind := c.Events[0].Type; strings.Contains(kind, ".claimed.") {
+	switch kind := c.Events[0].Type; {
+	case strings.Contains(kind, ".claimed."):
 		of = bookkeeping
+	case c.Aggregate.Kind == eventlog.KindRun:
+		of = ofRun
 	}
 	leave := l.points.enter(of, "APPEND "+c.Events[0].Type)
 	receipt, err := l.Log.Append(ctx, c)

@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/test/scuted"
+	"scute.dev/workflow"
+)
+
+// TestWorkflowKills kills scuted with SIGKILL at every write that a run makes, to the log or to the API server: one run for
+// each of them, which is killed there, and which a daemon that lives takes to its end. The end is always the same, and
+// what had succeeded never runs again.
+func TestWorkflowKills(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	for _, c := range []struct {
+		name, fault string
+		phase       v1alpha1.RunPhase
+		atLeast     int // fewer deaths would mean that fault points were passed over
+		spec        string
+	}{
+		// Hooks, two branches, a failure that takes another branch, one that is ignored, a retry that recreates, a join.
+		{"after every write", "after", v1alpha1.RunDegraded, 30, "hooks:\n  pre: [{name: first, kind: Apply, with: {manifests: [" + configMap("RUN-pre", "1") + "]}}]\n" +
+			"  post: [{name: last, kind: Apply, with: {manifests: [" + configMap("RUN-post", "1") + "]}}]\ntasks:\n" +
+			apply("a", configMap("RUN-a", "1")+", "+configMap("RUN-a2", "1"), ", before: [{name: check, kind: Apply, with: {manifests: ["+configMap("RUN-check", "1")+"]}}]") +
+			apply("fails", pod("RUN-fails", crashing), ", retry: {max: 1, delay: 10ms, recreate: true}") +
+			apply("direct", configMap("RUN-direct", "1"), ", needs: [fails]") +
+			apply("instead", configMap("RUN-instead", "1"), ", needs: [{task: fails, on: Failure}]") +
+			apply("ignored", pod("RUN-ignored", crashing), ", needs: [a], failurePolicy: Ignore") +
+			apply("joined", configMap("RUN-joined", "${tasks.a.output.objects.0.name}"), ", needs: [a, ignored, {task: direct, optional: true}, {task: instead, optional: true}]")},
+		// What was created goes, what was there stays, what was changed is as before.
+		{"before every write of a rollback", "before", v1alpha1.RunRolledBack, 20, "failurePolicy: Rollback\ntasks:\n" +
+			apply("a", configMap("RUN-a", "1"), "") +
+			"- {name: mine, kind: Apply, needs: [a], with: {force: true, manifests: [" + configMap("mine", "RUN") + "]}}\n" +
+			apply("b", configMap("RUN-b", "1")+", "+configMap("RUN-b2", "1"), ", needs: [a]") +
+			apply("fails", pod("RUN-fails", crashing), ", needs: [b, mine]")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &matrix{stage: workflowStage(ctx, t, "killed-"+c.fault), fault: c.fault, spec: c.spec, phase: c.phase}
+			mine := &corev1.ConfigMap{Data: map[string]string{"v": "user's"}}
+			mine.Namespace, mine.Name = m.ns, "mine"
+			must(t, m.admin.Create(ctx, mine))
+			var err error
+			m.dir, err = shared.blue.NewLogDir()
+			must(t, err)
+			started, deaths := time.Now(), 0
+			m.want, _ = m.play(ctx, t, 0)
+			for n := 1; ; n++ {
+				got, died := m.play(ctx, t, n)
+				if diff := cmp.Diff(m.want, got); diff != "" {
+					t.Fatalf("killed %s write %d, the end is another (-uninterrupted +killed):\n%s", c.fault, n, diff)
+				}
+				if !died {
+					break
+				}
+				deaths++
+			}
+			runs, again := m.ranTwice(ctx, t)
+			t.Logf("%s: killed at each of %d writes in %s; in %d runs %d tasks had succeeded and none of them ran again", c.phase, deaths, time.Since(started).Round(time.Second), runs, again)
+			if deaths < c.atLeast {
+				t.Errorf("only %d deaths, fewer than %d: fault points were passed over", deaths, c.atLeast)
+			}
+		})
+	}
+}
+
+// matrix is a run that is played again and again.
+type matrix struct {
+	*stage
+	dir, fault, spec string
+	phase            v1alpha1.RunPhase
+	want             map[string]string
+}
+
+// play runs the Workflow once, killed at its n-th write (never if n is 0), and says how it ended, and whether it was killed.
+func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]string, died bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	name := fmt.Sprintf("run%03d", n)
+	m.create(ctx, t, name, strings.ReplaceAll(m.spec, "RUN", name))
+	if n > 0 {
+		died = m.doomed(ctx, t, name, n)
+	}
+	if n == 0 || died {
+		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir})
+		must(t, err)
+		m.rests(ctx, t, name, m.phase)
+		must(t, d.Stop(ctx))
+	}
+	return m.end(ctx, t, name), died
+}
+
+// doomed starts a daemon that dies at its n-th write, and says whether it has.
+func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) bool {
+	t.Helper()
+	t.Setenv("SCUTE_FAULT", m.fault+":"+strconv.Itoa(n)+":run")
+	d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir, Program: shared.programs.Faulty})
+	must(t, err)
+	life, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan error, 1)
+	go func() {
+		_, err := shared.blue.WaitWorkflow(life, m.ns, name, scuted.Rests)
+		over <- err
+	}()
+	select {
+	case <-d.Done():
+		if code := d.ExitCode(); code != -1 { // -1: by a signal
+			t.Fatalf("scuted ended by itself with status %d: see %s", code, d.Log())
+		}
+		return true
+	case err := <-over:
+		must(t, err)
+		must(t, d.Stop(ctx))
+		return false
+	}
+}
+
+// end is how a run ended: its tasks, and the objects that bear its name, without it.
+func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]string {
+	t.Helper()
+	var w v1alpha1.Workflow
+	must(t, m.admin.Get(ctx, client.ObjectKey{Namespace: m.ns, Name: name}, &w))
+	end := map[string]string{"phase": string(w.Status.Phase), "message": w.Status.Message, "progress": w.Status.Progress}
+	for i := range w.Status.Tasks {
+		task := &w.Status.Tasks[i]
+		end["task "+task.Name] = fmt.Sprintf("%s %s", task.Phase, task.Verdict)
+	}
+	var configMaps corev1.ConfigMapList
+	var pods corev1.PodList
+	must(t, m.admin.List(ctx, &configMaps, inNamespace(m.ns)))
+	must(t, m.admin.List(ctx, &pods, inNamespace(m.ns)))
+	for i := range configMaps.Items {
+		if o := &configMaps.Items[i]; strings.HasPrefix(o.Name, name) || o.Name == "mine" {
+			end["ConfigMap "+o.Name] = fmt.Sprint(o.Data, o.Labels)
+		}
+	}
+	for i := range pods.Items {
+		if o := &pods.Items[i]; strings.HasPrefix(o.Name, name) {
+			end["Pod "+o.Name] = string(o.Status.Phase)
+		}
+	}
+	plain := make(map[string]string, len(end))
+	for k, v := range end {
+		plain[strings.ReplaceAll(k, name, "RUN")] = strings.ReplaceAll(v, name, "RUN")
+	}
+	return plain
+}
+
+// ranTwice looks through the log: no step that has succeeded is started again. It counts the runs and those steps.
+func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded int) {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: m.dir})
+	must(t, err)
+	defer log.Close()
+	catalog := workflow.NewCatalog()
+	done := make(map[string]map[string]bool)
+	head, err := log.Head(ctx)
+	must(t, err)
+	follow, stop := context.WithCancel(ctx)
+	defer stop()
+	_ = log.Follow(follow, 0, func(r eventlog.Record) error {
+		if r.Aggregate.Kind == eventlog.KindRun {
+			if done[r.Aggregate.ID] == nil {
+				done[r.Aggregate.ID] = make(map[string]bool)
+			}
+			events, err := r.Events()
+			must(t, err)
+			for _, raw := range events {
+				fact, err := catalog.Decode(raw)
+				must(t, err)
+				again(t, r.Aggregate.ID, done[r.Aggregate.ID], fact)
+			}
+		}
+		if r.Seq == head {
+			stop()
+		}
+		return nil
+	})
+	for _, id := range slices.Sorted(maps.Keys(done)) {
+		succeeded += len(done[id])
+	}
+	return len(done), succeeded
+}
+
+// again fails the test for a step that is started after it had succeeded.
+func again(t *testing.T, id string, done map[string]bool, fact workflow.Event) {
+	t.Helper()
+	switch e := fact.(type) {
+	case workflow.StepSucceeded:
+		done[e.Task+" "+e.Step] = true
+	case workflow.TaskSucceeded:
+		done[e.Task+" "+e.Step] = true
+	case workflow.TaskStarted:
+		if done[e.Task+" "+e.Step] {
+			raw, _ := json.Marshal(e)
+			t.Errorf("%s: it had succeeded, and ran again: %s", id, raw)
+		}
+	}
+}
