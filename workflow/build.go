@@ -215,7 +215,7 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	with := raw(spec.With)
 	if ok && info.Validate != nil {
 		for _, p := range info.Validate(with) {
-			p.Task, p.Field = task, field+"."+p.Field
+			p.Task, p.Field = task, strings.TrimSuffix(field+".with."+p.Field, ".")
 			b.problems = append(b.problems, p)
 		}
 	}
@@ -259,8 +259,9 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		b.bad(task, field+".undo", "it is neither None, nor {command: [...]}, nor {kind: KIND, with: {...}}", "write one of the three")
 		return nil
 	}
-	undo := &Undo{Kind: long.Kind, With: long.With}
+	undo, at := &Undo{Kind: long.Kind, With: long.With}, field+".undo.with."
 	if long.Command != nil {
+		at = field + ".undo."
 		undo = &Undo{Kind: "Exec", With: slices.Concat([]byte(`{"command":`), long.Command, []byte("}"))}
 	}
 	info, ok := b.o.Kind(undo.Kind)
@@ -268,7 +269,7 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		b.bad(task, field+".undo.kind", fmt.Sprintf("the kind %q is not known here", undo.Kind), "check its spelling")
 	} else if info.Validate != nil {
 		for _, p := range info.Validate(undo.With) {
-			p.Task, p.Field = task, field+".undo."+p.Field
+			p.Task, p.Field = task, strings.TrimSuffix(at+p.Field, ".")
 			b.problems = append(b.problems, p)
 		}
 	}

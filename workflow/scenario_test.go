@@ -352,7 +352,7 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 func kind(name string) (workflow.KindInfo, bool) {
 	info := workflow.KindInfo{Holds: name == "Hold", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
-			return []workflow.Problem{{Field: "with.bad", Message: "it is not known", Remedy: "remove it"}}
+			return []workflow.Problem{{Field: "bad", Message: "it is not known", Remedy: "remove it"}}
 		}
 		return nil
 	}}

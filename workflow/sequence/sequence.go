@@ -163,7 +163,7 @@ func (h hooks) find(with json.RawMessage) (bound, error) {
 // Validate checks that this program has the hook.
 func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	if _, err := h.find(with); err != nil {
-		return []workflow.Problem{{Field: "with.hook", Message: err.Error()}}
+		return []workflow.Problem{{Field: "hook", Message: err.Error()}}
 	}
 	return nil
 }
