@@ -1,0 +1,140 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+func TestID(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotation, id string
+		adopted        bool
+		refused        string
+	}{
+		"its own":               {"", "fleet/up/01234567", false, ""},
+		"its own, named":        {"fleet/up/01234567", "fleet/up/01234567", false, ""},
+		"one that was pushed":   {"fleet/up/3", "fleet/up/3", true, ""},
+		"of another namespace":  {"other/up/3", "fleet/up/01234567", false, "is not one of fleet/up"},
+		"of another name":       {"fleet/down/3", "fleet/up/01234567", false, "is not one of fleet/up"},
+		"of a name that begins": {"fleet/upper/3", "fleet/up/01234567", false, "is not one of fleet/up"},
+		"a task's mark":         {"fleet/other/89abcdef/make", "fleet/up/01234567", false, ""},
+		"nonsense":              {"up", "fleet/up/01234567", false, "is not one of fleet/up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789"}}
+			if c.annotation != "" {
+				w.Annotations = map[string]string{RunAnnotation: c.annotation}
+			}
+			id, adopted, err := ID(w)
+			if id != c.id || adopted != c.adopted || (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%q %v %v", id, adopted, err)
+			}
+			if Resource(id) != (types.NamespacedName{Namespace: "fleet", Name: "up"}) {
+				t.Errorf("%q leads to %s", id, Resource(id))
+			}
+		})
+	}
+	if Resource("nothing") != (types.NamespacedName{}) {
+		t.Error("a foreign id leads to a resource")
+	}
+}
+
+func TestConditions(t *testing.T) {
+	for phase, want := range map[v1alpha1.RunPhase]string{
+		v1alpha1.RunPending: "Reconciling", v1alpha1.RunRunning: "Reconciling", v1alpha1.RunPartiallyPaused: "Reconciling", v1alpha1.RunRollingBack: "Reconciling",
+		v1alpha1.RunSucceeded: "Ready", v1alpha1.RunDegraded: "Ready",
+		v1alpha1.RunPaused: "Stalled", v1alpha1.RunAborted: "Stalled", v1alpha1.RunRolledBack: "Stalled", v1alpha1.RunRollbackFailed: "Stalled",
+		v1alpha1.RunFailed: "Stalled", v1alpha1.RunStranded: "Stalled",
+	} {
+		list := conditions([]metav1.Condition{{Type: "Other", Status: "True"}}, v1alpha1.WorkflowStatus{Phase: phase, Message: "as it is", Next: "do that"}, 3)
+		var got []string
+		for _, c := range list {
+			if c.Type == "Other" {
+				continue
+			}
+			if c.Status == metav1.ConditionTrue {
+				got = append(got, c.Type)
+			}
+			if c.ObservedGeneration != 3 || c.Reason != string(phase) {
+				t.Errorf("%s: %+v", phase, c)
+			}
+		}
+		if diff := cmp.Diff([]string{want}, got); diff != "" || len(list) != 4 {
+			t.Errorf("%s, %d conditions: %s", phase, len(list), diff)
+		}
+		if want == "Stalled" && meta.FindStatusCondition(list, v1alpha1.ConditionStalled).Message != "do that" {
+			t.Errorf("%s does not say what to do", phase)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
+	if wait := p.hold(key, v1alpha1.RunRunning, start); wait != 0 {
+		t.Errorf("the first is held for %s", wait)
+	}
+	if wait := p.hold(key, v1alpha1.RunRunning, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
+		t.Errorf("the second is held for %s", wait)
+	}
+	if wait := p.hold(key, v1alpha1.RunPaused, start.Add(400*time.Millisecond)); wait != 0 {
+		t.Errorf("a new phase is held for %s", wait)
+	}
+	if wait := p.hold(key, v1alpha1.RunPaused, start.Add(1400*time.Millisecond)); wait != 0 {
+		t.Errorf("a second later it is held for %s", wait)
+	}
+	if wait := p.hold(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, start); wait != 0 {
+		t.Errorf("another is held for %s", wait)
+	}
+	p.forget(key)
+	if len(p.last) != 1 {
+		t.Errorf("%d are remembered", len(p.last))
+	}
+}
+
+func TestNews(t *testing.T) {
+	task := func(name string, phase v1alpha1.TaskPhase) v1alpha1.TaskStatus {
+		return v1alpha1.TaskStatus{Name: name, Phase: phase, Message: "why"}
+	}
+	before := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunRunning, Tasks: []v1alpha1.TaskStatus{task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskRunning)}}
+	after := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPaused, Message: "waits", Tasks: []v1alpha1.TaskStatus{
+		task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskPaused), task("b", v1alpha1.TaskSucceeded), task("c", v1alpha1.TaskIgnored),
+	}}
+	want := []item{{"Warning", "TaskPaused", "task a: why"}, {"Warning", "TaskIgnored", "task c: why"}, {"Warning", "Paused", "waits"}}
+	if diff := cmp.Diff(want, news(before, after), cmp.AllowUnexported(item{})); diff != "" {
+		t.Error(diff)
+	}
+	if again := news(after, after); len(again) != 0 {
+		t.Errorf("told twice: %v", again)
+	}
+	many := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPaused}
+	for i := range 100 {
+		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
+	}
+	if got := news(after, many); len(got) != tell+1 || !strings.Contains(got[tell].note, "90 more") {
+		t.Errorf("%d events: %v", len(got), got[len(got)-1])
+	}
+}
+
+func TestList(t *testing.T) {
+	got := list([]workflow.Problem{
+		{Task: "a", Field: "spec.tasks[0].kind", Message: "doubtful", Warning: true},
+		{Task: "b", Field: "spec.tasks[1].kind", Message: "unknown", Remedy: "check it"},
+	})
+	if want := "task \"b\": spec.tasks[1].kind: unknown: check it\nwarning: task \"a\": spec.tasks[0].kind: doubtful"; got != want {
+		t.Errorf("%s", got)
+	}
+	if s := long(strings.Repeat("ä", 20000)); len(s) > 16<<10+3 || !strings.HasSuffix(s, "ä...") {
+		t.Errorf("%d bytes", len(s))
+	}
+}
