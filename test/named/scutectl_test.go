@@ -126,7 +126,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 			Phase string
 			Tasks []struct{ Name, Phase string }
 		}
-		must(t, json.Unmarshal([]byte(s.json()), &report))
+		must(t, json.NewDecoder(strings.NewReader(s.json())).Decode(&report))
 		if report.Phase != "Succeeded" || len(report.Tasks) != 7 {
 			t.Errorf("the report says %+v", report)
 		}
