@@ -3,16 +3,19 @@ package logcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	runs "scute.dev/workflow/runner"
 )
 
 // census is what a replay of the whole log counts.
@@ -23,11 +26,14 @@ type census struct {
 	Types      map[string]uint64      `json:"types"`
 	Aggregates []*aggregateCensus     `json:"aggregates"`
 	Phases     map[mover.Phase]uint64 `json:"movesByPhase"`
+	// RunPhases counts runs.
+	RunPhases map[v1alpha1.RunPhase]uint64 `json:"runsByPhase,omitempty"`
 	// Unreadable are commits that this program cannot fold in, by the error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
 	byName map[eventlog.Aggregate]*aggregateCensus
 	moves  *runner.Moves
+	runs   *runs.Runs
 }
 
 type aggregateCensus struct {
@@ -44,6 +50,7 @@ func newCensus() *census {
 	return &census{
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
 		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil),
+		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
 	}
 }
 
@@ -59,7 +66,7 @@ func (c *census) take(r eventlog.Record) {
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := c.moves.Apply(r); err != nil {
+	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r)); err != nil {
 		c.Unreadable[err.Error()]++
 	}
 }
@@ -70,6 +77,10 @@ func (c *census) close(head uint64) {
 		if status, ok := c.moves.Status(name.ID); ok && name.Kind == eventlog.KindMove {
 			a.Phase = string(status.Phase)
 			c.Phases[status.Phase]++
+		}
+		if g, ok := c.runs.Glance(name.ID); ok && name.Kind == eventlog.KindRun {
+			a.Phase = string(g.Phase)
+			c.RunPhases[g.Phase]++
 		}
 	}
 	c.Aggregates = slices.SortedFunc(maps.Values(c.byName), func(a, b *aggregateCensus) int { return cmp.Compare(a.First, b.First) })

@@ -24,7 +24,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	d := &Deps{Env: env, Flags: reach.New()}
 	cmd := &cobra.Command{
 		Use:   "log",
-		Short: "Read the event log: what was decided and done, by whom",
+		Short: "Read the event log: what was decided and done, by whom; and push a local run to a cluster's",
 		Long: `Read the event log: what was decided and done, by whom.
 
 The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log), or on a NATS
@@ -33,7 +33,7 @@ server (--nats).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	d.Flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newCmdTail(d), newCmdReplay(d))
+	cmd.AddCommand(newCmdTail(d), newCmdReplay(d), newCmdPush(d))
 	return cmd
 }
 

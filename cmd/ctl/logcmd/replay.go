@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -60,8 +61,8 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = parseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if aggregate.Kind != eventlog.KindMove {
-			return cli.Usagef("--aggregate %s: this scutectl can fold moves, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
+		if aggregate.Kind != eventlog.KindMove && aggregate.Kind != eventlog.KindRun {
+			return cli.Usagef("--aggregate %s: this scutectl can fold runs and moves, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
 		}
 	}
 	log, err := o.open(ctx)
@@ -79,7 +80,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 	return o.show(f)
 }
 
-// folded is a move folded from its events.
+// folded is a move or a run folded from its events.
 type folded struct {
 	Aggregate string `json:"aggregate"`
 	// Sequence of the last commit folded in, Head of the last one on the aggregate.
@@ -89,7 +90,10 @@ type folded struct {
 	Events   int    `json:"events"`
 	// Hash is SHA-256 over the state's JSON.
 	Hash string         `json:"sha256"`
-	Move *v1alpha1.Move `json:"move"`
+	Move *v1alpha1.Move `json:"move,omitempty"`
+	Run  *runs.Report   `json:"run,omitempty"`
+
+	run *runs.Run
 }
 
 func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate eventlog.Aggregate) (*folded, error) {
@@ -104,34 +108,74 @@ func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate even
 	if o.At > 0 && records[0].Seq > o.At {
 		return nil, fmt.Errorf("--at %d: the first commit on %s is %d", o.At, aggregate, records[0].Seq)
 	}
-	var state mover.State
-	catalog := mover.NewCatalog()
-	for _, r := range records {
+	for i, r := range records {
 		if o.At > 0 && r.Seq > o.At {
+			records = records[:i]
 			break
-		}
-		if err := runner.Fold(&state, catalog, r); err != nil {
-			return nil, fmt.Errorf("folding %s: %w", aggregate, err)
 		}
 		f.Sequence, f.Commits, f.Events = r.Seq, f.Commits+1, f.Events+len(r.Types())
 	}
-	data, err := json.Marshal(&state)
+	var state any
+	if aggregate.Kind == eventlog.KindRun {
+		state, err = f.foldRun(aggregate, records)
+	} else {
+		state, err = f.foldMove(aggregate, records)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("folding %s: %w", aggregate, err)
+	}
+	data, err := json.Marshal(state)
 	if err != nil {
 		return nil, fmt.Errorf("hashing the state of %s: %w", aggregate, err)
 	}
 	sum := sha256.Sum256(data)
 	f.Hash = hex.EncodeToString(sum[:])
+	return f, nil
+}
+
+func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+	var state mover.State
+	catalog := mover.NewCatalog()
+	for _, r := range records {
+		if err := runner.Fold(&state, catalog, r); err != nil {
+			return nil, err
+		}
+	}
 	status := mover.Status(&state)
 	status.MoveID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
 	f.Move = moves.FromLog(state.Spec, status)
-	return f, nil
+	return &state, nil
+}
+
+// foldRun gives what can be seen of a run's state: its definition and how it and each task stand.
+func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+	fold := runs.NewFold(aggregate.ID)
+	for _, r := range records {
+		if err := fold.Apply(r); err != nil {
+			return nil, err
+		}
+	}
+	f.run = fold.Look()
+	report := f.run.Report()
+	f.Run = &report
+	return struct {
+		Definition string                  `json:"definition"`
+		Status     v1alpha1.WorkflowStatus `json:"status"`
+		Report     *runs.Report            `json:"report"`
+	}{fold.State.Hash, f.run.Status, f.Run}, nil
 }
 
 func (o *replayOptions) show(f *folded) error {
 	if o.Format.Value != "" {
 		return o.encode(f)
 	}
-	for _, line := range o.view().Describe(f.Move) {
+	var lines []string
+	if f.run != nil {
+		lines = o.view().DescribeRun(f.run)
+	} else {
+		lines = o.view().Describe(f.Move)
+	}
+	for _, line := range lines {
 		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
 			return err
 		}

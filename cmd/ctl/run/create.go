@@ -41,6 +41,10 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, pro
 		if err := o.create(ctx, at.cluster, w); err != nil {
 			return err
 		}
+		if w.Spec.Suspend {
+			o.Env.Notef("It begins when spec.suspend is set to false.")
+			return cli.Silently(cli.ExitPaused)
+		}
 	case err != nil:
 		return err
 	default:
@@ -86,26 +90,33 @@ func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	if freshWord(f) {
-		return nil
+	if !freshWord(f) {
+		actor, err := o.tell(ctx, at, f, workflow.ResumeRun{})
+		if err != nil {
+			return fmt.Errorf("run %s: %w", f.ID, err)
+		}
+		o.Env.Notef("Going on with run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
 	}
-	actor, err := o.tell(ctx, at, f, workflow.ResumeRun{})
-	if err != nil {
-		return fmt.Errorf("run %s: %w", f.ID, err)
-	}
-	o.Env.Notef("Going on with run %s, which was %s: what is done is skipped (resumed by %s).", f.ID, phase, actor)
-	return o.awake(ctx, at, r)
+	return o.awake(ctx, at, f)
 }
 
-// awake waits until the resource shows that the run was resumed: what it shows until then is the past.
-func (o *runOptions) awake(ctx context.Context, at *opened, r *runs.Run) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+// awake waits until the resource shows what the log has of a run: what it shows until then is the past.
+func (d *deps) awake(ctx context.Context, at *opened, f *runs.Fold) error {
+	if at.cluster == nil {
+		return nil
+	}
+	f, err := d.logged(at.log).Fold(ctx, f.ID)
+	if err != nil {
+		return err
+	}
+	f.Look()
+	waiting, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	err := at.source.Watch(ctx, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}, func(now *runs.Run) bool {
-		return now.Status.LogSequence > r.Status.LogSequence
+	err = at.source.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *runs.Run) bool {
+		return now.Status.LogSequence >= f.Status.LogSequence
 	})
-	if ctx.Err() != nil {
-		return fmt.Errorf("run %s was resumed, but no daemon has taken note of it within %s: `%s doctor` says whether one runs", r.ID, reach.CallTimeout, o.Env.Name)
+	if waiting.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("no daemon has taken note of it within %s; it stands: `%s doctor` says whether one runs", reach.CallTimeout, d.Env.Name)
 	}
 	return err
 }

@@ -157,7 +157,7 @@ func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
 // freshWord says that an operator has just said how the run is to go on: then nothing else is taken up again.
 func freshWord(f *runs.Fold) bool {
 	switch f.Last.(type) {
-	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started:
+	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted:
 		return workflow.Due(f.State)
 	default:
 		return false

@@ -135,6 +135,9 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if !o.Wait {
 		return nil
 	}
+	if err := o.awake(ctx, at, f); err != nil {
+		return err
+	}
 	return o.watch(ctx, at, o.key(at, o.Name), o.Format)
 }
 

@@ -168,5 +168,8 @@ func (d *deps) finish(r *runs.Run, format output.Format) error {
 	for _, line := range d.next(r) {
 		d.Env.Notef("  %s", line)
 	}
+	if r.Refused() {
+		return cli.Silently(cli.ExitUsage)
+	}
 	return cli.Silently(exitCode(r.Phase()))
 }

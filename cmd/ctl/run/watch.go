@@ -63,7 +63,7 @@ func (d *deps) watch(ctx context.Context, at *opened, key types.NamespacedName, 
 	defer stop()
 	go func() {
 		ended <- at.source.Watch(watching, key, func(r *runs.Run) bool {
-			rests := runs.Rests(r.Phase()) && r.ID != ""
+			rests := r.Rests()
 			select {
 			case seen <- r: // it is the source's own until it is taken
 				<-taken

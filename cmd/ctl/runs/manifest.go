@@ -42,6 +42,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 	if w == nil {
 		return nil, problems, nil
 	}
+	if w.Spec.ServiceAccountName == "" {
+		w.Spec.ServiceAccountName = "default" // as the schema of the resource has it: a run may be handed over to a cluster
+	}
 	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "Workflow" {
 		problems = append(problems, workflow.Problem{Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
 			Remedy: fmt.Sprintf("write apiVersion: %s and kind: Workflow", v1alpha1.GroupVersion())})

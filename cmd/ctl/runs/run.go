@@ -68,6 +68,12 @@ func Rests(p v1alpha1.RunPhase) bool {
 	}
 }
 
+// Refused says that the daemon found the manifest not valid, and started nothing.
+func (r *Run) Refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
+
+// Rests says that nothing more happens to the run by itself.
+func (r *Run) Rests() bool { return r.Refused() || r.ID != "" && Rests(r.Phase()) }
+
 // Fold is a run that is folded from its commits one after the other.
 type Fold struct {
 	Run

@@ -1,0 +1,192 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/push"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/workflow"
+)
+
+// runAnnotation on a Workflow names the run that is pushed.
+const runAnnotation = "scute.dev/run"
+
+type pushOptions struct {
+	*Deps
+	Run, File string
+	Resource  bool
+}
+
+func newCmdPush(d *Deps) *cobra.Command {
+	o := &pushOptions{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "push --log FOLDER --run NAME",
+		Short: "Hand a local run over to the log of a cluster, where it goes on",
+		Long: `Hand a local run over to the log of a cluster, where it goes on: with all that is done, each event with its time and its
+author. A first management cluster is created by a local run, for example; when it is there, its history belongs to it.
+
+The run is sealed in the folder, its commits are copied, a Workflow is made that shows it, and the daemon goes on with
+it if it is not over. Done again it completes what was cut off. The log there is the daemon's in the cluster of the
+kubeconfig, or that of a NATS server (--nats).
+
+The daemon acts with the permissions of spec.serviceAccountName, and with no files of this machine: a run that needs
+them ends there with an error that says so.`,
+		Example: "  " + d.Env.Name + " log push --log .scute --run create-prod --kubeconfig prod.kubeconfig",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	d.Flags.AddNamespace(cmd.Flags())
+	cmd.Flags().Lookup("namespace").Usage = "Namespace of the run; where it is if empty"
+	cmd.Flags().StringVar(&o.Run, "run", "", "Name of the run")
+	cmd.Flags().StringVarP(&o.File, "file", "f", "", "Manifest that the Workflow is to show; made of the run's definition if empty")
+	cmd.Flags().BoolVar(&o.Resource, "resource", true, "Make the Workflow that shows the run")
+	return cmd
+}
+
+func (o *pushOptions) run(ctx context.Context) error {
+	switch {
+	case o.Flags.Dir == "":
+		return cli.Usagef("--log is missing: name the folder that the local run is in, for example .scute")
+	case o.Run == "":
+		return cli.Usagef("--run is missing: name the run; `%s get runs --log %s` lists them", o.Env.Name, o.Flags.Dir)
+	}
+	from, to := *o.Flags, *o.Flags
+	from.URL, from.Creds, from.CA, from.Cert, from.Key, from.Stream = "", "", "", "", "", ""
+	to.Dir = ""
+	if err := errors.Join(from.Validate(), to.Validate()); err != nil {
+		return err
+	}
+	spec, err := o.spec()
+	if err != nil {
+		return err
+	}
+	here, err := from.Log(ctx, o.Env.Err)
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	if !here.Static {
+		return fmt.Errorf("a process drives runs in %s: let it come to rest, or interrupt it, and push then", here.Where)
+	}
+	id, err := (&runs.Logged{Log: here}).ID(ctx, types.NamespacedName{Namespace: o.Flags.Namespace, Name: o.Run})
+	if err != nil {
+		return err
+	}
+	there, err := to.Log(ctx, o.Env.Err)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	var cluster *reach.Cluster
+	if o.Resource {
+		if cluster, err = to.Cluster(); err != nil {
+			return fmt.Errorf("%w; or leave the Workflow out with --resource=false", err)
+		}
+	}
+	return o.push(ctx, id, here, there, cluster, spec)
+}
+
+// spec of the manifest, if one was given.
+func (o *pushOptions) spec() (*v1alpha1.WorkflowSpec, error) {
+	if o.File == "" {
+		return nil, nil
+	}
+	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	switch {
+	case err != nil:
+		return nil, cli.Usagef("%w", err)
+	case len(problems) > 0:
+		return nil, cli.Usagef("%s", problems[0])
+	case w.Name != o.Run:
+		return nil, cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, o.Run)
+	}
+	return &w.Spec, nil
+}
+
+func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Log, cluster *reach.Cluster, spec *v1alpha1.WorkflowSpec) error {
+	progress := o.Env.Progress()
+	dir, err := filepath.Abs(here.Where)
+	if err != nil {
+		dir = here.Where
+	}
+	p := &push.Push{
+		From: here.Log, To: there.Log, Run: id, Actor: reach.Actor(ctx, cluster), FromName: "folder " + filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), ToName: name(there, cluster),
+		Copied: func(done, all int) { progress.Showf("copying: commit %d of %d", done, all) },
+	}
+	state, err := p.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if cluster != nil {
+		if err := o.resource(ctx, cluster, id, state, spec); err != nil {
+			return err
+		}
+	}
+	before, err := p.Do(ctx)
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	if before > 0 {
+		o.Env.Notef("%d commits were there from an earlier try.", before)
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "run %s: handed over to %s\n", id, p.ToName)
+	if cluster != nil {
+		o.Env.Notef("Follow it there: `%s watch run %s -n %s`", o.Env.Name, state.Name, state.Namespace)
+	}
+	return err
+}
+
+// name of the log there: the same for the same one, and without a password.
+func name(there *reach.Log, cluster *reach.Cluster) string {
+	where := there.Where
+	if cluster != nil {
+		where = cluster.Config.Host
+	}
+	if u, err := url.Parse(where); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return where
+}
+
+// resource makes the Workflow that shows the run. The controller waits until the run is in the log.
+func (o *pushOptions) resource(ctx context.Context, cluster *reach.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowSpec) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	if spec == nil {
+		made := push.Spec(state.Definition())
+		spec = &made
+	}
+	w := &v1alpha1.Workflow{
+		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{runAnnotation: id}},
+		Spec:       *spec,
+	}
+	err := cluster.Client.Create(ctx, w)
+	if !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			err = fmt.Errorf("making the Workflow %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
+		}
+		return err
+	}
+	var found v1alpha1.Workflow
+	if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(w), &found); err != nil {
+		return fmt.Errorf("reading the Workflow %s/%s, which exists already: %w", w.Namespace, w.Name, cluster.Explain(err))
+	}
+	if found.Annotations[runAnnotation] != id {
+		return fmt.Errorf("the Workflow %s/%s exists already and is another run: delete it there, then push again", w.Namespace, w.Name)
+	}
+	return nil // of an earlier try
+}

@@ -1,0 +1,105 @@
+package push
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// Spec is a manifest that says what a definition does. It is what the Workflow of a pushed run shows: the run itself goes on
+// with its definition.
+func Spec(d *workflow.Definition) v1alpha1.WorkflowSpec {
+	spec := v1alpha1.WorkflowSpec{
+		FailurePolicy: d.Policy, Deadline: duration(d.Deadline), ServiceAccountName: d.ServiceAccount,
+	}
+	for i := range d.OnFailure {
+		spec.Hooks.OnFailure = append(spec.Hooks.OnFailure, hook(&d.OnFailure[i]))
+	}
+	if d.Workflow != nil {
+		spec.Workflow = &v1alpha1.NamedWorkflow{Name: d.Workflow.Name, Params: raw(d.Workflow.Params)}
+	}
+	for i := range d.Tasks {
+		t := &d.Tasks[i]
+		own := step(&t.Steps[t.Own()])
+		own.Name = t.Name
+		switch {
+		case t.Stage == workflow.StagePre:
+			own.Name = strings.TrimPrefix(t.Name, "pre/")
+			spec.Hooks.Pre = append(spec.Hooks.Pre, v1alpha1.HookSpec{StepSpec: own})
+		case t.Stage == workflow.StagePost:
+			own.Name = strings.TrimPrefix(t.Name, "post/")
+			spec.Hooks.Post = append(spec.Hooks.Post, v1alpha1.HookSpec{StepSpec: own})
+		case d.Workflow == nil:
+			spec.Tasks = append(spec.Tasks, task(t, own))
+		}
+	}
+	return spec
+}
+
+func task(t *workflow.Task, own v1alpha1.StepSpec) v1alpha1.TaskSpec {
+	out := v1alpha1.TaskSpec{
+		StepSpec: own, Join: t.Join, PointOfNoReturn: t.PointOfNoReturn, Always: t.Always, AtMostOnce: t.AtMostOnce,
+	}
+	if t.PolicyFrom == "task" || t.PolicyFrom == "kind" {
+		out.FailurePolicy = t.Policy
+	}
+	for _, n := range t.Needs {
+		out.Needs = append(out.Needs, v1alpha1.Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: duration(n.Timeout)})
+	}
+	for i := range t.Steps {
+		switch s := &t.Steps[i]; {
+		case i < t.Own():
+			out.Before = append(out.Before, hook(s))
+		case i > t.Own():
+			out.After = append(out.After, hook(s))
+		}
+	}
+	return out
+}
+
+func hook(s *workflow.Step) v1alpha1.HookSpec {
+	out := v1alpha1.HookSpec{StepSpec: step(s)}
+	_, out.Name, _ = strings.Cut(s.Name, "/")
+	return out
+}
+
+func step(s *workflow.Step) v1alpha1.StepSpec {
+	out := v1alpha1.StepSpec{Kind: s.Kind, With: raw(s.With), Timeout: duration(s.Timeout), TotalTimeout: duration(s.TotalTimeout)}
+	if r := s.Retry; r != (workflow.Retry{}) {
+		out.Retry = &v1alpha1.Retry{Max: r.Max, Delay: duration(r.Delay), Factor: r.Factor, MaxDelay: duration(r.MaxDelay), Recreate: r.Recreate}
+	}
+	switch u := s.Undo; {
+	case u == nil:
+	case u.None:
+		out.Undo = raw([]byte(`"None"`))
+	default:
+		data, err := json.Marshal(struct {
+			Kind string          `json:"kind"`
+			With json.RawMessage `json:"with,omitempty"`
+		}{u.Kind, u.With})
+		if err == nil { // what is in a definition has been marshaled before
+			out.Undo = raw(data)
+		}
+	}
+	return out
+}
+
+func raw(data json.RawMessage) *apiextensionsv1.JSON {
+	if len(data) == 0 {
+		return nil
+	}
+	return &apiextensionsv1.JSON{Raw: data}
+}
+
+func duration(d workflow.Duration) *metav1.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: time.Duration(d)}
+}
