@@ -20,11 +20,13 @@ import (
 // an operator's word or the passing of time (after=5m); its output are the facts that were decided, with all that follows
 // from them by itself, the effects that begin, and how the run stands. Rewrite with -rewrite.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-		story := &story{start: start, now: start, parallel: 16, seen: make(map[workflow.EffectID]bool)}
-		datadriven.RunTest(t, path, story.tell)
-	})
+	for _, folder := range []string{"testdata/build", "testdata/run"} {
+		datadriven.Walk(t, folder, func(t *testing.T, path string) {
+			start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+			story := &story{start: start, now: start, parallel: 16, seen: make(map[workflow.EffectID]bool)}
+			datadriven.RunTest(t, path, story.tell)
+		})
+	}
 }
 
 type story struct {

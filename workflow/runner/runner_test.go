@@ -2,146 +2,473 @@ package runner_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
-
-	"scute.dev/api/v1alpha1"
-	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
-	"scute.dev/workflow/task"
 )
 
-// probe is a kind that does what its inputs say, and remembers what was done.
-type probe struct {
-	mu   sync.Mutex
-	done []string
-	fail map[string]int // attempts that fail
+func TestOutputs(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do, with: {output: {version: "1.2", list: [7]}}}
+- {name: b, kind: Do, needs: [a], with: {say: " ${tasks.a.output.version} ${tasks.a.output.list.0}", fails: 1}, retry: {max: 1, delay: 10ms}}
+- {name: c, kind: Do, needs: [{task: b, on: Failure}]}
+- {name: d, kind: Do, needs: [b], failurePolicy: Ignore, with: {say: "${tasks.b.output.nothing}"}}
+`)
+	w.drive("one")
+	w.want("Degraded a=Succeeded b=Succeeded c=Skipped d=Ignored")
+	w.wantJournal("do a", "done a", "do b 1.2 7", "do b 1.2 7", "done b")
 }
 
-type probeWith struct {
-	Output json.RawMessage `json:"output,omitempty"`
-	Say    string          `json:"say,omitempty"`
-	Block  bool            `json:"block,omitempty"`
-	Ask    bool            `json:"ask,omitempty"`
+func TestParallelIsBounded(t *testing.T) {
+	w := newWorld(t)
+	var manifest strings.Builder
+	manifest.WriteString("tasks:\n")
+	for i := range 20 {
+		fmt.Fprintf(&manifest, "- {name: t%d, kind: Do, with: {sleep: 20ms}}\n", i)
+	}
+	w.request(manifest.String())
+	r := w.process("one", nil)
+	r.Parallel = 3
+	if err := r.Drive(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if w.most != 3 {
+		t.Errorf("%d attempts were in flight at once, 3 are allowed and can be had", w.most)
+	}
 }
 
-func (p *probe) Validate(json.RawMessage) []workflow.Problem { return nil }
+func TestTimeouts(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: each, kind: Do, with: {sleep: 1m}, timeout: 30ms, retry: {max: 1, delay: 10ms}, failurePolicy: Ignore}
+- {name: all, kind: Do, with: {sleep: 1m}, timeout: 40ms, totalTimeout: 100ms, retry: {max: 100, delay: 1ms, factor: 1}, failurePolicy: Ignore}
+`)
+	s := w.drive("one")
+	w.want("Degraded each=Ignored all=Ignored")
+	each, all := workflow.Status(s).Tasks[0], workflow.Status(s).Tasks[1]
+	if each.Attempts != 2 || !strings.HasPrefix(each.Message, "the attempt ran out of time") {
+		t.Errorf("%d attempts: %s", each.Attempts, each.Message)
+	}
+	if all.Attempts < 2 || all.Attempts > 4 || !strings.Contains(all.Message, "time") {
+		t.Errorf("%d attempts: %s", all.Attempts, all.Message)
+	}
+}
 
-func (p *probe) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	var with probeWith
-	if len(c.With) > 0 {
-		if err := json.Unmarshal(c.With, &with); err != nil {
-			return nil, err
+func TestAbortAndResume(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("slow")
+	fails := w.gate("fails")
+	w.request(`
+tasks:
+- {name: a, kind: Do, with: {output: {kept: true}}}
+- {name: slow, kind: Do, needs: [a]}
+- {name: fails, kind: Do, needs: [a], with: {fails: 1}}
+- {name: last, kind: Do, needs: [slow, fails]}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do slow")
+	w.until("do fails")
+	close(fails)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.want("Aborted a=Succeeded slow=Interrupted fails=Failed last=Pending")
+	w.until("cancelled slow")
+	close(gate)
+	w.command(workflow.ResumeRun{Reason: "mended"})
+	s := w.drive("two")
+	w.want("Succeeded a=Succeeded slow=Succeeded fails=Succeeded last=Succeeded")
+	if n := count(w.noted(), "do a"); n != 1 {
+		t.Errorf("a ran %d times", n)
+	}
+	if got := string(s.Output("a")); got != `{"kept":true}` {
+		t.Errorf("the output of a is %s", got)
+	}
+	if n := count(w.noted(), "verify a"); n != 1 {
+		t.Errorf("a was looked at %d times", n)
+	}
+}
+
+func TestVerifyRunsAgainWhatIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+- {name: always, kind: Do, always: true}
+- {name: c, kind: Do, needs: [b, always], with: {fails: 1}}
+`)
+	w.drive("one")
+	w.want("Aborted a=Succeeded b=Succeeded always=Succeeded c=Failed")
+	w.gone["a"] = "somebody deleted it"
+	w.command(workflow.ResumeRun{})
+	w.drive("one")
+	w.want("Succeeded a=Succeeded b=Succeeded always=Succeeded c=Succeeded")
+	for name, want := range map[string]int{"do a": 2, "do b": 1, "do always": 2, "do c": 2, "verify always": 0} {
+		if n := count(w.noted(), name); n != want {
+			t.Errorf("%q %d times, want %d", name, n, want)
 		}
 	}
-	p.mu.Lock()
-	p.done = append(p.done, c.Task+with.Say)
-	fail := p.fail[c.Task] > 0
-	p.fail[c.Task]--
-	p.mu.Unlock()
-	switch {
-	case with.Block:
-		<-ctx.Done()
-		return nil, ctx.Err()
-	case with.Ask:
-		return nil, &task.DecisionError{Why: "is it all right?"}
-	case fail:
-		return nil, errors.New("it does not work")
-	}
-	return with.Output, c.Prepare(ctx, "undo "+c.Task, false)
 }
 
-func (p *probe) Undo(_ context.Context, c *task.Call) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = append(p.done, fmt.Sprintf("-%s %s", c.Task, c.Undo))
-	return nil
-}
-
-func open(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	return log
-}
-
-func build(t *testing.T, manifest string) *workflow.Definition {
-	t.Helper()
-	var spec v1alpha1.WorkflowSpec
-	if err := yaml.UnmarshalStrict([]byte(manifest), &spec); err != nil {
-		t.Fatal(err)
-	}
-	_ = apiextensionsv1.JSON{}
-	d, problems := workflow.Build(&spec, workflow.Options{Name: "test", Kind: func(name string) (workflow.KindInfo, bool) {
-		return workflow.KindInfo{}, name == "Probe"
-	}})
-	if d == nil {
-		t.Fatal(problems)
-	}
-	return d
-}
-
-func drive(t *testing.T, log *eventlog.Log, p *probe, id string, d *workflow.Definition) *workflow.State {
-	t.Helper()
-	r := &runner.Runner{
-		Log: log, Incarnation: "one", Logger: slog.New(slog.DiscardHandler),
-		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Probe": p}, nil },
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := r.Request(ctx, id, "user/test", d); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Drive(ctx, id); err != nil {
-		t.Fatal(err)
-	}
-	s, _, err := r.State(ctx, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func TestDrive(t *testing.T) {
-	log := open(t)
-	p := &probe{fail: map[string]int{"b": 1}}
-	s := drive(t, log, p, "run/1", build(t, `
+func TestPauseAndDecide(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+failurePolicy: Pause
 tasks:
-- {name: a, kind: Probe, with: {output: {version: "1.2"}}}
-- {name: b, kind: Probe, needs: [a], with: {say: "${tasks.a.output.version}"}, retry: {max: 1, delay: 10ms}}
-- {name: c, kind: Probe, needs: [{task: b, on: Failure}]}
-`))
-	t.Log(workflow.Explain(s))
-	if got := workflow.CurrentPhase(s); got != v1alpha1.RunSucceeded {
-		t.Fatalf("%s: %+v", got, workflow.Status(s))
+- {name: a, kind: Do, with: {fails: 9}}
+- {name: b, kind: Do, needs: [a]}
+- {name: gate, kind: Do, with: {ask: "is it all right?"}}
+- {name: other, kind: Do}
+`)
+	w.drive("one")
+	w.want("Paused a=Paused b=Pending gate=Paused other=Succeeded")
+	if err := w.process("one", nil).Drive(t.Context(), id); err != nil { // nothing to do: it returns at once
+		t.Fatal(err)
 	}
-	t.Log(p.done)
+	w.command(workflow.Decision{Task: "a", Action: workflow.ActRetry, With: []byte(`{"say":" patched"}`)})
+	w.drive("two")
+	w.want("Paused a=Succeeded b=Succeeded gate=Paused other=Succeeded")
+	w.command(workflow.Decision{Task: "gate", Action: workflow.ActSucceed, Output: []byte(`{"yes":true}`)})
+	w.drive("three")
+	w.want("Succeeded a=Succeeded b=Succeeded gate=Succeeded other=Succeeded")
+	if count(w.noted(), "do a patched") != 1 {
+		t.Errorf("the patch did not arrive: %v", w.noted())
+	}
 }
 
+// TestRollback undoes what was done with what was recorded before, in reverse order. No end of the run reaches an undo.
 func TestRollback(t *testing.T) {
-	log := open(t)
-	p := &probe{fail: map[string]int{"c": 1}}
-	s := drive(t, log, p, "run/1", build(t, `
+	w := newWorld(t)
+	fails := w.gate("fails")
+	w.request(`
 failurePolicy: Rollback
 tasks:
-- {name: a, kind: Probe}
-- {name: b, kind: Probe, needs: [a]}
-- {name: c, kind: Probe, needs: [b]}
-`))
-	if got := workflow.CurrentPhase(s); got != v1alpha1.RunRolledBack {
-		t.Fatalf("%s: %+v", got, workflow.Status(s))
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a], with: {undo: once}}
+- {name: flight, kind: Do, needs: [b], with: {sleep: 1m}}
+- {name: fails, kind: Do, needs: [b], with: {fails: 1, final: true}, retry: {max: 3}}
+- {name: unfilled, kind: Do, needs: [a], failurePolicy: Ignore, with: {say: "${tasks.a.output.nothing}"}}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do flight")
+	w.until("do fails")
+	close(fails)
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
-	t.Log(p.done)
+	w.want("RollbackFailed a=Succeeded b=UndoFailed flight=Undone fails=Undone unfilled=Undone")
+	w.command(workflow.Decision{Task: "b", Action: workflow.ActRetryUndo})
+	gate := w.gate("undo b")
+	ctx, cancel := context.WithCancel(t.Context())
+	done = w.driving(ctx, w.process("two", nil))
+	w.eventually("b is undone again", func() bool { return count(w.noted(), `undo b {"in":1,"made":"b"}`) == 2 })
+	cancel() // the process ends: that alone reaches an undo, and who comes next does it again
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(gate)
+	w.drive("three")
+	w.want("RolledBack a=Undone b=Undone flight=Undone fails=Undone unfilled=Undone")
+	lines := w.noted()
+	if a, b := slices.Index(lines, `undo a {"in":1,"made":"a"}`), slices.Index(lines, "undone b"); a < b || b < 0 {
+		t.Errorf("a was undone before b: %v", lines)
+	}
+}
+
+func TestRecreate(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1ms, recreate: true}}
+`)
+	w.drive("one")
+	w.wantJournal("do a", `undo a {"in":1,"made":"a"}`, "undone a", "do a", "done a")
+}
+
+func TestHooksAndHandlers(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+hooks:
+  pre: [{name: first, kind: Do}]
+  post: [{name: last, kind: Do}]
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: a, kind: Do, before: [{name: x, kind: Do}], after: [{name: z, kind: Do}]}
+- {name: b, kind: Do, needs: [a], failurePolicy: Ignore, with: {fails: 9}, retry: {max: 1, delay: 1ms}}
+- {name: c, kind: Do, needs: [b], with: {fails: 1}}
+`)
+	w.drive("one")
+	w.want("Aborted pre/first=Succeeded a=Succeeded b=Ignored c=Failed post/last=Pending")
+	for line, want := range map[string]int{
+		"handle b error: it does not work": 1, "handle c error: it does not work": 1, "handle  error: it does not work": 1,
+	} {
+		if n := count(w.noted(), line); n != want {
+			t.Errorf("%q %d times: %v", line, n, w.noted())
+		}
+	}
+	w.command(workflow.ResumeRun{})
+	w.drive("one")
+	w.want("Degraded pre/first=Succeeded a=Succeeded b=Ignored c=Succeeded post/last=Succeeded")
+	var order []string
+	for _, line := range w.noted() {
+		if name, ok := strings.CutPrefix(line, "done "); ok {
+			order = append(order, name)
+		}
+	}
+	if want := []string{"pre/first", "a:before/x", "a", "a:after/z", "c", "post/last"}; !slices.Equal(order, want) {
+		t.Errorf("done were %v", order)
+	}
+}
+
+// TestHolds gives back what is held however a run ends, and takes it again on a resume.
+func TestHolds(t *testing.T) {
+	for _, c := range []struct{ policy, want string }{
+		{"Abort", "Aborted hold=Succeeded work=Failed"}, {"Rollback", "RolledBack hold=Undone work=Undone"}, {"Ignore", "Degraded hold=Succeeded work=Ignored"},
+	} {
+		t.Run(c.policy, func(t *testing.T) {
+			w := newWorld(t)
+			w.request(fmt.Sprintf(`
+failurePolicy: %s
+tasks:
+- {name: hold, kind: Hold}
+- {name: work, kind: Do, needs: [hold], with: {fails: 1}}
+`, c.policy))
+			w.drive("one")
+			w.want(c.want)
+			if count(w.noted(), "undone hold") != 1 {
+				t.Errorf("it is still held: %v", w.noted())
+			}
+			if c.policy == "Abort" {
+				w.command(workflow.ResumeRun{})
+				w.drive("one")
+				w.want("Succeeded hold=Succeeded work=Succeeded")
+				if count(w.noted(), "do hold") != 2 || count(w.noted(), "undone hold") != 2 {
+					t.Errorf("it was not held again, and given back again: %v", w.noted())
+				}
+			}
+		})
+	}
+}
+
+// TestLostProcess kills a process in the middle: nothing that it did is stored any more.
+func TestLostProcess(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("once")
+	w.gate("again")
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: once, kind: Do, needs: [a], atMostOnce: true}
+- {name: again, kind: Do, needs: [a]}
+`)
+	dying := &mortal{Log: w.log}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := w.driving(ctx, w.process("one", dying))
+	w.until("do once")
+	w.until("do again")
+	dying.kill()
+	cancel()
+	if err := <-done; err == nil {
+		t.Fatal("it lives")
+	}
+	close(gate)
+	close(w.gates["again"])
+	w.drive("two")
+	w.want("Paused a=Succeeded once=Paused again=Succeeded")
+	if count(w.noted(), "do a") != 1 || count(w.noted(), "do again") != 2 || count(w.noted(), "do once") != 1 {
+		t.Errorf("%v", w.noted())
+	}
+}
+
+// TestLeave asks a process to end: what was done by then is stored, and done by nobody else.
+func TestLeave(t *testing.T) {
+	w := newWorld(t)
+	w.gate("slow")
+	w.request(`
+tasks:
+- {name: slow, kind: Do}
+- {name: quick, kind: Do, with: {sleep: 200ms}}
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := w.driving(ctx, w.process("one", nil))
+	w.until("do slow")
+	w.until("do quick")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(w.gates["slow"])
+	w.drive("two")
+	w.want("Succeeded slow=Succeeded quick=Succeeded")
+}
+
+// TestAnotherClaim ends a driver, which starts nothing any more and has nothing in flight when it returns.
+func TestAnotherClaim(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("a")
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do a")
+	ctx, cancel := context.WithCancel(t.Context())
+	other := w.driving(ctx, w.process("two", nil))
+	w.eventually("two has it", func() bool { return w.state().Holder == "two" })
+	if err := <-done; !errors.Is(err, runner.ErrLost) {
+		t.Fatalf("the first process ends with %v", err)
+	}
+	if slices.Contains(w.noted(), "do b") {
+		t.Error("b has begun")
+	}
+	close(gate)
+	if err := <-other; err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	w.want("Succeeded a=Succeeded b=Succeeded")
+	if count(w.noted(), "do a") != 2 || count(w.noted(), "do b") != 1 {
+		t.Errorf("%v", w.noted())
+	}
+}
+
+// TestOperatorInTheMiddle has an operator write while a driver is about to: both facts land.
+func TestOperatorInTheMiddle(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("a")
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+- {name: c, kind: Do, needs: [a]}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do a")
+	w.command(workflow.HoldTask{Task: "b", Reason: "let me look"})
+	close(gate)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.want("Paused a=Succeeded b=Paused c=Succeeded")
+	w.command(workflow.ReleaseTask{Task: "b"})
+	w.drive("one")
+	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded")
+	for _, line := range []string{"do a", "do b", "do c"} {
+		if n := count(w.noted(), line); n != 1 {
+			t.Errorf("%q %d times", line, n)
+		}
+	}
+}
+
+// TestPauseTheRun lets what is in flight end, and starts nothing more.
+func TestPauseTheRun(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("a")
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do a")
+	w.command(workflow.PauseRun{Reason: "maintenance"})
+	w.want("PartiallyPaused a=Running b=Pending")
+	close(gate)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.want("Paused a=Succeeded b=Pending")
+	w.command(workflow.ResumeRun{})
+	w.drive("two")
+	w.want("Succeeded a=Succeeded b=Succeeded")
+}
+
+// TestAbortTheRun cancels what is in flight although nothing failed.
+func TestAbortTheRun(t *testing.T) {
+	w := newWorld(t)
+	w.gate("a")
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+`)
+	done := w.driving(t.Context(), w.process("one", nil))
+	w.until("do a")
+	w.command(workflow.AbortRun{Reason: "the wrong cluster"})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.want("Aborted a=Interrupted")
+}
+
+// TestLogAway goes on when the log could not be reached for a moment.
+func TestLogAway(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do}
+- {name: b, kind: Do, needs: [a]}
+- {name: c, kind: Do, needs: [b]}
+`)
+	if err := w.process("one", &flaky{Log: w.log}).Drive(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.want("Succeeded a=Succeeded b=Succeeded c=Succeeded")
+	w.wantJournal("do a", "done a", "do b", "done b", "do c", "done c")
+}
+
+// TestStranded claims a run that the process does not know enough for once, says so, and lets another one go on.
+func TestStranded(t *testing.T) {
+	w := newWorld(t)
+	w.request("tasks:\n- {name: a, kind: Do}\n")
+	r := w.process("one", nil)
+	r.Kinds = nothing
+	if err := r.Drive(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	w.want("Stranded a=Pending")
+	w.drive("two")
+	w.want("Succeeded a=Succeeded")
+}
+
+// TestManyTasks drives 2,000 tasks side by side, and 2,000 in a row.
+func TestManyTasks(t *testing.T) {
+	for name, needs := range map[string]func(i int) string{
+		"wide": func(int) string { return "" }, "chain": func(i int) string { return fmt.Sprintf(", needs: [t%d]", i-1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var manifest strings.Builder
+			manifest.WriteString("tasks:\n- {name: t0, kind: Do, with: {noRecord: true}}\n")
+			for i := 1; i < 2000; i++ {
+				fmt.Fprintf(&manifest, "- {name: t%d, kind: Do, with: {noRecord: true}%s}\n", i, needs(i))
+			}
+			w.request(manifest.String())
+			begun := time.Now()
+			status := workflow.Status(w.drive("one"))
+			t.Logf("%s: %s, %d done in %s", name, status.Phase, status.Counts.Succeeded, time.Since(begun))
+			if status.Counts.Succeeded != 2000 || len(w.noted()) != 4000 {
+				t.Errorf("%d succeeded, %d lines", status.Counts.Succeeded, len(w.noted()))
+			}
+		})
+	}
+}
+
+func count(lines []string, line string) (n int) {
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
 }

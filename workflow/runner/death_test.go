@@ -1,0 +1,191 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+)
+
+func nothing(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil }
+
+// errDead is what a killed process sees.
+var errDead = errors.New("the process is dead")
+
+// mortal is the log as a process has it that can be killed: after that nothing is stored any more. It may be set to die at
+// its n-th append, before it is stored or after.
+type mortal struct {
+	runner.Log
+	dead    atomic.Bool
+	mu      sync.Mutex
+	appends int
+	at      int
+	after   bool
+}
+
+func (m *mortal) kill() { m.dead.Store(true) }
+
+func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead.Load() {
+		return eventlog.Receipt{}, errDead
+	}
+	m.appends++
+	if m.appends == m.at && !m.after {
+		m.kill()
+		return eventlog.Receipt{}, errDead
+	}
+	r, err := m.Log.Append(ctx, c)
+	if m.appends == m.at {
+		m.kill()
+		return eventlog.Receipt{}, errDead
+	}
+	return r, err
+}
+
+// flaky is a log of which every second call fails: the append is stored or not, and nobody knows.
+type flaky struct {
+	runner.Log
+	calls atomic.Int32
+}
+
+func (f *flaky) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	switch f.calls.Add(1) % 4 {
+	case 0:
+		return eventlog.Receipt{}, eventlog.ErrUnavailable
+	case 2:
+		if _, err := f.Log.Append(ctx, c); err != nil {
+			return eventlog.Receipt{}, err
+		}
+		return eventlog.Receipt{}, eventlog.ErrUnavailable
+	default:
+		return f.Log.Append(ctx, c)
+	}
+}
+
+// TestDeathAtEveryAppend kills the process at each of its appends, before it is stored and after, and lets another one go
+// on: the run ends as it does without, and nothing that the log has as done is done again.
+func TestDeathAtEveryAppend(t *testing.T) {
+	deaths := 0
+	for name, manifest := range map[string]string{
+		"success": `
+hooks:
+  pre: [{name: first, kind: Do}]
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: hold, kind: Hold}
+- {name: a, kind: Do, needs: [hold], with: {fails: 1, output: {v: 1}}, retry: {max: 2, delay: 1ms}}
+- {name: b, kind: Do, needs: [a], before: [{name: x, kind: Do}], after: [{name: z, kind: Do}], with: {say: " ${tasks.a.output.v}"}}
+- {name: c, kind: Do, needs: [a], with: {fails: 99}}
+- {name: rescue, kind: Do, needs: [{task: c, on: Failure}]}
+- {name: join, kind: Do, needs: [{task: rescue, optional: true}, {task: c, optional: true}, b]}
+- {name: never, kind: Do, needs: [c]}
+`,
+		"abort": `
+hooks:
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: hold, kind: Hold}
+- {name: a, kind: Do, needs: [hold]}
+- {name: b, kind: Do, needs: [a], with: {fails: 99}, retry: {max: 1, delay: 1ms}}
+- {name: c, kind: Do, needs: [b]}
+`,
+		"rollback": `
+failurePolicy: Rollback
+hooks:
+  pre: [{name: first, kind: Do}]
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: hold, kind: Hold}
+- {name: a, kind: Do, needs: [hold], before: [{name: x, kind: Do}]}
+- {name: b, kind: Do, needs: [a]}
+- {name: c, kind: Do, needs: [a]}
+- {name: d, kind: Do, needs: [b, c], with: {fails: 99}, retry: {max: 1, delay: 1ms}}
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			d := w.build(manifest)
+			whole := &mortal{Log: w.log}
+			want := live(t, w, d, "run/whole", whole)
+			t.Logf("%d appends, %s", whole.appends, want)
+			for at := 1; at <= whole.appends; at++ {
+				for _, after := range []bool{false, true} {
+					run := fmt.Sprintf("run/%d/%t", at, after)
+					if got := live(t, w, d, run, &mortal{Log: w.log, at: at, after: after}); got != want {
+						t.Errorf("died at append %d (stored: %t): it ends\n%s\nand should end\n%s", at, after, got, want)
+					}
+					nothingTwice(t, w.history(run))
+					deaths++
+				}
+			}
+		})
+	}
+	t.Logf("%d deaths", deaths)
+}
+
+// live drives a run with a log that may die, and then with new processes, to its end.
+func live(t *testing.T, w *world, d *workflow.Definition, run string, first *mortal) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.process("user", nil).Request(ctx, run, "user/test", d); err != nil {
+		t.Fatal(err)
+	}
+	err := w.process("process-0", first).Drive(ctx, run)
+	for n := 1; err != nil; n++ {
+		if !errors.Is(err, errDead) {
+			t.Fatal(err)
+		}
+		err = w.process(fmt.Sprintf("process-%d", n), nil).Drive(ctx, run)
+	}
+	s, _, err := w.process("user", nil).State(ctx, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := phases(s)
+	for _, task := range workflow.Status(s).Tasks {
+		if task.Output != nil {
+			out += " " + task.Name + string(task.Output.Raw)
+		}
+	}
+	if strings.Contains(out, "RolledBack") {
+		return out
+	}
+	return out + " " + workflow.Status(s).Message
+}
+
+// nothingTwice holds that no step is started again once the log has it as done or undone.
+func nothingTwice(t *testing.T, history []workflow.Event) {
+	t.Helper()
+	type step struct{ task, step string }
+	done, undone := make(map[step]bool), make(map[step]bool)
+	for _, e := range history {
+		switch e := e.(type) {
+		case workflow.StepSucceeded:
+			done[step{e.Task, e.Step}] = true
+		case workflow.TaskSucceeded:
+			done[step{e.Task, e.Step}] = true
+		case workflow.Undone:
+			undone[step{e.Task, e.Step}] = true
+		case workflow.TaskStarted:
+			if done[step{e.Task, e.Step}] {
+				t.Errorf("%s %s was done, and is started again", e.Task, e.Step)
+			}
+		case workflow.UndoStarted:
+			if undone[step{e.Task, e.Step}] {
+				t.Errorf("%s %s was undone, and is undone again", e.Task, e.Step)
+			}
+		}
+	}
+}

@@ -1,0 +1,332 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is what tasks act upon. It outlives the processes that drive runs, as the real one does.
+type world struct {
+	t   *testing.T
+	log *eventlog.Log
+
+	mu      sync.Mutex
+	journal []string
+	busy    int
+	most    int
+	gates   map[string]chan struct{}
+	gone    map[string]string // what Verify says of a task
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return &world{t: t, log: log, gates: make(map[string]chan struct{}), gone: make(map[string]string)}
+}
+
+// gate makes the step of this name wait until the gate is closed, or it is cancelled.
+func (w *world) gate(name string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gates[name] = make(chan struct{})
+	return w.gates[name]
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.journal = append(w.journal, fmt.Sprintf(format, args...))
+}
+
+// noted is the journal so far.
+func (w *world) noted() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.journal)
+}
+
+// until waits for a line of the journal.
+func (w *world) until(line string) {
+	w.t.Helper()
+	w.eventually("journal has "+line, func() bool { return slices.Contains(w.noted(), line) })
+}
+
+func (w *world) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("it never happened: %s; %v", what, w.noted())
+		}
+	}
+}
+
+// inputs of the kind Do say what becomes of an attempt.
+type inputs struct {
+	Output   json.RawMessage `json:"output,omitempty"`
+	Say      string          `json:"say,omitempty"`
+	Fails    int             `json:"fails,omitempty"` // attempts that fail
+	Final    bool            `json:"final,omitempty"`
+	Sleep    string          `json:"sleep,omitempty"`
+	Ask      string          `json:"ask,omitempty"`
+	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"
+	NoRecord bool            `json:"noRecord,omitempty"`
+}
+
+// kind acts on a world.
+type kind struct {
+	*world
+	holds bool
+}
+
+func (k *kind) Holds() bool { return k.holds }
+
+func (k *kind) Validate(json.RawMessage) []workflow.Problem { return nil }
+
+func label(c *task.Call) string {
+	if c.Step == "" {
+		return c.Task
+	}
+	return c.Task + ":" + c.Step
+}
+
+func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	var in inputs
+	if len(c.With) > 0 {
+		if err := json.Unmarshal(c.With, &in); err != nil {
+			return nil, err
+		}
+	}
+	name := label(c)
+	if c.Failure != nil {
+		k.note("handle %s %s: %s", c.Failure.Task, c.Failure.Cause, c.Failure.Message)
+		return nil, errors.New("the handler fails")
+	}
+	if !in.NoRecord {
+		if err := c.Prepare(ctx, map[string]any{"made": name, "in": c.Attempt}, false); err != nil {
+			return nil, err
+		}
+	}
+	k.mu.Lock()
+	k.busy++
+	k.most = max(k.most, k.busy)
+	gate := k.gates[name]
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		k.busy--
+		k.mu.Unlock()
+	}()
+	k.note("do %s%s", name, in.Say)
+	c.Progress("at it")
+	var sleep <-chan time.Time
+	if in.Sleep != "" {
+		d, err := time.ParseDuration(in.Sleep)
+		if err != nil {
+			return nil, err
+		}
+		sleep = time.After(d)
+	}
+	if gate != nil || sleep != nil {
+		select {
+		case <-gate:
+		case <-sleep:
+		case <-ctx.Done():
+			k.note("cancelled %s", name)
+			return nil, ctx.Err()
+		}
+	}
+	switch {
+	case in.Ask != "":
+		return nil, &task.DecisionError{Why: in.Ask}
+	case in.Fails >= c.Attempt && in.Final:
+		return nil, task.Final(errors.New("it will never work"))
+	case in.Fails >= c.Attempt:
+		return nil, errors.New("it does not work")
+	}
+	k.note("done %s", name)
+	return in.Output, nil
+}
+
+func (k *kind) Undo(ctx context.Context, c *task.Call) error {
+	var in inputs
+	if len(c.With) > 0 {
+		if err := json.Unmarshal(c.With, &in); err != nil {
+			return err
+		}
+	}
+	k.note("undo %s %s", label(c), c.Undo)
+	k.mu.Lock()
+	gate := k.gates["undo "+label(c)]
+	before := 0
+	for _, line := range k.journal {
+		if strings.HasPrefix(line, "undo "+label(c)+" ") {
+			before++
+		}
+	}
+	k.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			k.note("undo cancelled %s", label(c))
+			return ctx.Err()
+		}
+	}
+	if in.Undo == "always" || in.Undo == "once" && before == 1 {
+		return task.Final(errors.New("it cannot be undone"))
+	}
+	k.note("undone %s", label(c))
+	return nil
+}
+
+func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
+	k.note("verify %s", label(c))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.gone[label(c)], nil
+}
+
+func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
+	return task.Kinds{"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}}, nil
+}
+
+func (w *world) build(manifest string) *workflow.Definition {
+	w.t.Helper()
+	var spec v1alpha1.WorkflowSpec
+	if err := yaml.UnmarshalStrict([]byte(manifest), &spec); err != nil {
+		w.t.Fatal(err)
+	}
+	d, problems := workflow.Build(&spec, workflow.Options{Name: "test", Kind: func(name string) (workflow.KindInfo, bool) {
+		return workflow.KindInfo{Holds: name == "Hold"}, name == "Do" || name == "Hold"
+	}})
+	if d == nil {
+		w.t.Fatal(problems)
+	}
+	return d
+}
+
+// process is a runner with a log that may fail it.
+func (w *world) process(incarnation string, log runner.Log) *runner.Runner {
+	if log == nil {
+		log = w.log
+	}
+	return &runner.Runner{Log: log, Incarnation: incarnation, Logger: slog.New(slog.DiscardHandler), Kinds: w.kinds}
+}
+
+const id = "run/1"
+
+func (w *world) request(manifest string) *workflow.Definition {
+	w.t.Helper()
+	d := w.build(manifest)
+	if err := w.process("user", nil).Request(w.t.Context(), id, "user/test", d); err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+func (w *world) command(in workflow.Input) {
+	w.t.Helper()
+	if err := w.process("user", nil).Command(w.t.Context(), id, "user/test", in); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// drive drives to where the run rests.
+func (w *world) drive(incarnation string) *workflow.State {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
+	defer cancel()
+	if err := w.process(incarnation, nil).Drive(ctx, id); err != nil {
+		w.t.Fatalf("%v; %v", err, w.noted())
+	}
+	return w.state()
+}
+
+// driving drives beside the test. The channel tells what came of it.
+func (w *world) driving(ctx context.Context, r *runner.Runner) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- r.Drive(ctx, id) }()
+	return done
+}
+
+func (w *world) state() *workflow.State {
+	w.t.Helper()
+	s, _, err := w.process("user", nil).State(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// phases is the run in one line.
+func phases(s *workflow.State) string {
+	status := workflow.Status(s)
+	out := string(status.Phase)
+	for _, t := range status.Tasks {
+		out += fmt.Sprintf(" %s=%s", t.Name, t.Phase)
+	}
+	return out
+}
+
+func (w *world) want(want string) {
+	w.t.Helper()
+	if got := phases(w.state()); got != want {
+		w.t.Fatalf("the run is\n%s\nand should be\n%s\n%v\n%+v", got, want, w.noted(), workflow.Status(w.state()).Tasks)
+	}
+}
+
+// wantJournal compares what was done, without what is not asked for.
+func (w *world) wantJournal(want ...string) {
+	w.t.Helper()
+	if got := w.noted(); !slices.Equal(got, want) {
+		w.t.Fatalf("done was\n%s\nand should be\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// history is what the log holds of the run.
+func (w *world) history(run string) []workflow.Event {
+	w.t.Helper()
+	records, err := w.log.Read(w.t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: run}, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var facts []workflow.Event
+	catalog := workflow.NewCatalog()
+	for _, r := range records {
+		events, err := r.Events()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, ev := range events {
+			fact, err := catalog.Decode(ev)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
