@@ -54,8 +54,20 @@ func TestAccess(t *testing.T) {
 		}
 		m = scuted.NewMove(ns, m.Name+"-again", shared.green, "tiny")
 	}
+	s := workflowStage(ctx, t, "access-run")
+	s.run(ctx, t, "made", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("made", "1"), ""))
 	must(t, d.Stop(ctx))
 
+	account := "system:serviceaccount:access-run:" + s.account
+	asAccount := source.requests(t, ofTasks)
+	if len(asAccount) == 0 {
+		t.Error("no task acted as its ServiceAccount")
+	}
+	for _, r := range asAccount {
+		if r.ImpersonatedUser.Username != account {
+			t.Errorf("a task acted as %s: %s", r.ImpersonatedUser.Username, r)
+		}
+	}
 	asDaemon, asTarget := source.requests(t, ofDaemon), target.requests(t, onTarget)
 	t.Logf("%d requests at the source, %d at the target", len(asDaemon), len(asTarget))
 	for _, r := range slices.Concat(asDaemon, asTarget) {
@@ -70,7 +82,9 @@ func TestAccess(t *testing.T) {
 	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
-		"list moves.scute.dev")       // by servers that cannot begin a watch with what there is
+		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
+		"list workflows.scute.dev",
+		"impersonate serviceaccounts") // no request of its own: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget)
 }

@@ -27,6 +27,10 @@ type request struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	// As whom the user asked to be treated: the ServiceAccount of a Workflow.
+	ImpersonatedUser *struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	ObjectRef struct {
 		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
@@ -63,13 +67,14 @@ func (r request) changes() bool {
 		return false
 	}
 	bookkeeping := []string{
-		"moves.scute.dev", "moves/status.scute.dev", "events.events.k8s.io", "leases.coordination.k8s.io",
+		"moves.scute.dev", "moves/status.scute.dev", "workflows.scute.dev", "workflows/status.scute.dev", "events.events.k8s.io", "leases.coordination.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io",
 	}
 	return !strings.Contains(r.RequestURI, "dryRun=All") && !slices.Contains(bookkeeping, r.resource())
 }
 
-func ofDaemon(r request) bool { return r.User.Username == daemonUser }
+func ofDaemon(r request) bool { return r.User.Username == daemonUser && r.ImpersonatedUser == nil }
+func ofTasks(r request) bool  { return r.User.Username == daemonUser && r.ImpersonatedUser != nil }
 func onTarget(r request) bool { return strings.HasPrefix(r.UserAgent, targetAgent) }
 
 // trail is an API server's audit log from some moment on. The server writes it before it answers.

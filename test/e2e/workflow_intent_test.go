@@ -69,7 +69,9 @@ func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string
 // suspends: nothing starts while it stands; what is in flight ends.
 func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
-	w := s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return strings.Contains(w.Status.Message, "suspended before it began") })
+	w := s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool {
+		return strings.Contains(w.Status.Message, "suspended before it began")
+	})
 	if w.Status.RunID != "" || s.exists(ctx, t, &corev1.Pod{}, "su") {
 		t.Error("it began")
 	}
