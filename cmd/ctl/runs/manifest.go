@@ -38,7 +38,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 	case len(documents) > 1:
 		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one Workflow to a file"}}, nil
 	}
-	w, problems := decode(documents[0])
+	document, problems := withoutBadDurations(documents[0])
+	w, more := decode(document)
+	problems = append(problems, more...)
 	if w == nil {
 		return nil, problems, nil
 	}
@@ -46,8 +48,10 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 		w.Spec.ServiceAccountName = "default" // as the schema of the resource has it: a run may be handed over to a cluster
 	}
 	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "Workflow" {
-		problems = append(problems, workflow.Problem{Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
-			Remedy: fmt.Sprintf("write apiVersion: %s and kind: Workflow", v1alpha1.GroupVersion())})
+		problems = append(problems, workflow.Problem{
+			Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
+			Remedy: fmt.Sprintf("write apiVersion: %s and kind: Workflow", v1alpha1.GroupVersion()),
+		})
 	}
 	for _, p := range validation.IsDNS1123Subdomain(w.Name) {
 		problems = append(problems, workflow.Problem{Field: "metadata.name", Message: fmt.Sprintf("%q is not one that Kubernetes takes", w.Name), Remedy: p})

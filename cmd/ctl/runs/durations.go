@@ -1,0 +1,68 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/workflow"
+)
+
+// withoutBadDurations finds the durations of a manifest that cannot be read. The decoder would stop at the first of them,
+// without a word about where it stands. They are taken out, so that it can go on to whatever else is wrong.
+func withoutBadDurations(document []byte) ([]byte, []workflow.Problem) {
+	var manifest map[string]any
+	if err := yaml.Unmarshal(document, &manifest); err != nil {
+		return document, nil
+	}
+	var problems []workflow.Problem
+	walk(manifest["spec"], "spec", &problems)
+	if len(problems) == 0 {
+		return document, nil
+	}
+	mended, err := json.Marshal(manifest)
+	if err != nil {
+		return document, problems
+	}
+	return mended, problems
+}
+
+func walk(v any, path string, problems *[]workflow.Problem) {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			walk(v[i], path+"["+strconv.Itoa(i)+"]", problems)
+		}
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			switch key {
+			case "with", "undo", "params": // the kinds check their own
+			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
+				if !duration(v[key]) {
+					*problems = append(*problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is no duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
+					delete(v, key)
+				}
+			default:
+				walk(v[key], path+"."+key, problems)
+			}
+		}
+	}
+}
+
+func duration(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return v == nil
+	}
+	_, err := time.ParseDuration(text)
+	return err == nil
+}
