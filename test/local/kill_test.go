@@ -1,0 +1,180 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Every command leaves a line with its key in the file ran: before it does its work, and "undo KEY" when it is undone.
+// flaky fails at its first attempt; broken always does, and a branch is there for that; last fails for good in the story
+// that is rolled back.
+const story = `
+apiVersion: scute.dev/v1alpha1
+kind: Workflow
+metadata: {name: story}
+spec:
+  failurePolicy: %s
+  hooks:
+    pre: [{name: look, kind: Exec, with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}, undo: {command: [sh, -c, 'echo "undo $SCUTE_KEY" >> ran']}}]
+    post: [{name: write, kind: Exec, with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}}]
+    onFailure: [{name: tell, kind: Exec, with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> told']}}]
+  tasks:
+  - name: first
+    kind: Exec
+    with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran; echo "{\"v\": 7}" > $SCUTE_OUTPUT']}
+    before: [{name: check, kind: Exec, with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}}]
+    after: [{name: note, kind: Exec, with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}}]
+    undo: {command: [sh, -c, 'echo "undo $SCUTE_KEY" >> ran']}
+  - name: flaky
+    kind: Exec
+    needs: [first]
+    retry: {max: 2, delay: 10ms}
+    with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran; test "${tasks.first.output.v}" = 7 && test $SCUTE_ATTEMPT -gt 1']}
+    undo: {command: [sh, -c, 'echo "undo $SCUTE_KEY" >> ran']}
+  - {name: broken, kind: Exec, needs: [flaky], with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran; exit 3']}}
+  - {name: unused, kind: Exec, needs: [broken], with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}}
+  - {name: instead, kind: Exec, needs: [{task: broken, on: Failure}], with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran']}, undo: {command: [sh, -c, 'echo "undo $SCUTE_KEY" >> ran']}}
+  - {name: last, kind: Exec, needs: [{task: unused, optional: true}, {task: instead, optional: true}], with: {command: [sh, -c, 'echo "$SCUTE_KEY" >> ran; %s']}}
+`
+
+func TestAKillAtEveryCommitChangesNothingOfTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, policy, last string
+		phase              v1alpha1.RunPhase
+	}{
+		{"forward", "Abort", "true", v1alpha1.RunSucceeded},
+		{"rolled back", "Rollback", "exit 9", v1alpha1.RunRolledBack},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			manifest := fmt.Sprintf(story, c.policy, c.last)
+			calm := newWorld(t, manifest)
+			calm.run(t, "")
+			want := calm.report(t)
+			if want.Phase != c.phase {
+				t.Fatalf("undisturbed it is %s, not %s", want.Phase, c.phase)
+			}
+			commits := calm.commits(t)
+			deaths := 0
+			for n := 1; n <= commits; n++ {
+				for _, when := range []string{"before", "after"} {
+					fault := fmt.Sprintf("%s:%d", when, n)
+					w := newWorld(t, manifest)
+					if !w.run(t, fault) {
+						t.Fatalf("%s: it was not killed", fault)
+					}
+					deaths++
+					done := w.succeeded(t)
+					w.run(t, "")
+					w.same(t, fault, want)
+					w.once(t, fault, done)
+				}
+			}
+			t.Logf("%s: killed %d times, before and after each of %d commits; %s each time", c.name, deaths, commits, c.phase)
+		})
+	}
+}
+
+// A run gets on even if every process that takes it up is killed at its fifth commit.
+func TestARunGetsToItsEndAlthoughEveryProcessIsKilled(t *testing.T) {
+	manifest := fmt.Sprintf(story, "Abort", "true")
+	calm := newWorld(t, manifest)
+	calm.run(t, "")
+	w := newWorld(t, manifest)
+	deaths := 0
+	for w.run(t, "after:5") {
+		deaths++
+		if w.report(t).Phase == v1alpha1.RunSucceeded {
+			break // killed right after it had ended: the same command would begin the next run
+		}
+		if deaths > 50 {
+			t.Fatal("it does not get on")
+		}
+	}
+	w.same(t, "after:5 in each life", calm.report(t))
+	t.Logf("killed %d times", deaths)
+}
+
+// world is a folder with a manifest and a log.
+type world struct{ dir string }
+
+func newWorld(t *testing.T, manifest string) *world {
+	t.Helper()
+	w := &world{t.TempDir()}
+	if err := os.WriteFile(filepath.Join(w.dir, "story.yaml"), []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run takes the run up, and says whether the process was killed.
+func (w *world) run(t *testing.T, fault string) (killed bool) {
+	t.Helper()
+	cmd := exec.Command(faultctl(t), "run", "-f", "story.yaml", "--local")
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "SCUTE_FAULT="+fault, "SCUTE_FAULT_JOURNAL="+filepath.Join(w.dir, "journal"), "KUBECONFIG=none")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+		return true
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 0 && code != 1 {
+		t.Fatalf("exit status %d: %s", code, out)
+	}
+	return false
+}
+
+func (w *world) commits(t *testing.T) int {
+	t.Helper()
+	return len(w.lines(t, "journal"))
+}
+
+func (w *world) lines(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, file))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.Fields(strings.ReplaceAll(string(data), "undo ", "undo:"))
+}
+
+// same holds the end against that of a run that nobody disturbed: all but times and the number of attempts.
+func (w *world) same(t *testing.T, fault string, want report) {
+	t.Helper()
+	if diff := cmp.Diff(want, w.report(t)); diff != "" {
+		t.Fatalf("%s: another end (-undisturbed +killed):\n%s", fault, diff)
+	}
+}
+
+// once says that nothing ran again whose success was in the log when the process died.
+func (w *world) once(t *testing.T, fault string, done map[string]int) {
+	t.Helper()
+	ran := count(w.lines(t, "ran"))
+	for _, key := range slices.Sorted(maps.Keys(done)) {
+		if ran[key] != done[key] {
+			t.Errorf("%s: %s had succeeded after %d runs and ran %d times in all", fault, key, done[key], ran[key])
+		}
+	}
+}
+
+func count(lines []string) map[string]int {
+	n := make(map[string]int)
+	for _, line := range lines {
+		n[line]++
+	}
+	return n
+}

@@ -1,0 +1,137 @@
+package local
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
+)
+
+const id = "default/story/1"
+
+// report is how a run ended.
+type report struct {
+	Phase v1alpha1.RunPhase
+	Tasks []ended
+}
+
+type ended struct {
+	Name    string
+	Phase   v1alpha1.TaskPhase
+	Verdict v1alpha1.Verdict
+	Message string
+	Output  string
+}
+
+func (w *world) report(t *testing.T) report {
+	t.Helper()
+	r := report{}
+	w.read(t, func(ctx context.Context, log *eventlog.Log) {
+		s, _, err := (&runner.Runner{Log: log}).State(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Phase = workflow.CurrentPhase(s)
+		for i := range s.Tasks() {
+			task := s.Task(i)
+			e := ended{Name: task.Name, Phase: task.Phase, Verdict: task.Verdict, Message: task.Message}
+			if task.Output != nil {
+				e.Output = string(task.Output.Raw)
+			}
+			r.Tasks = append(r.Tasks, e)
+		}
+	})
+	return r
+}
+
+// succeeded are the keys of the steps whose success is in the log, and how often each has run by now.
+func (w *world) succeeded(t *testing.T) map[string]int {
+	t.Helper()
+	ran := count(w.lines(t, "ran"))
+	done := make(map[string]int)
+	w.read(t, func(ctx context.Context, log *eventlog.Log) {
+		records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		catalog := workflow.NewCatalog()
+		for _, record := range records {
+			events, err := record.Events()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ev := range events {
+				fact, err := catalog.Decode(ev)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if key := successOf(fact); key != "" {
+					done[key] = ran[key]
+				}
+			}
+		}
+	})
+	return done
+}
+
+// successOf is the key of a step that a fact says has succeeded, or has been undone.
+func successOf(fact workflow.Event) string {
+	key := func(task, step string) string {
+		if step == "" {
+			return id + "/" + task
+		}
+		return id + "/" + task + "/" + step
+	}
+	switch e := fact.(type) {
+	case workflow.StepSucceeded:
+		return key(e.Task, e.Step)
+	case workflow.TaskSucceeded:
+		return key(e.Task, e.Step)
+	case workflow.Undone:
+		if e.Nothing == "" {
+			return "undo:" + key(e.Task, e.Step)
+		}
+	}
+	return ""
+}
+
+func (w *world) read(t *testing.T, fn func(context.Context, *eventlog.Log)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(w.dir, ".scute")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	fn(ctx, log)
+}
+
+// faultctl is built once.
+func faultctl(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "scute-local-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "faultctl")
+	cmd := exec.Command("go", "build", "-o", path, "scute.dev/test/cmd/faultctl")
+	cmd.Stderr = os.Stderr
+	return path, cmd.Run()
+})
