@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"scute.dev/cmd/ctl/app"
+	"scute.dev/cmd/ctl/cli"
+)
+
+// TestExamples runs every manifest in docs/examples, and holds its exit status against what it says.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../docs/examples/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	says := regexp.MustCompile(`(?m)^# Exit status:  (\d+)$`)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := says.FindSubmatch(data)
+			if m == nil {
+				t.Fatal("it does not say its exit status")
+			}
+			want, err := strconv.Atoi(string(m[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			var out, notes bytes.Buffer
+			env := cli.System("scutectl", "test")
+			env.In, env.Out, env.Err = bytes.NewReader(data), &out, &notes
+			env.Size = func(any) (int, int, bool) { return 0, 0, false }
+			if got := app.Run(context.Background(), env, []string{"run", "-f", "-", "--local"}); got != want {
+				t.Errorf("exit status %d, want %d:\n%s%s", got, want, out.String(), notes.String())
+			}
+		})
+	}
+}
