@@ -31,20 +31,24 @@ import (
 	"scute.dev/workflow/workload"
 )
 
-func main() {
+func main() { os.Exit(code()) }
+
+func code() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	flags := flag.NewFlagSet("driver", flag.ExitOnError) // controller-runtime has one of its own in the common set
+	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime has one of its own in the common set
 	file := flags.String("f", "", "manifest of the Workflow")
 	dir := flags.String("log", "", "folder of the log")
 	kubeconfig := flags.String("kubeconfig", "", "of the run's own cluster")
-	if err := flags.Parse(os.Args[1:]); err != nil {
-		os.Exit(1)
+	err := flags.Parse(os.Args[1:])
+	if err == nil {
+		err = run(ctx, *file, *dir, *kubeconfig)
 	}
-	if err := run(ctx, *file, *dir, *kubeconfig); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "driver:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
+		return 1
 	}
+	return 0
 }
 
 func run(ctx context.Context, file, dir, kubeconfig string) error {
