@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -22,8 +23,13 @@ import (
 // Finalizer keeps a Workflow until its run has come to an end, and has given back what it held.
 const Finalizer = "scute.dev/workflow"
 
-// catchUpPause is how long a reconcile waits for the view.
-const catchUpPause = 100 * time.Millisecond
+const (
+	// catchUpPause is how long a reconcile waits for the view.
+	catchUpPause = 100 * time.Millisecond
+	// One reconcile may ask a cluster for manifests: it is bounded, and others go on beside it.
+	reconcileTimeout = 2 * time.Minute
+	reconcilers      = 4
+)
 
 // Runs is what the controller needs of the domain.
 type Runs interface {
@@ -60,6 +66,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Workflow{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout}).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.Started(q)
 			return nil

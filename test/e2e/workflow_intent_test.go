@@ -183,3 +183,19 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	}
 	s.maps(ctx, t, "pushed !adopted-own !stolen-own")
 }
+
+// strands: a run that needs what this daemon may not do waits visibly, and its Workflow can be deleted.
+func (s *stage) strands(ctx context.Context, t *testing.T) {
+	w, err := scuted.NewWorkflow(s.ns, "strands", s.account, "tasks:\n"+apply("a", configMap("strands", "1"), ""))
+	must(t, err)
+	id := s.ns + "/strands/1"
+	w.Annotations = map[string]string{"scute.dev/run": id}
+	must(t, s.admin.Create(ctx, w))
+	s.request(ctx, t, id, "strands", "tasks:\n- {name: a, kind: Exec, with: {command: [reboot]}}\n")
+	w = s.rests(ctx, t, "strands", v1alpha1.RunStranded)
+	if !strings.Contains(w.Status.Message, "does not have the kinds Exec") {
+		t.Errorf("%s", w.Status.Message)
+	}
+	must(t, s.admin.Delete(ctx, w))
+	waitGoneWorkflow(ctx, t, s, "strands")
+}

@@ -133,7 +133,7 @@ func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string
 	t.Helper()
 	w, err := scuted.NewWorkflow(s.ns, name, s.account, spec)
 	must(t, err)
-	env := prepare.Env{Kinds: prepare.Kinds(prepare.Options{})}
+	env := prepare.Env{Kinds: prepare.Kinds(prepare.Options{ExecEnabled: true})}
 	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)
 	must(t, err)
 	if d == nil {

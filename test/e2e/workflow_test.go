@@ -46,6 +46,7 @@ func TestWorkflow(t *testing.T) {
 			"refused":                 s.refuses,
 			"deleted":                 s.deleted,
 			"adopted":                 s.adopts,
+			"stranded":                s.strands,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(ctx, t) })
 		}

@@ -14,10 +14,19 @@ import (
 // registerMetrics adds scute's own figures to those of the controllers: moves and runs by phase, tasks by how they stand,
 // and how full the log is.
 func registerMetrics(v *view, log *eventlog.Log) {
+	c := newCollector(v, log)
+	var again prometheus.AlreadyRegisteredError
+	if err := metrics.Registry.Register(c); errors.As(err, &again) {
+		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
+		metrics.Registry.MustRegister(c)
+	}
+}
+
+func newCollector(v *view, log *eventlog.Log) *collector {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("scute_"+name, help, labels, nil)
 	}
-	c := &collector{
+	return &collector{
 		view: v, log: log,
 		moves:    describe("moves", "Moves in the event log, by phase.", "phase"),
 		runs:     describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
@@ -26,11 +35,6 @@ func registerMetrics(v *view, log *eventlog.Log) {
 		commits:  describe("log_commits", "Commits in the event log."),
 		bytes:    describe("log_bytes", "Size of the event log."),
 		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
-	}
-	var again prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(c); errors.As(err, &again) {
-		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
-		metrics.Registry.MustRegister(c)
 	}
 }
 

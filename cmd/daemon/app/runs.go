@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
@@ -32,7 +33,17 @@ func newEnv(o Options, config *rest.Config, log moves.Log, incarnation string) *
 
 func newRunner(o Options, env *prepare.Env, log moves.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
-		Log: log, Incarnation: incarnation, Kinds: env.KindsFor, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger,
+		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger,
+		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
+			kinds, err := env.KindsFor(ctx, h)
+			if err == nil && !o.EnableExec {
+				// A run that came from elsewhere may have such tasks. It waits for a daemon that may run them, rather than
+				// fail here.
+				kinds = maps.Clone(kinds)
+				delete(kinds, "Exec")
+			}
+			return kinds, err
+		},
 	}
 }
 
