@@ -31,7 +31,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		if i, ok := s.acting(in.Task, in.Step, in.Attempt); ok && s.stopping == nil {
 			return []Event{TaskPaused{Task: s.def[i].Name, Step: in.Step, Why: WhyApproval, Message: in.Message}}, nil
 		} else if ok {
-			return []Event{TaskInterrupted{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Message: in.Message}}, nil
+			return []Event{TaskInterrupted(in)}, nil
 		}
 	case ActRecords:
 		if _, ok := s.acting(in.Task, in.Step, in.Attempt); ok {
@@ -50,7 +50,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	case HandlerDone:
 		for _, h := range s.handlers {
 			if h.running && h.task == in.Task && s.OnFailure[h.handler].Name == in.Handler {
-				return []Event{HandlerEnded{Handler: in.Handler, Task: in.Task, Error: in.Error, Output: in.Output}}, nil
+				return []Event{HandlerEnded(in)}, nil
 			}
 		}
 	case VerifyDone:

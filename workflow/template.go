@@ -78,7 +78,7 @@ func fill(v any, output func(string) json.RawMessage) (any, error) {
 
 func fillString(s string, output func(string) json.RawMessage) (any, error) {
 	re := reference()
-	if m := re.FindStringSubmatch(s); m != nil && m[0] == s && !strings.HasPrefix(s, "$$") {
+	if m := re.FindStringSubmatch(s); len(m) > 0 && m[0] == s && !strings.HasPrefix(s, "$$") {
 		return lookup(m[1], m[2], output)
 	}
 	var failed error
