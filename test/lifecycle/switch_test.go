@@ -115,6 +115,19 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		must(t, r.undoes(ctx))
 		want(t, asPaused)
 	})
+	t.Run("the undo of a resume leaves alone what somebody has suspended since", func(t *testing.T) {
+		r := &step{t: t, kind: &task.Resume{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		must(t, r.run(ctx))
+		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
+		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))))
+		must(t, r.undoes(ctx))
+		want(t, strings.Replace(asPaused, "apps=true*", "apps=true", 1))
+		must(t, s.undoes(ctx))
+		want(t, strings.Replace(asFound, "apps=none", "apps=true", 1))
+		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":null}}`))))
+		must(t, s.run(ctx))
+		want(t, asPaused)
+	})
 	t.Run("undo, twice", func(t *testing.T) {
 		must(t, s.undoes(ctx))
 		want(t, asFound)

@@ -210,9 +210,14 @@ type applyItem struct {
 }
 
 func (a *Apply) work(ctx context.Context, c *Call, with *ApplyWith) (*applying, error) {
-	record, err := readApplyRecord(c.Undo)
+	record, err := recorded[applyRecord](c)
 	if err != nil {
 		return nil, err
+	}
+	if !record.adopted() {
+		if err := onSameCluster(record.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
 	}
 	objects, err := a.Objects(ctx, c, with)
 	if err != nil {
@@ -225,7 +230,7 @@ func (a *Apply) work(ctx context.Context, c *Call, with *ApplyWith) (*applying, 
 	if err != nil {
 		return nil, err
 	}
-	w := &applying{call: c, with: with, cluster: cluster, record: record}
+	w := &applying{call: c, with: with, cluster: cluster, record: &record}
 	scopes := scopesOf(objects)
 	for _, u := range objects {
 		u = u.DeepCopy()
@@ -242,6 +247,7 @@ func (a *Apply) work(ctx context.Context, c *Call, with *ApplyWith) (*applying, 
 		}
 		u.SetNamespace(ref.Namespace)
 		stripServerFields(u)
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", MarkAnnotation) // only what creates an object marks it
 		w.items = append(w.items, &applyItem{ref: ref, want: u})
 	}
 	slices.SortStableFunc(w.items, func(a, b *applyItem) int { return applyOrder(a.ref) - applyOrder(b.ref) })

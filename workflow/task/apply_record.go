@@ -56,16 +56,6 @@ func (e *applyEntry) action() string {
 	}
 }
 
-func readApplyRecord(undo json.RawMessage) (*applyRecord, error) {
-	r := &applyRecord{}
-	if len(undo) > 0 {
-		if err := json.Unmarshal(undo, r); err != nil {
-			return nil, Final(fmt.Errorf("reading what was recorded before: %w", err))
-		}
-	}
-	return r, nil
-}
-
 func (r *applyRecord) find(ref ObjectRef) *applyEntry {
 	for _, e := range r.Objects {
 		if e.plain() == ref.plain() {

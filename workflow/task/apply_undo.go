@@ -17,7 +17,7 @@ import (
 // Undo deletes what this step created, the last first, each until it is gone, and puts back what it changed. What cannot
 // be put back is told at the end, after all else was.
 func (a *Apply) Undo(ctx context.Context, c *Call) error {
-	record, err := readApplyRecord(c.Undo)
+	record, err := recorded[applyRecord](c)
 	if err != nil || len(record.Objects) == 0 {
 		return err
 	}
@@ -60,6 +60,11 @@ func (a *Apply) uncreate(ctx context.Context, c *Call, cluster *Cluster, e *appl
 	}
 	if live == nil || markOf(live) != c.Key() && live.GetUID() != uids[e.ObjectRef] {
 		return nil
+	}
+	if live.GetDeletionTimestamp() == nil {
+		if err := cluster.unused(ctx, live); err != nil {
+			return refusalOf(e.ObjectRef, err)
+		}
 	}
 	return cluster.remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
@@ -157,7 +162,7 @@ func takeBack(before, after, now map[string]any) map[string]any {
 
 // Verify says which object is gone, or is another one now.
 func (a *Apply) Verify(ctx context.Context, c *Call) (reason string, err error) {
-	record, err := readApplyRecord(c.Undo)
+	record, err := recorded[applyRecord](c)
 	if err != nil {
 		return "", err
 	}

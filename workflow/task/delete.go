@@ -69,6 +69,9 @@ func (s *ObjectSelector) check(field string) (problems []workflow.Problem) {
 	return problems
 }
 
+// listPage is how many objects one answer holds.
+const listPage = 500
+
 // list reads the selected objects; none if the kind is not there.
 func (cl *Cluster) list(ctx context.Context, s *ObjectSelector, namespace string) ([]unstructured.Unstructured, error) {
 	ref, known, err := cl.qualify(ctx, s.ref(), namespace)
@@ -79,12 +82,25 @@ func (cl *Cluster) list(ctx context.Context, s *ObjectSelector, namespace string
 	if err != nil {
 		return nil, Final(fmt.Errorf("with.selector.labelSelector: %w", err))
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(ref.gvk())
-	err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
-		return cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector})
-	})
-	return list.Items, refusal(err)
+	var found []unstructured.Unstructured
+	next := ""
+	for {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(ref.gvk())
+		err = cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {
+			return cl.Client.List(ctx, list, client.InNamespace(ref.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(listPage), client.Continue(next))
+		})
+		if err != nil {
+			return nil, refusal(err)
+		}
+		found = append(found, list.Items...)
+		if next = list.GetContinue(); next == "" {
+			return found, nil
+		}
+		if len(found) > objectsLimit {
+			return nil, Final(fmt.Errorf("with.selector: it selects more than %d objects: select fewer", objectsLimit))
+		}
+	}
 }
 
 // Validate checks the inputs.
@@ -126,11 +142,16 @@ func (d *Delete) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := d.Clusters.Open(ctx, c, with.Cluster)
+	record, err := recorded[deleteRecord](c)
 	if err != nil {
 		return nil, err
 	}
-	record, err := readDeleteRecord(c.Undo)
+	if len(record.Objects) > 0 {
+		if err := onSameCluster(record.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	cluster, err := d.Clusters.Open(ctx, c, with.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +225,7 @@ func (d *Delete) observe(ctx context.Context, c *Call, cluster *Cluster, with *D
 
 // Undo creates again what was deleted, owners first. An object that is there, by whomever, is left alone.
 func (d *Delete) Undo(ctx context.Context, c *Call) error {
-	record, err := readDeleteRecord(c.Undo)
+	record, err := recorded[deleteRecord](c)
 	if err != nil || len(record.Objects) == 0 {
 		return err
 	}

@@ -32,16 +32,6 @@ type deleteEntry struct {
 	Withheld string `json:"withheld,omitempty"`
 }
 
-func readDeleteRecord(undo json.RawMessage) (*deleteRecord, error) {
-	r := &deleteRecord{}
-	if len(undo) > 0 {
-		if err := json.Unmarshal(undo, r); err != nil {
-			return nil, Final(fmt.Errorf("reading what was recorded before: %w", err))
-		}
-	}
-	return r, nil
-}
-
 // add records an object, unless it is recorded already. A namesake that was made after the recorded one is another.
 func (r *deleteRecord) add(u *unstructured.Unstructured) {
 	if slices.ContainsFunc(r.Objects, func(e *deleteEntry) bool { return e.UID == u.GetUID() }) {
@@ -97,13 +87,22 @@ func (e *deleteEntry) object(anew map[string]string) (*unstructured.Unstructured
 	return u, nil
 }
 
-// create makes an object; that it is there already is no error.
+// create makes an object. One that is there already is no error, and is what u is afterwards: a try that got no answer may
+// have made it.
 func (cl *Cluster) create(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) error {
 	err := cl.Kube.Do(ctx, "create "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Create(ctx, u, client.FieldOwner(kube.FieldManager))
 	})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
+	if !apierrors.IsAlreadyExists(err) {
+		return refusalOf(ref, err)
 	}
-	return refusalOf(ref, err)
+	live, err := cl.find(ctx, ref)
+	if err == nil && live == nil {
+		err = fmt.Errorf("%s was there, and is gone again", ref)
+	}
+	if err != nil {
+		return refusalOf(ref, err)
+	}
+	u.Object = live.Object
+	return nil
 }

@@ -107,11 +107,23 @@ func (j *Job) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	namespace := orElse(with.Namespace, c.Namespace)
+	was, err := recorded[jobRecord](c)
+	if err != nil {
+		return nil, err
+	}
+	if was.Namespace != "" {
+		if err := onSameCluster(was.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
+		if was.Namespace != namespace {
+			return nil, Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
+		}
+	}
 	cluster, err := j.Clusters.Open(ctx, c, with.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	namespace := orElse(with.Namespace, c.Namespace)
 	job, err := j.unfinished(ctx, c, cluster, namespace)
 	if err != nil {
 		return nil, err
@@ -148,7 +160,7 @@ func (j *Job) unfinished(ctx context.Context, c *Call, cluster *Cluster, namespa
 	})
 	for i := range jobs {
 		end, _ := jobEnd(&jobs[i])
-		if jobs[i].GetDeletionTimestamp() == nil && end != batchv1.JobFailed && jobs[i].GetAnnotations()[jobTaken] == "" {
+		if jobs[i].GetDeletionTimestamp() == nil && end != batchv1.JobFailed && markOf(&jobs[i]) == c.Key() && jobs[i].GetAnnotations()[jobTaken] == "" {
 			return &jobs[i], nil
 		}
 	}
@@ -196,6 +208,9 @@ func (j *Job) make(ctx context.Context, c *Call, cluster *Cluster, with *JobWith
 	}
 	if err := cluster.create(ctx, ref, u); err != nil {
 		return nil, err
+	}
+	if markOf(u) != c.Key() {
+		return nil, Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
 	}
 	return u, nil
 }
@@ -291,9 +306,9 @@ func (j *Job) Undo(ctx context.Context, c *Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	var record jobRecord
-	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return Final(fmt.Errorf("reading what was recorded before: %w", err))
+	record, err := recorded[jobRecord](c)
+	if err != nil {
+		return err
 	}
 	cluster, err := j.Clusters.Open(ctx, c, record.Cluster)
 	if err != nil {

@@ -147,9 +147,9 @@ func (m *Move) Undo(ctx context.Context, c *Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	var record moved
-	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return Final(fmt.Errorf("reading what was recorded: %w", err))
+	record, err := recorded[moved](c)
+	if err != nil {
+		return err
 	}
 	if m.Resource {
 		return m.undoResource(ctx, c, record)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,14 +130,14 @@ func (p *Pause) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var earlier paused
-	if len(c.Undo) > 0 {
-		if err := json.Unmarshal(c.Undo, &earlier); err != nil {
-			return nil, Final(fmt.Errorf("reading what an earlier attempt recorded: %w", err))
-		}
+	earlier, err := recorded[paused](c)
+	if err != nil {
+		return nil, err
 	}
-	if earlier.Holder != "" && !reflect.DeepEqual(earlier.Cluster, w.Cluster) {
-		return nil, Final(errors.New("with.cluster: it was changed after objects of another cluster had been paused: put it back, or roll the task back first"))
+	if earlier.Holder != "" {
+		if err := onSameCluster(earlier.Cluster, w.Cluster); err != nil {
+			return nil, err
+		}
 	}
 	h, err := newHolding(ctx, p.Clusters, c, paused{
 		Holder: c.Key(), Cluster: w.Cluster, Namespace: orElse(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
@@ -169,9 +168,9 @@ func (p *Pause) Undo(ctx context.Context, c *Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	var record paused
-	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return Final(fmt.Errorf("reading what was recorded: %w", err))
+	record, err := recorded[paused](c)
+	if err != nil {
+		return err
 	}
 	h, err := newHolding(ctx, p.Clusters, c, record)
 	if err != nil {

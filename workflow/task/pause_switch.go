@@ -116,6 +116,26 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 	return s, nil
 }
 
+// unturned keeps the switches that stand as they were recorded, or bear this record's mark: the others are somebody
+// else's by now, or gone.
+func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
+	for _, s := range recorded {
+		u, err := h.cluster.get(ctx, s.Ref)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		value, _ := s.read(u)
+		held := hold.Holder(u)
+		if u.GetUID() == s.UID && (held == hold.ByRun(h.record.Holder) || held == hold.Mark{} && value == s.Was) {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
 // setSwitch turns a switch on and marks the object, in one write. One that was found on is left alone.
 func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 	if s.Found {

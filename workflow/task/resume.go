@@ -78,9 +78,9 @@ func (r *Resume) Undo(ctx context.Context, c *Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	var record resumed
-	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return Final(fmt.Errorf("reading what was recorded: %w", err))
+	record, err := recorded[resumed](c)
+	if err != nil {
+		return err
 	}
 	h, err := newHolding(ctx, r.Clusters, c, record.Pause)
 	if err != nil {
@@ -93,7 +93,9 @@ func (r *Resume) Undo(ctx context.Context, c *Call) error {
 		}
 		h.found = unchanged(found, record.Pause.Roots)
 	}
-	h.switches = record.Pause.Switches
+	if h.switches, err = h.unturned(ctx, record.Pause.Switches); err != nil {
+		return pauseError(err)
+	}
 	_, err = h.set(ctx, pauseAcknowledge)
 	return pauseError(err)
 }
