@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -31,8 +32,29 @@ func outside(address string) error {
 	if err != nil {
 		return fmt.Errorf("parsing the address %s: %w", address, err)
 	}
-	if ip := to.Addr().Unmap(); ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsUnspecified() {
-		return Final(fmt.Errorf("with.url: it leads to %s, which a task of the daemon may not reach: use a Job", ip))
+	ip := to.Addr().Unmap().WithZone("")
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("listing the machine's own addresses: %w", err)
+	}
+	mine := slices.ContainsFunc(own, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err == nil && prefix.Addr().Unmap() == ip
+	})
+	// The last one is the metadata service of a cloud, under an address that is not link-local.
+	if mine || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsUnspecified() || ip == netip.MustParseAddr("fd00:ec2::254") {
+		return Final(fmt.Errorf("it leads to %s, which a task of the daemon may not reach: use a Job", ip))
+	}
+	return nil
+}
+
+// byHTTPS follows redirects that stay encrypted.
+func byHTTPS(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != "https" {
+		return Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
+	}
+	if len(via) >= httpRedirects {
+		return errors.New("it redirects in a circle")
 	}
 	return nil
 }

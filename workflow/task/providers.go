@@ -3,10 +3,12 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
@@ -22,6 +24,7 @@ import (
 // refused once something has changed: components are not downgraded.
 type Providers struct {
 	Clusters *Clusters
+	reading  sync.Mutex
 }
 
 // ProvidersWith are the inputs of Providers. Each provider is named as NAME:VERSION.
@@ -169,8 +172,12 @@ func (p *Providers) Validate(with json.RawMessage) []workflow.Problem {
 	if _, ok := w.Config[overridesKey]; ok {
 		problem("config."+overridesKey, "a folder can only be named in a local run", "remove it")
 	}
-	for _, u := range configURLs(w.Config) {
-		if !templated(u.url) && !strings.HasPrefix(u.url, "https://") || strings.Contains(u.url, "$") {
+	urls, err := configURLs(w.Config)
+	if err != nil {
+		problem("config", err.Error(), "write it as in a clusterctl.yaml; what is filled in later cannot say where the daemon reads from")
+	}
+	for _, u := range urls {
+		if !strings.HasPrefix(u.url, "https://") || strings.Contains(u.url, "$") {
 			problem(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon reads repositories by https alone")
 		}
 	}
@@ -182,22 +189,28 @@ const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
 
-// configURLs are the places that a configuration sends clusterctl to.
-func configURLs(config map[string]any) []configURL {
-	var urls []configURL
-	list, _ := config["providers"].([]any)
-	for i, entry := range list {
-		if m, ok := entry.(map[string]any); ok {
-			url, _ := m["url"].(string)
-			urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), url})
-		}
+// configURLs are the places that a configuration sends clusterctl to, read in the very way in which it reads them: a list
+// may be written as a string, and a field in capitals.
+func configURLs(config map[string]any) (urls []configURL, err error) {
+	type place struct {
+		URL string `json:"url"`
 	}
-	if m, ok := config["cert-manager"].(map[string]any); ok {
-		if url, ok := m["url"].(string); ok {
-			urls = append(urls, configURL{"config.cert-manager.url", url})
-		}
+	reader := &providersReader{values: config}
+	var providers []place
+	if err := reader.UnmarshalKey("providers", &providers); err != nil {
+		return nil, errors.New("providers is no list of providers")
 	}
-	return urls
+	for i, p := range providers {
+		urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), p.URL})
+	}
+	var certManager *place
+	if err := reader.UnmarshalKey("cert-manager", &certManager); err != nil {
+		return nil, errors.New("cert-manager is no object with a url")
+	}
+	if certManager != nil && certManager.URL != "" {
+		urls = append(urls, configURL{"config.cert-manager.url", certManager.URL})
+	}
+	return urls, nil
 }
 
 // Run installs what is not there and upgrades what is there in another version.
@@ -247,12 +260,14 @@ func (p *Providers) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 
 // earlierArranged adds what an earlier attempt recorded: what it installed is no finding of this one.
 func earlierArranged(c *Call, now arranged) (arranged, error) {
-	if len(c.Undo) == 0 {
-		return now, nil
+	was, err := recorded[arranged](c)
+	if err != nil || len(c.Undo) == 0 {
+		return now, err
 	}
-	var was arranged
-	if err := json.Unmarshal(c.Undo, &was); err != nil {
-		return was, Final(fmt.Errorf("reading what an earlier attempt recorded: %w", err))
+	if len(was.Install)+len(was.Upgrade) > 0 {
+		if err := onSameCluster(was.Cluster, now.Cluster); err != nil {
+			return now, err
+		}
 	}
 	now.Before = was.Before
 	for _, p := range was.Install {
@@ -271,9 +286,9 @@ func (p *Providers) Undo(ctx context.Context, c *Call) error {
 	if len(c.Undo) == 0 {
 		return nil
 	}
-	var record arranged
-	if err := json.Unmarshal(c.Undo, &record); err != nil {
-		return Final(fmt.Errorf("reading what was recorded: %w", err))
+	record, err := recorded[arranged](c)
+	if err != nil {
+		return err
 	}
 	a, err := p.open(ctx, c, record.Cluster, nil)
 	if err != nil {

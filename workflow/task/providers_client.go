@@ -10,6 +10,7 @@ import (
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"scute.dev/mover"
 )
@@ -39,7 +40,7 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 	if err != nil {
 		return nil, err
 	}
-	path, remove, err := kubeconfigFile(cluster.Config)
+	path, remove, err := kubeconfigFile(c, cluster.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +49,14 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
 		refusal: a.refusal,
 	}
-	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy))
+	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repository))
 	if w != nil && w.SkipCertManager {
 		a.low = withoutCertManager{Client: a.low, cluster: cluster}
 	}
 	a.high, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
+		clusterctl.InjectRepositoryFactory(func(ctx context.Context, in clusterctl.RepositoryClientFactoryInput) (repository.Client, error) {
+			return p.repository(ctx, in.Provider, config, repository.InjectYamlProcessor(in.Processor))
+		}),
 		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
 	if err != nil {
 		remove()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,8 +103,8 @@ func (p *Providers) reader(ctx context.Context, c *Call, w *ProvidersWith) (*pro
 }
 
 // kubeconfigFile writes a kubeconfig that says what config says: clusterctl's library takes nothing else. It lies in a
-// folder that only this user can read, and is removed after the attempt.
-func kubeconfigFile(config *rest.Config) (path string, remove func(), err error) {
+// folder that only this user can read, and is removed after the attempt; one that a kill left behind, by the next attempt.
+func kubeconfigFile(c *Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,
 		ClientCertificate: config.CertFile, ClientCertificateData: config.CertData, ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
@@ -125,7 +126,13 @@ func kubeconfigFile(config *rest.Config) (path string, remove func(), err error)
 	if err != nil {
 		return "", nil, fmt.Errorf("writing a kubeconfig: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "scute-providers-")
+	prefix := "scute-providers-" + hashOf(c.Dir+"\x00"+c.Key()) + "-"
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*")); err == nil {
+		for _, dir := range left {
+			os.RemoveAll(dir)
+		}
+	}
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return "", nil, fmt.Errorf("writing a kubeconfig: %w", err)
 	}

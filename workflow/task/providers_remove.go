@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -121,29 +120,11 @@ func removeRank(u unstructured.Unstructured) int {
 	}
 }
 
-// unused makes sure that no definition goes that has objects: they would go with it.
+// unused makes sure that nothing goes that has objects: they would go with it.
 func (a *arranger) unused(ctx context.Context, left []unstructured.Unstructured) error {
 	for i := range left {
-		if left[i].GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		group, _, _ := unstructured.NestedString(left[i].Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(left[i].Object, "spec", "names", "kind")
-		mapping, err := a.cluster.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-		if err != nil {
-			continue // not served any more
-		}
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
-		err = a.cluster.Kube.Do(ctx, "list "+kind, func(ctx context.Context) error { return a.cluster.Client.List(ctx, list, client.Limit(1)) })
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+		if err := a.cluster.unused(ctx, &left[i]); err != nil {
 			return err
-		}
-		if len(list.Items) > 0 {
-			return fmt.Errorf("there are objects of its kind %s, among them %s/%s: delete them first", kind, list.Items[0].GetNamespace(), list.Items[0].GetName())
 		}
 	}
 	return nil
