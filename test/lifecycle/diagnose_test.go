@@ -120,7 +120,7 @@ func TestDiagnose(t *testing.T) {
 	t.Run("into a ConfigMap, as the run's ServiceAccount", func(t *testing.T) {
 		create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "runner"}})
 		kind := &task.Diagnose{Clusters: &task.Clusters{Own: ownConfig(blue())}}
-		s := &step{t: t, kind: kind, namespace: namespace, name: "collect", account: "runner", failure: failure}
+		s := &step{t: t, kind: kind, namespace: namespace, name: "collect", account: "runner", failure: failure, dir: t.TempDir()}
 		if err := s.run(ctx); err == nil {
 			t.Error("it was written without a permission")
 		}

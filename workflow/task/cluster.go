@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,6 +142,9 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey) (*r
 	return config, nil
 }
 
+// connectTimeout bounds every request, those for the kinds that a server has too: their callers have no context.
+const connectTimeout = 30 * time.Second
+
 func connect(config *rest.Config) (*Cluster, error) {
 	k, err := kube.Connect("cluster", config)
 	if err != nil {
@@ -148,6 +152,7 @@ func connect(config *rest.Config) (*Cluster, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.Timeout = connectTimeout
 	config.UserAgent = kube.FieldManager
 	config.WarningHandler = rest.NoWarnings{}
 	c, err := client.NewWithWatch(config, client.Options{})

@@ -89,8 +89,10 @@ func (d *Diagnose) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The daemon's own folder is out of its users' reach, and has the log beside it.
+	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
 	limit := diagnoseFolderBytes
-	if c.Dir == "" && w.To == "" {
+	if !folder {
 		limit = diagnoseConfigMapBytes
 	}
 	e := &evidence{bundle: bundle{limit: limit}}
@@ -117,10 +119,10 @@ func (d *Diagnose) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	e.summary()
 	out := diagnosed{Files: len(e.files), Bytes: e.bytes, Omitted: e.omitted, Errors: len(e.errors)}
-	if c.Dir == "" && w.To == "" {
-		out.ConfigMap, err = d.keep(ctx, c, e)
-	} else {
+	if folder {
 		out.Folder, err = e.write(c, w.To)
+	} else {
+		out.ConfigMap, err = d.keep(ctx, c, e)
 	}
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 const (
 	diagnoseFolderBytes    = 20 << 20
 	diagnoseConfigMapBytes = 512 << 10
+	diagnoseHeld           = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
 	diagnosePods           = 50
 	diagnoseEvents         = 1000
@@ -34,6 +35,7 @@ type evidence struct {
 	lines    []eventLine
 	logs     []diagnosedFile
 	errors   []error
+	held     int // bytes of what was observed
 }
 
 type eventLine struct {
@@ -54,7 +56,15 @@ func (e *evidence) json(name string, v any) {
 	e.put(name, data)
 }
 
-func (e *evidence) object(u *unstructured.Unstructured) { e.observed = append(e.observed, u) }
+// object keeps an object. What certainly has no room later is left out at once: a namespace may be larger than the memory.
+func (e *evidence) object(u *unstructured.Unstructured) {
+	data, err := u.MarshalJSON()
+	if e.held += len(data); err != nil || len(e.observed) >= diagnoseFiles || e.held > diagnoseHeld {
+		e.omitted++
+		return
+	}
+	e.observed = append(e.observed, u)
+}
 
 // ofClusters says whether an object belongs to one of the clusters; nil are all.
 func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
@@ -74,6 +84,17 @@ func (e *evidence) event(u *unstructured.Unstructured) {
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
 	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
 		text("involvedObject", "kind"), text("involvedObject", "name"), mover.Clean(text("message")))})
+	if len(e.lines) >= 2*diagnoseEvents {
+		e.newestEvents()
+	}
+}
+
+// newestEvents leaves out all but the newest.
+func (e *evidence) newestEvents() {
+	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
+	if over := len(e.lines) - diagnoseEvents; over > 0 {
+		e.lines = slices.Delete(e.lines, 0, over)
+	}
 }
 
 // summary puts together what was collected, what tells most first: the bound cuts at the end.
@@ -88,10 +109,7 @@ func (e *evidence) summary() {
 		unmet(&text, u)
 	}
 	e.put("conditions.txt", []byte(text.String()))
-	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
-	if over := len(e.lines) - diagnoseEvents; over > 0 {
-		e.lines = e.lines[over:]
-	}
+	e.newestEvents()
 	text.Reset()
 	for _, line := range e.lines {
 		text.WriteString(line.text + "\n")

@@ -119,7 +119,7 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
-	request, err := h.request(ctx, c, &with)
+	request, secrets, err := h.request(ctx, c, &with)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +134,9 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, httpError(request, err)
 	}
+	for _, secret := range secrets { // an answer may repeat what it was asked with
+		body = bytes.ReplaceAll(body, secret, []byte(removed))
+	}
 	if err := with.Expect.check(response, body); err != nil {
 		return nil, fmt.Errorf("%s: %w", asked(request), err)
 	}
@@ -145,19 +148,20 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (*http.Request, error) {
+// request makes the request. What it holds of Secrets must not come back in an answer.
+func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (request *http.Request, secrets [][]byte, err error) {
 	body := []byte(with.Body)
 	kind := "application/json"
 	if len(body) > 0 && body[0] == '"' {
 		var text string
 		if err := json.Unmarshal(body, &text); err != nil {
-			return nil, Final(fmt.Errorf("with.body: %w", err))
+			return nil, nil, Final(fmt.Errorf("with.body: %w", err))
 		}
 		body, kind = []byte(text), "text/plain; charset=utf-8"
 	}
-	request, err := http.NewRequestWithContext(ctx, orElse(with.Method, http.MethodGet), with.URL, bytes.NewReader(body))
+	request, err = http.NewRequestWithContext(ctx, orElse(with.Method, http.MethodGet), with.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, Final(fmt.Errorf("with: %w", err))
+		return nil, nil, Final(fmt.Errorf("with: %w", err))
 	}
 	request.Header.Set("User-Agent", "scute")
 	request.Header.Set("Idempotency-Key", c.Key())
@@ -172,15 +176,18 @@ func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (*http.Requ
 	}
 	for i, from := range with.HeadersFrom {
 		if h.Clusters == nil {
-			return nil, Final(fmt.Errorf("with.headersFrom[%d]: there is no cluster that could have the Secret", i))
+			return nil, nil, Final(fmt.Errorf("with.headersFrom[%d]: there is no cluster that could have the Secret", i))
 		}
 		value, err := h.Clusters.readKey(ctx, c, "Secret", &from.SecretRef)
 		if err != nil {
-			return nil, fmt.Errorf("with.headersFrom[%d].secretRef: %w", i, err)
+			return nil, nil, fmt.Errorf("with.headersFrom[%d].secretRef: %w", i, err)
 		}
-		request.Header.Set(from.Name, from.Prefix+strings.TrimSpace(string(value)))
+		if value = bytes.TrimSpace(value); len(value) > 0 {
+			secrets = append(secrets, value)
+		}
+		request.Header.Set(from.Name, from.Prefix+string(value))
 	}
-	return request, nil
+	return request, secrets, nil
 }
 
 // check holds the answer against what is expected. The error repeats the beginning of the answer.

@@ -106,6 +106,7 @@ func lastLines(text string) string {
 		text = "(removed)" + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")
 	}
 	text = regexp.MustCompile(`[A-Za-z0-9+/=_.-]{80,}`).ReplaceAllString(text, "(removed)")
+	text = secretWord().ReplaceAllString(text, "${1}"+removed)
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	if over := len(text) - tailSaid; over > 0 {
 		text = text[over:]
