@@ -85,6 +85,14 @@ func TestOperator(t *testing.T) {
 	t.Run("doctor finds all well", func(t *testing.T) {
 		o.run(ctx, t, 0, []string{"ok       Cluster API", "ok       scuted", "ok       permissions", "ok       event log"}, "doctor", "--nats", o.nats)
 	})
+	t.Run("doctor finds a pause left behind", func(t *testing.T) {
+		lift := annotation(ctx, t, shared.blue, o.namespace, "Cluster", "scute.dev/pause")
+		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny bears the pause of task", "remedy: "}, "doctor", "--nats", o.nats)
+		lift()
+		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "bears the pause") {
+			t.Errorf("doctor still speaks of the pause:\n%s", said.out)
+		}
+	})
 	t.Run("refused", func(t *testing.T) { o.refused(ctx, t) })
 	t.Run("held and aborted", func(t *testing.T) { o.aborted(ctx, t) })
 	id := ""

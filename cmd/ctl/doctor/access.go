@@ -32,6 +32,14 @@ func needed(v *visit) []rights {
 			own, Problem, "you cannot look at moves", "ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
 		},
 		{
+			[]right{{"get", "scute.dev", "workflows", ""}, {"list", "scute.dev", "workflows", ""}, {"watch", "scute.dev", "workflows", ""}},
+			own, Problem, "you cannot look at workflows", "ask for the ClusterRole scute-viewer, or scute-operator to make workflows too",
+		},
+		{
+			[]right{{"create", "scute.dev", "workflows", ""}},
+			own, Warning, "you cannot make workflows", "ask for the ClusterRole scute-operator, if you are to",
+		},
+		{
 			[]right{{"create", "scute.dev", "moves", ""}, {"patch", "scute.dev", "moves", ""}},
 			own, Warning, "you cannot make or abort moves", "ask for the ClusterRole scute-operator, if you are to",
 		},

@@ -52,15 +52,16 @@ type visit struct {
 	report  func(Result)
 	now     func() time.Time
 
-	cluster  *reach.Cluster // nil when there is none to ask
-	kube     *kube.Cluster
-	moves    *moves.Cluster
-	types    []kube.Type
-	unheard  bool // nobody is there to take moves up
-	hidden   bool // the daemon's pod may not be looked for
-	outside  bool // the daemon runs, and not in a pod that leads to its log
-	all      []v1alpha1.Move
-	hasMoves bool // all could be listed
+	cluster   *reach.Cluster // nil when there is none to ask
+	kube      *kube.Cluster
+	moves     *moves.Cluster
+	types     []kube.Type
+	unheard   bool // nobody is there to take moves up
+	hidden    bool // the daemon's pod may not be looked for
+	outside   bool // the daemon runs, and not in a pod that leads to its log
+	all       []v1alpha1.Move
+	hasMoves  bool // all could be listed
+	workflows []v1alpha1.Workflow
 }
 
 // check is one question. It reports what it finds, and says whether it makes sense to ask on.
@@ -68,7 +69,7 @@ type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run asks everything, in the order in which one answer makes the next one possible.
 func (v *visit) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, served, daemon, permissions, listed} {
+	for _, c := range []check{apiServer, clusterAPI, served, daemon, permissions, waitingRuns, listed} {
 		if !c(ctx, v) {
 			break
 		}

@@ -85,13 +85,15 @@ func leftBehind(ctx context.Context, v *visit) {
 		o := object.Observe(u)
 		name := o.Ref.Namespace + "/" + o.Ref.Name
 		paused := o.PausedByUser || o.Cluster != nil && o.Cluster.Paused
+		held, orphan := pausedByRun(v, subject, name, u)
+		clean = clean && !orphan
 		switch {
 		case o.Mark != "" && !working[o.Mark]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.program+" log tail --aggregate move/"+o.Mark+
 				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
 				"%s bears the mark of move %s, which is not under way", name, o.Mark))
-		case o.Mark == "" && paused:
+		case o.Mark == "" && paused && !held:
 			clean = false
 			v.report(warning(subject, "unpause it if nobody wants it so; a move keeps it paused on the target", "%s is paused, and not by scute", name))
 		}

@@ -1,0 +1,71 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube/object"
+)
+
+// waitingRuns looks for runs that nobody takes up, and for those that wait for a human.
+func waitingRuns(ctx context.Context, v *visit) bool {
+	const subject = "workflows"
+	list := &v1alpha1.WorkflowList{}
+	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	err := v.cluster.Client.List(called, list)
+	if apierrors.IsForbidden(err) {
+		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
+	}
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list workflows", "%v", v.cluster.Explain(err)))
+		return true
+	}
+	v.workflows = list.Items
+	busy, bad := 0, 0
+	for i := range list.Items {
+		w := &list.Items[i]
+		if w.Status.FinishedAt != nil {
+			continue
+		}
+		busy++
+		name, look := w.Namespace+"/"+w.Name, v.program+" describe run "+w.Name+" -n "+w.Namespace
+		switch w.Status.Phase {
+		case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
+			bad++
+			v.report(warning(subject, look, "%s is %s: %s", name, w.Status.Phase, w.Status.Message))
+		case "", v1alpha1.RunPending:
+			if v.now().Sub(w.CreationTimestamp.Time) > patience {
+				bad++
+				v.report(problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), w.CreationTimestamp.Time)))
+			}
+		}
+	}
+	if bad == 0 {
+		v.report(ok(subject, "%d under way, %d in all; none waits for a human", busy, len(list.Items)))
+	}
+	return true
+}
+
+// pausedByRun reports a cluster that bears the pause of a run which is not under way; held says that it bears one at all.
+func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
+	holder := u.GetAnnotations()[object.PauseAnnotation]
+	if holder == "" {
+		return false, false
+	}
+	for i := range v.workflows {
+		if s := &v.workflows[i].Status; s.FinishedAt == nil && s.RunID != "" && strings.HasPrefix(holder, s.RunID+"/") {
+			return true, false
+		}
+	}
+	v.report(problem(subject, "if that run is a local one, resume it there; else, when its log says that it has ended, remove annotation "+
+		object.PauseAnnotation+" and unpause the cluster", "%s bears the pause of task %s, whose run is not under way here", name, holder))
+	return true, true
+}
