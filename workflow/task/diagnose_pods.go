@@ -85,5 +85,5 @@ func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod 
 
 // withoutKeys takes out what spans lines: PEM blocks.
 func withoutKeys(text string) string {
-	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, "(removed)")
+	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, removed)
 }
