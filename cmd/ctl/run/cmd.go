@@ -107,6 +107,12 @@ func (d *deps) open(ctx context.Context) (*opened, error) {
 		}
 		return &opened{source: d.logged(log), log: log}, nil
 	}
+	return d.openCluster()
+}
+
+// openCluster reads the resources; the log is reached when somebody needs it, on the NATS server that the user named or else
+// in the cluster.
+func (d *deps) openCluster() (*opened, error) {
 	cluster, err := d.Flags.Cluster()
 	if err != nil {
 		return nil, err

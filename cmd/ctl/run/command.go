@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
@@ -19,7 +21,7 @@ func (d *deps) ask(ctx context.Context, name string) (*opened, *runs.Fold, error
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := d.fold(ctx, at, name)
+	f, err := d.fold(ctx, at, d.key(at, name))
 	if err != nil {
 		at.Close()
 		return nil, nil, err
@@ -27,10 +29,9 @@ func (d *deps) ask(ctx context.Context, name string) (*opened, *runs.Fold, error
 	return at, f, nil
 }
 
-func (d *deps) fold(ctx context.Context, at *opened, name string) (*runs.Fold, error) {
-	key := d.key(at, name)
+func (d *deps) fold(ctx context.Context, at *opened, key types.NamespacedName) (*runs.Fold, error) {
 	var id string
-	if at.log != nil {
+	if at.cluster == nil {
 		var err error
 		if id, err = d.logged(at.log).ID(ctx, key); err != nil {
 			return nil, err

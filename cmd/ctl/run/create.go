@@ -23,14 +23,11 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, pro
 		return o.refuse(problems)
 	}
 	o.warn(problems)
-	at, err := o.open(ctx)
+	at, err := o.openCluster()
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if at.cluster == nil {
-		return cli.Usagef("a run is made in a management cluster: --nats does not lead to one")
-	}
 	if w.Namespace == "" {
 		w.Namespace = at.cluster.Namespace
 	}
@@ -86,7 +83,7 @@ func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
 		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
 		return nil
 	}
-	f, err := o.fold(ctx, at, r.Name)
+	f, err := o.fold(ctx, at, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	if err != nil {
 		return err
 	}

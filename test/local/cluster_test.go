@@ -1,0 +1,202 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+const fleet = "fleet"
+
+// ctl is scutectl with the kubeconfig of an administrator and the daemon's log.
+type ctl struct {
+	program, kubeconfig, nats, dir string
+}
+
+// run calls scutectl, checks its exit status, and returns what it says.
+func (c *ctl) run(t *testing.T, want int, args ...string) (out, notes string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program, args...)
+	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		t.Fatalf("scutectl %s: exit status %d, want %d (%v)\n%s%s", strings.Join(args, " "), got, want, err, stdout.String(), stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+func (c *ctl) write(t *testing.T, name, spec string) string {
+	t.Helper()
+	text := fmt.Sprintf("apiVersion: scute.dev/v1alpha1\nkind: Workflow\nmetadata: {name: %s, namespace: %s}\nspec:\n%s", name, fleet, spec)
+	path := filepath.Join(c.dir, name+".yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// attempts of the tasks of a run.
+func (c *ctl) attempts(t *testing.T, name string) map[string]int {
+	t.Helper()
+	out, _ := c.run(t, 0, "get", "run", name, "-n", fleet, "--nats", c.nats, "-o", "json")
+	var r struct {
+		Tasks []struct {
+			Name     string
+			Attempts int
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	n := make(map[string]int)
+	for _, task := range r.Tasks {
+		n[task.Name] = task.Attempts
+	}
+	return n
+}
+
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
+const needsFlag = `  tasks:
+  - {name: make, kind: Apply, with: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}, data: {v: "1"}}]}}
+  - {name: check, kind: Wait, needs: [make], totalTimeout: 1s, with: {object: {apiVersion: v1, kind: ConfigMap, name: NAME-flag}, for: {cel: "has(object.data)"}}}
+`
+
+// scutectl makes runs in a cluster, resumes them, decides about them, and hands local ones over to it: real API server, real
+// daemon.
+func TestRunsInACluster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	programs, err := scuted.Build(ctx, os.Stderr)
+	check(t, err)
+	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"one"}, Bare: true}).Side("one")
+	in, err := scuted.Install(ctx, side, programs)
+	check(t, err)
+	admin := side.Client()
+	stage(ctx, t, admin)
+	dir, err := in.NewLogDir()
+	check(t, err)
+	listen := freeAddress(t)
+	d, err := in.Start(scuted.DaemonOptions{LogDir: dir, Listen: listen})
+	check(t, err)
+	t.Cleanup(func() { _ = d.Kill(context.Background()) })
+	c := &ctl{program: programs.Ctl, kubeconfig: side.KubeconfigPath(), nats: "nats://" + listen, dir: t.TempDir()}
+	flag := func(name string) {
+		check(t, admin.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fleet, Name: name + "-flag"}, Data: map[string]string{"x": "y"}}))
+	}
+
+	t.Run("made, aborted, resumed, over", func(t *testing.T) {
+		file := c.write(t, "again", strings.ReplaceAll(needsFlag, "NAME", "again"))
+		out, notes := c.run(t, 1, "run", "-f", file, "--nats", c.nats)
+		contains(t, out, "  make  Succeeded", "  run  Aborted")
+		contains(t, notes, "run fleet/again made", "scutectl resume run again")
+		flag("again")
+		_, notes = c.run(t, 0, "run", "-f", file, "--nats", c.nats)
+		contains(t, notes, "which was Aborted: what is done is skipped")
+		if n := c.attempts(t, "again"); n["make"] != 1 || n["check"] != 2 {
+			t.Errorf("%v", n)
+		}
+		_, notes = c.run(t, 2, "run", "-f", file, "--nats", c.nats)
+		contains(t, notes, "has ended: it is Succeeded. Delete it (kubectl delete workflow again -n fleet)")
+		out, _ = c.run(t, 0, "get", "runs", "-n", fleet)
+		contains(t, out, "again", "Succeeded", "2/2")
+		out, _ = c.run(t, 0, "watch", "run", "again", "-n", fleet)
+		contains(t, out, "  run  Succeeded")
+	})
+	t.Run("paused, decided", func(t *testing.T) {
+		file := c.write(t, "decided", "  failurePolicy: Pause\n"+strings.ReplaceAll(needsFlag, "NAME", "decided"))
+		_, notes := c.run(t, 3, "run", "-f", file, "--nats", c.nats)
+		contains(t, notes, "scutectl decide decided --task check")
+		out, _ := c.run(t, 0, "decide", "decided", "-n", fleet, "--nats", c.nats, "--task", "check", "--action", "ignore", "--reason", "known")
+		contains(t, out, "ignore of task check decided by user/")
+		c.run(t, 4, "watch", "run", "decided", "-n", fleet, "--nats", c.nats)
+		out, _ = c.run(t, 0, "describe", "run", "decided", "-n", fleet, "--nats", c.nats)
+		contains(t, out, "Degraded", "known; by user/")
+	})
+	t.Run("refused by the daemon", func(t *testing.T) {
+		file := c.write(t, "refused", "  tasks: [{name: a, kind: Exec, with: {command: [\"true\"]}}]\n")
+		_, notes := c.run(t, 2, "run", "-f", file, "--nats", c.nats)
+		contains(t, notes, "Exec is not enabled here")
+	})
+	t.Run("begun locally, pushed, finished by the daemon", func(t *testing.T) {
+		file := c.write(t, "pushed", strings.ReplaceAll(needsFlag, "NAME", "pushed"))
+		c.run(t, 1, "run", "-f", file, "--local")
+		out, _ := c.run(t, 0, "log", "push", "--log", ".scute", "--run", "pushed", "--nats", c.nats)
+		contains(t, out, "run fleet/pushed/1: handed over to ")
+		_, notes := c.run(t, 0, "log", "push", "--log", ".scute", "--run", "pushed", "--nats", c.nats)
+		contains(t, notes, "commits were there from an earlier try")
+		flag("pushed")
+		c.run(t, 0, "run", "-f", file, "--nats", c.nats)
+		if n := c.attempts(t, "pushed"); n["make"] != 1 || n["check"] != 2 {
+			t.Errorf("%v", n)
+		}
+		out, _ = c.run(t, 0, "get", "run", "pushed", "-n", fleet, "-o", "jsonpath={.runID}")
+		contains(t, out, "fleet/pushed/1")
+	})
+}
+
+// stage makes the namespace, and lets its ServiceAccount work in it.
+func stage(ctx context.Context, t *testing.T, admin client.Client) {
+	t.Helper()
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: fleet, Name: "default"}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fleet, Name: "runs"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: fleet, Name: "default"}},
+		},
+		&rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fleet, Name: "maps"},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}}},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fleet, Name: "maps"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "maps"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: fleet, Name: "default"}},
+		},
+	} {
+		check(t, admin.Create(ctx, o))
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
