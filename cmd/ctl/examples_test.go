@@ -45,3 +45,30 @@ func TestExamples(t *testing.T) {
 		})
 	}
 }
+
+// On a terminal a run is redrawn in place, within its width.
+func TestTerminal(t *testing.T) {
+	data, err := os.ReadFile("../../docs/examples/07-alternative.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var out, notes bytes.Buffer
+	env := cli.System("scutectl", "test")
+	env.In, env.Out, env.Err = bytes.NewReader(data), &out, &notes
+	env.Size = func(any) (int, int, bool) { return 70, 40, true }
+	env.Getenv = func(name string) string { return map[string]string{"TERM": "xterm", "NO_COLOR": "1"}[name] }
+	if got := app.Run(context.Background(), env, []string{"run", "-f", "-", "--local"}); got != 0 {
+		t.Fatalf("exit status %d\n%s", got, notes.String())
+	}
+	for _, want := range []string{"default/alternative", "✗ fast", "· use-fast", "✓ join", "Succeeded", "3/4, 1 failed", "\x1b[J"} {
+		if !bytes.Contains(out.Bytes(), []byte(want)) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	for line := range bytes.Lines(out.Bytes()) {
+		if w := len([]rune(string(regexp.MustCompile(`\x1b\[[0-9]*[AJKm]|\r|\n`).ReplaceAll(line, nil)))); w > 70 {
+			t.Errorf("%d columns: %s", w, line)
+		}
+	}
+}

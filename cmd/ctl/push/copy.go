@@ -115,7 +115,7 @@ func (p *Push) copy(ctx context.Context) (before int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	last := uint64(0)
+	var last uint64
 	if len(there) > 0 {
 		last = there[len(there)-1].Seq
 	} else if last, err = p.arrive(ctx); err != nil {

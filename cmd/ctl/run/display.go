@@ -105,8 +105,10 @@ type following struct {
 	logged *runs.Logged
 	draw   drawer
 	stop   context.CancelFunc
-	ended  chan error
+	ended  chan error // why the log is followed no more
 	moved  chan struct{}
+
+	running sync.WaitGroup
 
 	mu   sync.Mutex
 	fold *runs.Fold
@@ -117,17 +119,16 @@ type following struct {
 func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format output.Format) *following {
 	// The display goes on while an interrupted run comes to rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 2), moved: make(chan struct{}, 1), fold: f}
-	go func() {
+	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
+	w.running.Go(func() {
 		w.ended <- l.logged.Follow(ctx, f.ID, after, func(r eventlog.Record) (bool, error) { return false, w.commit(r) })
-	}()
-	go func() {
+	})
+	w.running.Go(func() {
 		clock := time.NewTicker(100 * time.Millisecond)
 		defer clock.Stop()
 		for {
 			select {
 			case <-ctx.Done():
-				w.ended <- nil
 				return
 			case <-clock.C:
 				w.mu.Lock()
@@ -135,7 +136,7 @@ func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format o
 				w.mu.Unlock()
 			}
 		}
-	}()
+	})
 	return w
 }
 
@@ -166,14 +167,12 @@ func (w *following) rest(r *runner.Runner, id string) (*runs.Run, error) {
 		select {
 		case <-w.moved:
 		case err = <-w.ended:
-			w.ended <- nil
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 	}
 	w.stop()
-	<-w.ended
-	<-w.ended
+	w.running.Wait()
 	if err != nil {
 		return nil, fmt.Errorf("reading how run %s came to rest: %w", id, err)
 	}

@@ -78,8 +78,10 @@ func (d *deps) next(r *runs.Run) []string {
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
-				return []string{look, hint("decide", r.Name, "--task", t.Name, "--action", "retry-undo|mark-undone|abandon", "--reason", "'...'"),
-					hint("resume", "run", r.Name) + " goes on then"}
+				return []string{
+					look, hint("decide", r.Name, "--task", t.Name, "--action", "retry-undo|mark-undone|abandon", "--reason", "'...'"),
+					hint("resume", "run", r.Name) + " goes on then",
+				}
 			}
 		}
 		return []string{look}
