@@ -1,7 +1,3 @@
-// Command manifestdoc writes docs/manifest.md: the reference of the Workflow manifest, made of the Go types that read it
-// and of their comments.
-//
-//	go run ./internal/manifestdoc > docs/manifest.md
 package main
 
 import (
