@@ -66,7 +66,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "management-upgrade", strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`)+"upgrade: {version: v1.36.1}\n")
 		must(t, blue.KillAPIServer(ctx))
 		s.run(ctx, 1) // the bootstrap cluster does not answer
-		must(t, blue.StartAPIServer(ctx))
+		revive(ctx, t, blue)
 		s.killWhen(ctx, "machines are being replaced", rolls(blue, "fleet", "m", newer))
 		s.run(ctx, 0)
 		must(t, green.WaitAvailable(ctx, "fleet", "m"))

@@ -88,7 +88,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "workload-delete", params)
 		must(t, side.KillAPIServer(ctx))
 		s.run(ctx, 1)
-		must(t, side.StartAPIServer(ctx))
+		revive(ctx, t, side)
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "works", "w"))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-delete delete-cluster post-delete", "delete-cluster")

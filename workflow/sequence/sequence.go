@@ -183,5 +183,5 @@ func (h hooks) Undo(ctx context.Context, call *task.Call) error {
 	if err != nil {
 		return task.Final(err)
 	}
-	return b.undo(ctx, call)
+	return b.undo(ctx, undoing(call))
 }

@@ -179,6 +179,22 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// The log takes no record from an undo, and an undo that performs kinds of tasks needs none to be taken.
+func TestAnUndoRecordsNothing(t *testing.T) {
+	m := &maker{}
+	s := sequence.Begin(&task.Clusters{}, hook.NewBinder(before.Point()), start{})
+	_, kinds, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
+		_, err := c.Perform("back", m, nil)
+		return err
+	})).Build()
+	err := kinds["Before"].Undo(context.Background(), &task.Call{Record: func(context.Context, json.RawMessage, bool) error {
+		return errors.New("the attempt is over")
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAHookThatIsGone(t *testing.T) {
 	var seen []string
 	_, kinds := construct(t, &seen)

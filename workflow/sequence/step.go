@@ -80,7 +80,7 @@ func (k *kind[A, B, O]) Undo(ctx context.Context, call *task.Call) error {
 	}
 	ctx, cancel := k.bound(ctx)
 	defer cancel()
-	c, err := k.restore(ctx, call)
+	c, err := k.restore(ctx, undoing(call))
 	if err != nil {
 		return err
 	}
@@ -99,6 +99,14 @@ func (k *kind[A, B, O]) bound(ctx context.Context) (context.Context, context.Can
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, k.step.Within)
+}
+
+// undoing is a call whose records stay in this attempt: the log takes none from an undo. Which is why a step that performs
+// kinds of tasks to undo another, such as a move back, relies on their keys alone to find its own half-done work.
+func undoing(call *task.Call) *task.Call {
+	c := *call
+	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
+	return &c
 }
 
 // silent says that the step adds nothing to the context.
