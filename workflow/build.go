@@ -34,7 +34,7 @@ type Options struct {
 // Build makes a definition of a manifest: every default filled in, every policy looked up (task, kind, workflow, default).
 // It finds all problems at once. With any that is not a warning there is no definition.
 func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
-	b := &builder{spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int)}
+	b := &builder{spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int), valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)}
 	d := b.definition()
 	b.checkGraph(d)
 	if slices.ContainsFunc(b.problems, func(p Problem) bool { return !p.Warning }) {
@@ -49,6 +49,7 @@ type builder struct {
 	kinds    map[string]*v1alpha1.KindPolicy
 	names    map[string]int // of tasks, to their index in the definition
 	fields   []string       // of tasks, by their index
+	valid    *regexp.Regexp // the names that a task may have
 	problems []Problem
 }
 
@@ -132,7 +133,7 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	if _, twice := b.names[spec.Name]; twice {
 		b.bad(spec.Name, field+".name", "another task has this name", "names must be unique")
 	}
-	if strings.HasPrefix(field, "spec.tasks") && (reserved(spec.Name) || !validName().MatchString(spec.Name)) {
+	if strings.HasPrefix(field, "spec.tasks") && (reserved(spec.Name) || !b.valid.MatchString(spec.Name)) {
 		b.bad(spec.Name, field+".name", fmt.Sprintf("%q is not a valid name", spec.Name),
 			"use letters, digits, '-', '_', '.' and '/', beginning with a letter or a digit; pre/, post/ and onFailure/ are taken")
 	}
@@ -185,8 +186,6 @@ func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 	check("before", spec.Before)
 	check("after", spec.After)
 }
-
-func validName() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`) }
 
 func (b *builder) need(task, field string, n v1alpha1.Need) Need {
 	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: b.duration(task, field+".timeout", n.Timeout)}

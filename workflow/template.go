@@ -77,6 +77,9 @@ func fill(v any, output func(string) json.RawMessage) (any, error) {
 }
 
 func fillString(s string, output func(string) json.RawMessage) (any, error) {
+	if !strings.Contains(s, "${tasks.") {
+		return s, nil
+	}
 	re := reference()
 	if m := re.FindStringSubmatch(s); len(m) > 0 && m[0] == s && !strings.HasPrefix(s, "$$") {
 		return lookup(m[1], m[2], output)
