@@ -74,9 +74,6 @@ func Effects(s *State) []Effect {
 	return list
 }
 
-// Cancelled says that attempts are still in flight that the run has stopped.
-func Cancelled(s *State) bool { return s.stopping != nil && s.running.n > 0 }
-
 func (s *State) effect(kind EffectKind, i, n int) Effect {
 	t, d := &s.tasks[i], &s.def[i]
 	e := Effect{
