@@ -3,11 +3,12 @@ package eventlog
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // lockFile is held with flock while a process has the folder open: the server itself has no lock, and two of them on
@@ -21,19 +22,44 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the folder: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(f); err != nil {
 		defer f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
-		holder, _ := io.ReadAll(io.LimitReader(f, 32))
-		return nil, fmt.Errorf("%w: %s is held by process %s; stop it, or use its log over the network", ErrLocked, path, strings.TrimSpace(string(holder)))
+		return nil, fmt.Errorf("%w: %s is held by process %d; stop it, or use its log over the network", ErrLocked, path, readPID(f))
 	}
 	if err := writePID(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
 	return f, nil
+}
+
+// flock takes the lock, or fails with EWOULDBLOCK at once while its holder lives. The lock of a holder that was killed
+// may outlive it for a moment: a child that it was just starting has the file until it becomes another program.
+func flock(f *os.File) error {
+	for deadline := time.Now().Add(lingers); ; time.Sleep(lingers / 500) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) || !isGone(readPID(f)) {
+			return err
+		}
+	}
+}
+
+// lingers is the longest that the lock of a dead process is waited for.
+const lingers = 5 * time.Second
+
+// isGone says that no process has the number. A number that cannot be read (0) belongs to somebody who is about to write it.
+func isGone(pid int) bool {
+	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+func readPID(f *os.File) int {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return pid
 }
 
 func writePID(f *os.File) error {

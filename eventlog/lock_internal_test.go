@@ -1,0 +1,58 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A process that is killed while it starts a child leaves the lock to that child, until the child becomes its program.
+func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		holder int
+		want   error
+	}{
+		{"the holder is dead", dead(t), nil},
+		{"the holder lives", os.Getpid(), ErrLocked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			inherited, err := lockFolder(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, lockFile), fmt.Appendf(nil, "%d\n", c.holder), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			child := exec.Command("sleep", "0.3")
+			child.ExtraFiles = []*os.File{inherited}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = child.Wait() }()
+			if err := inherited.Close(); err != nil {
+				t.Fatal(err)
+			}
+			f, err := lockFolder(dir)
+			if !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if err == nil {
+				f.Close()
+			}
+		})
+	}
+}
+
+func dead(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
