@@ -1,0 +1,251 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// RepairPolicySpec opts clusters of its namespace in: without one, scute touches no machine.
+type RepairPolicySpec struct {
+	// Selector of Clusters by their labels; empty selects all of the namespace.
+	// +optional
+	Selector metav1.LabelSelector `json:"selector,omitzero"`
+
+	// ControlPlanes are remediated. On by default.
+	// +optional
+	// +kubebuilder:default=true
+	ControlPlanes *bool `json:"controlPlanes,omitempty"`
+
+	// Workers are remediated too: machines of MachineDeployments and of MachineSets.
+	// +optional
+	Workers bool `json:"workers,omitempty"`
+
+	// DryRun decides and records, and touches nothing: no mark, no health check, no replacement.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+
+	// PauseRequests, as long as there is one, keep this policy from beginning anything; each says why.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	PauseRequests []string `json:"pauseRequests,omitempty"`
+
+	// Checks say when a machine is unhealthy.
+	// +optional
+	Checks RepairChecks `json:"checks,omitzero"`
+
+	// HealthCheck makes and owns a MachineHealthCheck for each selected control plane, wired to scute, whose limit follows
+	// the control plane's size: (N-1)/2. On by default. Off: bring your own, with templateRef to a SurgeRemediationTemplate.
+	// +optional
+	// +kubebuilder:default=true
+	HealthCheck *bool `json:"healthCheck,omitempty"`
+
+	// Methods that may be used; empty allows all. OwnerRemediation is the owner's own: it deletes first.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	Methods []RepairMethod `json:"methods,omitempty"`
+
+	// AcceptDeleteFirst lets the owner delete first where its rollout strategy has maxSurge 0 (no room for another machine).
+	// +optional
+	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
+
+	// Hold keeps each machine for this long after it was found unhealthy, before anything is done about it.
+	// +optional
+	Hold *metav1.Duration `json:"hold,omitempty"`
+
+	// Escalation is tried before a machine is replaced, step by step.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Escalation []EscalationStep `json:"escalation,omitempty"`
+
+	// Limits bound what happens at once, and in a storm.
+	// +optional
+	Limits RepairLimits `json:"limits,omitzero"`
+
+	// Timeouts bound the waiting.
+	// +optional
+	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
+
+	// MaxAttempts bounds the replacements tried for one machine, and along a chain of replacements that fail in turn.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=20
+	MaxAttempts int32 `json:"maxAttempts,omitempty"`
+}
+
+// RepairMethod is a way to replace a machine.
+// +kubebuilder:validation:Enum=RolloutSurge;Surge;RelaxedSurge;OwnerRemediation
+type RepairMethod string
+
+// The methods.
+const (
+	// MethodRolloutSurge makes only the victim outdated: the owner's own rollout replaces it, new machine first.
+	MethodRolloutSurge RepairMethod = "RolloutSurge"
+	// MethodSurge raises replicas, and puts them back as soon as the newcomer exists.
+	MethodSurge RepairMethod = "Surge"
+	// MethodRelaxedSurge allows either surge with the owner's preflight relaxed: for a victim whose kubelet is dead.
+	MethodRelaxedSurge RepairMethod = "RelaxedSurge"
+	// MethodOwnerRemediation hands the machine to its owner, which deletes it first and then makes another.
+	MethodOwnerRemediation RepairMethod = "OwnerRemediation"
+)
+
+// RepairChecks say when a machine is unhealthy. They are those of a MachineHealthCheck.
+type RepairChecks struct {
+	// NodeStartup is how long a machine may take until it has a Node.
+	// +optional
+	// +kubebuilder:default="10m"
+	NodeStartup *metav1.Duration `json:"nodeStartup,omitempty"`
+	// UnhealthyNodeConditions of the Node; by default Ready False or Unknown for 5 minutes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	UnhealthyNodeConditions []UnhealthyCondition `json:"unhealthyNodeConditions,omitempty"`
+	// UnhealthyMachineConditions of the Machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	UnhealthyMachineConditions []UnhealthyCondition `json:"unhealthyMachineConditions,omitempty"`
+}
+
+// UnhealthyCondition is a condition that, having stood for the time, makes a machine unhealthy.
+type UnhealthyCondition struct {
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	Type string `json:"type"`
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	Status string `json:"status"`
+	// Timeout that the condition must have stood.
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+// EscalationStep asks somebody else for a gentler cure, a reboot for example, by an object made from a template. When the
+// machine is healthy within the timeout, nothing more is done.
+type EscalationStep struct {
+	// Name of the step.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} stand for the machine's. It is created in the
+	// policy's namespace and deleted when the step is over.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Template runtime.RawExtension `json:"template"`
+	// Timeout until the next step, or the replacement, follows.
+	Timeout metav1.Duration `json:"timeout"`
+}
+
+// RepairLimits bound what one policy does at once.
+type RepairLimits struct {
+	// AtOnce bounds the remediations under way at the same time, all clusters together. One control plane never has more
+	// than one.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	AtOnce int32 `json:"atOnce,omitempty"`
+	// PerWindow bounds the remediations begun within Window.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	PerWindow int32 `json:"perWindow,omitempty"`
+	// +optional
+	// +kubebuilder:default="1h"
+	Window *metav1.Duration `json:"window,omitempty"`
+	// Storm is the percentage of the watched machines, and never fewer than StormFloor machines, that unhealthy at once are
+	// a storm: something bigger is broken, nothing is begun.
+	// +optional
+	// +kubebuilder:default=20
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Storm int32 `json:"storm,omitempty"`
+	// +optional
+	// +kubebuilder:default=4
+	// +kubebuilder:validation:Minimum=2
+	StormFloor int32 `json:"stormFloor,omitempty"`
+	// StormCooldown is how long nothing is begun after a storm.
+	// +optional
+	// +kubebuilder:default="10m"
+	StormCooldown *metav1.Duration `json:"stormCooldown,omitempty"`
+	// Cooldown of an owner after a remediation, and of a machine that recovered or was tried: before it is over, none is
+	// begun there.
+	// +optional
+	// +kubebuilder:default="5m"
+	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
+}
+
+// RepairTimeouts bound the waiting.
+type RepairTimeouts struct {
+	// ScaleUp until a replacement exists; then the request is taken back and decided again.
+	// +optional
+	// +kubebuilder:default="5m"
+	ScaleUp *metav1.Duration `json:"scaleUp,omitempty"`
+	// Ready until a replacement is ready; then it is removed, and decided again.
+	// +optional
+	// +kubebuilder:default="20m"
+	Ready *metav1.Duration `json:"ready,omitempty"`
+	// Removal until the machine is gone; then it is said so, and waited for further.
+	// +optional
+	// +kubebuilder:default="30m"
+	Removal *metav1.Duration `json:"removal,omitempty"`
+}
+
+// RepairPolicyStatus says what the policy watches and does.
+type RepairPolicyStatus struct {
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Clusters selected.
+	// +optional
+	Clusters int `json:"clusters,omitempty"`
+	// Machines watched.
+	// +optional
+	Machines int `json:"machines,omitempty"`
+	// Unhealthy of them.
+	// +optional
+	Unhealthy int `json:"unhealthy,omitempty"`
+	// Active remediations.
+	// +optional
+	Active int `json:"active,omitempty"`
+	// Message says in one sentence what the policy does now, or why it does nothing.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Storm is under way, or its cooldown is not over.
+	// +optional
+	Storm bool `json:"storm,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// RepairPolicy opts clusters in to scute's remediation, and says how far it may go.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=scute;cluster-api,shortName=rp
+// +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.clusters`
+// +kubebuilder:printcolumn:name="Machines",type=integer,JSONPath=`.status.machines`
+// +kubebuilder:printcolumn:name="Unhealthy",type=integer,JSONPath=`.status.unhealthy`
+// +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
+// +kubebuilder:printcolumn:name="Dry-Run",type=boolean,JSONPath=`.spec.dryRun`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
+type RepairPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   RepairPolicySpec   `json:"spec,omitempty"`
+	Status RepairPolicyStatus `json:"status,omitempty"`
+}
+
+// RepairPolicyList is a list of RepairPolicies.
+//
+// +kubebuilder:object:root=true
+type RepairPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []RepairPolicy `json:"items"`
+}

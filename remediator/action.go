@@ -1,0 +1,49 @@
+package remediator
+
+// Deed is a kind of write. Each is idempotent: whoever performs it looks first, and writes only what is missing.
+type Deed string
+
+// The deeds. None of them deletes a Machine: only its owner does.
+const (
+	// SetMark sets scute.dev/unhealthy on Machine to Value; "" takes it off.
+	SetMark Deed = "mark"
+	// SetDelete sets cluster.x-k8s.io/delete-machine on Machine to DeleteValue; Value "" takes ours off, and only ours.
+	SetDelete Deed = "mark for the owner's next scale-down"
+	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
+	SetCertificates Deed = "set the certificates' expiry"
+	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
+	SetClonedFrom Deed = "set the template's name"
+	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that
+	// names Machine, and only that.
+	SetRelaxed Deed = "relax the preflight"
+	// Touch sets scute.dev/touched on the owner to Value, so that it looks at what it does not watch; "" takes it off.
+	Touch Deed = "touch the owner"
+	// Scale sets the replicas at Where to Replicas, if they are Expect (or Replicas already); else ErrForeign.
+	Scale Deed = "scale"
+	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded
+	// to False where nobody has.
+	HandOver Deed = "hand over to the owner"
+	// TakeBack takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
+	TakeBack Deed = "clear the remediation's conditions"
+	// Lead moves etcd's leadership away from Machine, to the member of node Value.
+	Lead Deed = "move etcd's leadership"
+	// MakeRung creates the object of rung Value of the policy's ladder for Machine; DropRung deletes it.
+	MakeRung Deed = "ask for a gentler cure"
+	DropRung Deed = "take the gentler cure back"
+	// MakeRequest creates Machine's SurgeRemediation; DropRequest deletes it, and lets it go.
+	MakeRequest Deed = "make the request"
+	DropRequest Deed = "drop the request"
+)
+
+// DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
+const DeleteValue = "scute.dev"
+
+// Action is one write that is due.
+type Action struct {
+	Do      Deed
+	Machine Subject
+	Value   string
+	// For Scale.
+	Where            Where
+	Replicas, Expect int32
+}

@@ -1,0 +1,34 @@
+package remediator
+
+import "scute.dev/eventlog"
+
+// NewCatalog maps the facts of remediations to their types in the log.
+func NewCatalog() *eventlog.Catalog[Event] {
+	return eventlog.NewCatalog(eventlog.KindRemediation,
+		eventlog.Define[Event, Registered]("registered", 1),
+		eventlog.Define[Event, Claimed]("claimed", 1),
+		eventlog.Define[Event, MachineMarked]("machine-marked", 1),
+		eventlog.Define[Event, MachineMarkCleared]("machine-mark-cleared", 1),
+		eventlog.Define[Event, Decided]("decided", 1),
+		eventlog.Define[Event, HoldSet]("hold-set", 1),
+		eventlog.Define[Event, HoldReleased]("hold-released", 1),
+		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
+		eventlog.Define[Event, EscalationStarted]("escalation-started", 1),
+		eventlog.Define[Event, EscalationEnded]("escalation-ended", 1),
+		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
+		eventlog.Define[Event, HandedOver]("handed-over", 1),
+		eventlog.Define[Event, ReplacementObserved]("replacement-observed", 1),
+		eventlog.Define[Event, ScaleRestored]("scale-restored", 1),
+		eventlog.Define[Event, ReplacementReady]("replacement-ready", 1),
+		eventlog.Define[Event, VictimDeleting]("victim-deleting", 1),
+		eventlog.Define[Event, VictimGone]("victim-gone", 1),
+		eventlog.Define[Event, SurgeConsumed]("surge-consumed", 1),
+		eventlog.Define[Event, CancelStarted]("cancel-started", 1),
+		eventlog.Define[Event, Frozen]("frozen", 1),
+		eventlog.Define[Event, Thawed]("thawed", 1),
+		eventlog.Define[Event, Succeeded]("succeeded", 1),
+		eventlog.Define[Event, Cancelled]("cancelled", 1),
+		eventlog.Define[Event, Setback]("setback", 1),
+		eventlog.Define[Event, StormPassed]("storm-passed", 1),
+	)
+}

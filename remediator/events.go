@@ -1,0 +1,263 @@
+package remediator
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Event is one fact about an owner's machines.
+type Event interface{ event() }
+
+// Subject names a machine in an event.
+type Subject struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+}
+
+// MarkState is how bad it is.
+type MarkState string
+
+// The states of a mark.
+const (
+	Failing   MarkState = "Failing"   // a check fails, its time is not over
+	Unhealthy MarkState = "Unhealthy" // its time is over
+	Scheduled MarkState = "Scheduled" // its replacement is under way
+)
+
+// Source of a mark.
+type Source string
+
+// The sources.
+const (
+	FromHealthCheck Source = "MachineHealthCheck"
+	FromOperator    Source = "Operator"
+	FromPolicy      Source = "Policy"
+)
+
+// Verdict is what was decided.
+type Verdict string
+
+// The verdicts.
+const (
+	RolloutSurge     Verdict = "RolloutSurge"
+	Surge            Verdict = "Surge"
+	OwnerRemediation Verdict = "OwnerRemediation"
+	Wait             Verdict = "Wait"
+	Freeze           Verdict = "Freeze"
+	Escalate         Verdict = "Escalate"
+	CannotRemediate  Verdict = "CannotRemediate"
+)
+
+// Decision about one machine, and why.
+type Decision struct {
+	Verdict Verdict `json:"verdict"`
+	// Relaxed: the surge needs the owner's preflight relaxed.
+	Relaxed bool `json:"relaxed,omitempty"`
+	// Rule is a short name of the rule that decided, for people who compare; "" never.
+	Rule string `json:"rule"`
+	// Reason in one sentence.
+	Reason string `json:"reason"`
+	// Next is what a human can do, if anything.
+	Next string `json:"next,omitempty"`
+}
+
+// Seen is what a decision was taken on, small enough to be kept for ever.
+type Seen struct {
+	Replicas   int32    `json:"replicas"`
+	Machines   int      `json:"machines"`
+	Ready      int      `json:"ready"`
+	Broken     []string `json:"broken,omitempty"` // machines whose components are not all well
+	Deleting   []string `json:"deleting,omitempty"`
+	External   bool     `json:"external,omitempty"` // etcd
+	Voters     int      `json:"voters,omitempty"`
+	Learners   int      `json:"learners,omitempty"`
+	Silent     []string `json:"silent,omitempty"` // members that do not answer, or could not be asked
+	EtcdError  string   `json:"etcdError,omitempty"`
+	Version    string   `json:"version,omitempty"`
+	MaxSurge   int32    `json:"maxSurge"`
+	PolicyName string   `json:"policy"`
+	DryRun     bool     `json:"dryRun,omitempty"`
+}
+
+// Lever is how a machine is made outdated.
+type Lever string
+
+// The levers.
+const (
+	LeverCertificates Lever = "certificates-expiry"
+	LeverClonedFrom   Lever = "cloned-from-name"
+)
+
+// Where replicas are asked for.
+type Where string
+
+// The places.
+const (
+	AtOwner    Where = "owner"
+	AtTopology Where = "topology"
+)
+
+// The facts. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled or Failed.
+type (
+	// Registered pins whom the aggregate is about. It is the first event.
+	Registered struct {
+		Owner Owner `json:"owner"`
+	}
+	// Claimed fences off every earlier holder.
+	Claimed struct {
+		Holder string `json:"holder"`
+	}
+	// MachineMarked: the machine is sick, or about to be; State says which. Again for the same machine: it changed.
+	MachineMarked struct {
+		Machine Subject   `json:"machine"`
+		State   MarkState `json:"state"`
+		Reason  string    `json:"reason"`
+		Source  Source    `json:"source"`
+		Since   time.Time `json:"since"`
+	}
+	// MachineMarkCleared: it is healthy again, or gone, or nobody selects it any more.
+	MachineMarkCleared struct {
+		Machine Subject `json:"machine"`
+		Why     string  `json:"why"`
+	}
+	// Decided about the machine that comes first, with what was seen. It is said again when the decision changes.
+	Decided struct {
+		Machine  Subject  `json:"machine"`
+		Decision Decision `json:"decision"`
+		Seen     Seen     `json:"seen"`
+	}
+	// HoldSet: an operator, or the policy, keeps the machine. Until zero: until it is taken off.
+	HoldSet struct {
+		Machine Subject   `json:"machine"`
+		Until   time.Time `json:"until,omitzero"`
+		Reason  string    `json:"reason,omitempty"`
+	}
+	// HoldReleased ends a hold.
+	HoldReleased struct {
+		Machine Subject `json:"machine"`
+	}
+	// AbortRequested by an operator: what is under way for the machine is taken back, nothing more is begun for it.
+	AbortRequested struct {
+		Machine Subject `json:"machine"`
+	}
+	// EscalationStarted: the object of this rung of the ladder is about to be made.
+	EscalationStarted struct {
+		Machine Subject `json:"machine"`
+		Rung    string  `json:"rung"`
+	}
+	// EscalationEnded: the machine did not recover in time, or it did.
+	EscalationEnded struct {
+		Machine Subject `json:"machine"`
+		Rung    string  `json:"rung"`
+		Cured   bool    `json:"cured,omitempty"`
+	}
+	// SurgeRequested: the owner is about to be asked for one more machine. What is found is kept, to be put back.
+	SurgeRequested struct {
+		Machine Subject `json:"machine"`
+		Method  Verdict `json:"method"`
+		Relaxed bool    `json:"relaxed,omitempty"`
+		// Replicas before, and asked for; the same for a RolloutSurge.
+		From  int32 `json:"from"`
+		To    int32 `json:"to"`
+		Where Where `json:"where"`
+		Lever Lever `json:"lever,omitempty"`
+		// Original value that the lever is put back to, "" for none.
+		Original string `json:"original,omitempty"`
+		// Pull is the value that the lever is set to.
+		Pull string `json:"pull,omitempty"`
+		// Baseline are the machines that were there.
+		Baseline []Subject `json:"baseline"`
+		Attempt  int       `json:"attempt"`
+	}
+	// HandedOver: the owner is about to be asked to remediate by its own, deleting first.
+	HandedOver struct {
+		Machine  Subject   `json:"machine"`
+		Baseline []Subject `json:"baseline"`
+		Attempt  int       `json:"attempt"`
+	}
+	// ReplacementObserved: a machine exists that was not in the baseline.
+	ReplacementObserved struct {
+		Replacement Subject `json:"replacement"`
+		// Extra: there is one already; this one is not wanted.
+		Extra bool `json:"extra,omitempty"`
+	}
+	// ScaleRestored: the owner's replicas are what they were.
+	ScaleRestored struct{}
+	// ReplacementReady: it has joined and is well.
+	ReplacementReady struct {
+		Replacement Subject `json:"replacement"`
+	}
+	// VictimDeleting: the owner has begun to delete it.
+	VictimDeleting struct{}
+	// VictimGone: it is no more.
+	VictimGone struct{}
+	// SurgeConsumed: somebody else took a machine away, and the newcomer filled that gap; the victim is still there.
+	SurgeConsumed struct {
+		Why string `json:"why"`
+	}
+	// Cause of a cancellation.
+	CancelStarted struct {
+		Cause  Cause  `json:"cause"`
+		Reason string `json:"reason"`
+	}
+	// Frozen: what is under way is not touched until the cause has passed.
+	Frozen struct {
+		Reason string `json:"reason"`
+		Next   string `json:"next,omitempty"`
+	}
+	// Thawed: the cause has passed.
+	Thawed struct{}
+	// Succeeded ends a remediation: the victim is gone, its place is taken, nothing of ours is left behind.
+	Succeeded struct {
+		Note string `json:"note,omitempty"`
+	}
+	// Cancelled ends one: what was asked for is taken back, the veterans are there.
+	Cancelled struct {
+		Cause Cause `json:"cause"`
+	}
+	// Setback: an action failed in a way that may pass; it is tried again.
+	Setback struct {
+		Message string `json:"message"`
+	}
+	// StormPassed: a storm that kept this owner waiting is over.
+	StormPassed struct{}
+)
+
+// Cause of a cancellation.
+type Cause string
+
+// The causes.
+const (
+	Recovered  Cause = "Recovered"  // the victim is healthy again
+	TimedOut   Cause = "TimedOut"   // no replacement, or none that became ready, in time
+	Aborted    Cause = "Aborted"    // an operator asked for it
+	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
+	Unselected Cause = "Unselected" // no policy selects it any more
+)
+
+func (Registered) event()          {}
+func (Claimed) event()             {}
+func (MachineMarked) event()       {}
+func (MachineMarkCleared) event()  {}
+func (Decided) event()             {}
+func (HoldSet) event()             {}
+func (HoldReleased) event()        {}
+func (AbortRequested) event()      {}
+func (EscalationStarted) event()   {}
+func (EscalationEnded) event()     {}
+func (SurgeRequested) event()      {}
+func (HandedOver) event()          {}
+func (ReplacementObserved) event() {}
+func (ScaleRestored) event()       {}
+func (ReplacementReady) event()    {}
+func (VictimDeleting) event()      {}
+func (VictimGone) event()          {}
+func (SurgeConsumed) event()       {}
+func (CancelStarted) event()       {}
+func (Frozen) event()              {}
+func (Thawed) event()              {}
+func (Succeeded) event()           {}
+func (Cancelled) event()           {}
+func (Setback) event()             {}
+func (StormPassed) event()         {}

@@ -1,0 +1,207 @@
+package remediator
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// OwnerKind is a kind of owner that scute knows how to ask for a replacement.
+type OwnerKind string
+
+// The kinds. Machines of any other owner are marked, and no more.
+const (
+	ControlPlane OwnerKind = "KubeadmControlPlane"
+	Deployment   OwnerKind = "MachineDeployment"
+	Set          OwnerKind = "MachineSet"
+)
+
+// Owner names what replaces machines. Its UID tells an owner from a later one of the same name.
+type Owner struct {
+	Kind      string    `json:"kind"` // an OwnerKind, or one that we do not know
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+	Cluster   string    `json:"cluster"`
+}
+
+// Facts are one look at an owner, its machines and their etcd. What could not be had is Unknown, with the reason.
+type Facts struct {
+	Owner    OwnerFacts
+	Cluster  ClusterFacts
+	Machines []Machine // of this owner, by name
+	// Etcd is nil when it was not asked: Asks says when it must be.
+	Etcd   *Etcd
+	Policy Policy
+	Ledger Ledger
+	// Move is the id of a move of this cluster that is under way, from the log.
+	Move string
+}
+
+// OwnerFacts are what the owner says of itself.
+type OwnerFacts struct {
+	Owner
+	Found        bool
+	Deleting     bool
+	Paused       bool
+	Replicas     int32 // as its spec asks for now
+	Generation   int64
+	Observed     bool // its controller has seen this generation
+	MaxSurge     int32
+	ExternalEtcd bool
+	Version      string // of Kubernetes, as asked for
+	// RollingOut: a rollout or an upgrade that is not ours is under way, and what it is.
+	RollingOut string
+	// Tested: the minor version of the owner's controller is one whose inner bookkeeping we have tested.
+	Tested bool
+	// CertificateLever: the owner rolls machines out whose certificates are about to expire.
+	CertificateLever bool
+	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
+	Relaxed string
+	// Touched is the value of scute.dev/touched.
+	Touched string
+}
+
+// ClusterFacts are what the Cluster says.
+type ClusterFacts struct {
+	Found    bool
+	Deleting bool
+	Paused   bool
+	// Topology: the Cluster's topology manages the owner; replicas are asked for there.
+	Topology         bool
+	TopologyReplicas int32
+	// UpgradePending: the topology has a version that the owner does not have yet.
+	UpgradePending bool
+	// Reach: the workload cluster's API server answers. Absent when nobody asked.
+	Reach object.Truth
+	// FailureDomains that control plane machines may be in.
+	FailureDomains []string
+}
+
+// Condition of a Machine.
+type Condition struct {
+	Status object.Truth
+	Reason string
+	Since  time.Time
+}
+
+// Machine is what a Machine says, and what was written on it.
+type Machine struct {
+	Name          string
+	UID           types.UID
+	Created       time.Time
+	Deleting      bool
+	DeletingSince time.Time
+	Node          string
+	FailureDomain string
+	Conditions    map[string]Condition
+	// Hooks are deletion hooks (pre-drain, pre-terminate) of somebody other than the owner, by name.
+	Hooks []string
+
+	Paused     bool
+	Skip       bool   // cluster.x-k8s.io/skip-remediation
+	Remediate  bool   // cluster.x-k8s.io/remediate-machine: an operator asks for it
+	DeleteMark string // value of cluster.x-k8s.io/delete-machine; "" without
+	// Mark is the value of scute.dev/unhealthy, "" without.
+	Mark string
+	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, "" without.
+	Certificates string
+	// ClonedFrom is the value of cluster.x-k8s.io/cloned-from-name on its infrastructure machine.
+	ClonedFrom string
+	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, "" without.
+	RemediationFor string
+
+	Request *Request // its SurgeRemediation, nil without
+}
+
+// Request is what a SurgeRemediation says.
+type Request struct {
+	UID       types.UID
+	Deleting  bool
+	Hold      bool
+	HoldUntil time.Time // zero with Hold: until it is taken off
+	HoldWhy   string
+	Abort     bool
+}
+
+// Etcd is what each member answered, asked itself.
+type Etcd struct {
+	// Err says why the members could not be listed; then Members is empty.
+	Err     string
+	Members []Member
+	Alarms  []string
+}
+
+// Member of etcd.
+type Member struct {
+	Node    string // the name it has in etcd, which is its node's
+	Learner bool
+	Leader  bool
+	// Answers: True, False (it was reached, and is not well, or refuses), Unknown (it could not be asked).
+	Answers object.Truth
+	Why     string
+}
+
+// Policy is the RepairPolicy that selects the owner, with its defaults in place.
+type Policy struct {
+	Name     string // "" when none selects it
+	UID      types.UID
+	DryRun   bool
+	Paused   []string
+	Checks   Checks
+	Methods  map[v1alpha1.RepairMethod]bool // allowed
+	Accepts  bool                           // delete-first where maxSurge is 0
+	Hold     time.Duration
+	Ladder   []Rung
+	Limits   Limits
+	Timeouts Timeouts
+	Attempts int
+}
+
+// Rung is a step of the ladder before a replacement.
+type Rung struct {
+	Name    string
+	Timeout time.Duration
+	// State of the object made for the active machine: False not there, True there.
+	Present object.Truth
+}
+
+// Checks say when a machine is unhealthy.
+type Checks struct {
+	NodeStartup time.Duration
+	Machine     []Check
+	Node        []Check // of them, Ready alone is seen on the Machine
+}
+
+// Check of one condition.
+type Check struct {
+	Type    string
+	Status  object.Truth
+	Timeout time.Duration
+}
+
+// Limits of a policy.
+type Limits struct {
+	AtOnce, PerWindow int
+	Window            time.Duration
+	StormPercent      int
+	StormFloor        int
+	StormCooldown     time.Duration
+	Cooldown          time.Duration
+}
+
+// Timeouts of a policy.
+type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
+
+// Ledger is what the policy has under way and has seen, all its owners together, this one not counted.
+type Ledger struct {
+	Active  int         // remediations under way
+	Started []time.Time // begun, as far back as the window
+	Watched int         // machines, this owner's too
+	Sick    int         // of them unhealthy, this owner's too
+	// StormPassed is when the last storm ended, zero without.
+	StormPassed time.Time
+}

@@ -1,0 +1,344 @@
+package remediator
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// keptEnds bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
+const keptEnds = 20
+
+// State is everything that the log says of one owner's machines.
+type State struct {
+	Owner  Owner
+	Holder string
+
+	// Patients are the machines that are sick, or were and are remembered for a cooldown.
+	Patients map[types.UID]*Patient
+	// Active is the remediation under way, nil without one.
+	Active *Active
+	// Ends are the last remediations that ended, the newest last.
+	Ends []End
+	// Chain says how many replacements in a row led to a machine that is alive.
+	Chain map[types.UID]int
+
+	InStorm     bool
+	StormPassed time.Time
+
+	Setback      string
+	SetbackSince time.Time
+}
+
+// Patient is what the log says of one machine.
+type Patient struct {
+	Subject
+	// Mark is nil when the machine is healthy, as far as the log knows.
+	Mark *MachineMarked
+	// MarkedAt is when it was first marked in this illness, UnhealthyAt when it was found Unhealthy.
+	MarkedAt    time.Time
+	UnhealthyAt time.Time
+
+	Decision  Decision
+	Seen      Seen
+	DecidedAt time.Time
+
+	Held      bool
+	HoldUntil time.Time
+	HoldWhy   string
+	Aborted   bool
+
+	// Rung is the step of the ladder under way, "" without; Climbed are those that are behind.
+	Rung      string
+	RungSince time.Time
+	Climbed   []string
+
+	// Attempts begun in this illness, and when the last one ended (or the machine recovered).
+	Attempts    int
+	LastAttempt time.Time
+	ClearedAt   time.Time
+}
+
+// Active is the remediation under way.
+type Active struct {
+	Victim  Subject
+	Request SurgeRequested // its Method is OwnerRemediation for one that was handed over
+	// Step is how far it has come.
+	Step      Step
+	Since     time.Time // of the step
+	StartedAt time.Time
+
+	Replacement Subject
+	Extras      []Subject // newcomers that are not wanted
+	Ready       bool      // the replacement is
+	Restored    bool      // replicas are
+	Deleting    bool      // the victim is
+	Gone        bool      // the victim is
+
+	Cause  Cause // of the cancellation
+	Reason string
+
+	Frozen     string
+	FrozenNext string
+}
+
+// Step of a remediation.
+type Step string
+
+// The steps.
+const (
+	Requesting Step = "requesting" // the owner is asked; no newcomer yet
+	Replacing  Step = "replacing"  // a newcomer is there, and not ready
+	Removing   Step = "removing"   // the newcomer is ready, or the owner deletes first; the victim is on its way out
+	Settling   Step = "settling"   // the victim is gone; all is to be as it was
+	Cancelling Step = "cancelling" // what was asked for is taken back
+)
+
+// End of a remediation.
+type End struct {
+	Victim      Subject
+	Replacement Subject
+	Method      Verdict
+	Relaxed     bool
+	Outcome     string // Succeeded, Cancelled or Recovered
+	Cause       Cause
+	Note        string
+	Decision    Decision
+	Seen        Seen
+	Attempts    int
+	MarkedAt    time.Time
+	StartedAt   time.Time
+	EndedAt     time.Time
+	Reason      string // of the mark
+}
+
+// ID names the remediation of a machine to people: the owner's aggregate, and the machine.
+func (o Owner) ID() string {
+	uid := string(o.UID)
+	return o.Namespace + "/" + o.Name + "/" + uid[:min(len(uid), 8)]
+}
+
+// Remediation is the id of a machine's remediation.
+func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
+
+func (s *State) patient(m Subject) *Patient {
+	if s.Patients == nil {
+		s.Patients = make(map[types.UID]*Patient)
+	}
+	p := s.Patients[m.UID]
+	if p == nil {
+		p = &Patient{Subject: m}
+		s.Patients[m.UID] = p
+	}
+	return p
+}
+
+// Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
+// holds has happened.
+func (s *State) Apply(e Event, at time.Time) {
+	switch e.(type) {
+	case Setback, Claimed:
+	default:
+		s.Setback, s.SetbackSince = "", time.Time{}
+	}
+	switch e := e.(type) {
+	case Registered:
+		s.Owner = e.Owner
+	case Claimed:
+		s.Holder = e.Holder
+	case MachineMarked:
+		s.marked(e, at)
+	case MachineMarkCleared:
+		s.cleared(e, at)
+	case Decided:
+		p := s.patient(e.Machine)
+		p.Decision, p.Seen, p.DecidedAt = e.Decision, e.Seen, at
+		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
+	case HoldSet:
+		p := s.patient(e.Machine)
+		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
+	case HoldReleased:
+		p := s.patient(e.Machine)
+		p.Held, p.HoldUntil, p.HoldWhy = false, time.Time{}, ""
+	case AbortRequested:
+		s.patient(e.Machine).Aborted = true
+	case EscalationStarted:
+		p := s.patient(e.Machine)
+		p.Rung, p.RungSince = e.Rung, at
+	case EscalationEnded:
+		p := s.patient(e.Machine)
+		p.Rung, p.RungSince = "", time.Time{}
+		p.Climbed = append(p.Climbed, e.Rung)
+	case SurgeRequested:
+		s.begin(e, at)
+	case HandedOver:
+		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
+	case StormPassed:
+		s.InStorm, s.StormPassed = false, at
+	case Setback:
+		if s.Setback == "" {
+			s.SetbackSince = at
+		}
+		s.Setback = e.Message
+	default:
+		if s.Active != nil {
+			s.applyActive(e, at)
+		}
+	}
+}
+
+func (s *State) marked(e MachineMarked, at time.Time) {
+	p := s.patient(e.Machine)
+	if p.Mark == nil {
+		*p = Patient{Subject: e.Machine, MarkedAt: at, LastAttempt: p.LastAttempt, ClearedAt: p.ClearedAt}
+	}
+	if e.State != Failing && p.UnhealthyAt.IsZero() {
+		p.UnhealthyAt = at
+	}
+	if e.State == Failing {
+		p.UnhealthyAt = time.Time{}
+	}
+	mark := e
+	p.Mark = &mark
+}
+
+func (s *State) cleared(e MachineMarkCleared, at time.Time) {
+	p := s.patient(e.Machine)
+	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
+		s.end(End{Victim: e.Machine, Outcome: string(Recovered), Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+	}
+	*p = Patient{Subject: e.Machine, LastAttempt: p.LastAttempt, ClearedAt: at}
+	s.forget()
+}
+
+// endedSince says that a remediation of the machine ended in this illness.
+func (s *State) endedSince(uid types.UID, since time.Time) bool {
+	return slices.ContainsFunc(s.Ends, func(e End) bool { return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == "Succeeded" })
+}
+
+func (s *State) begin(e SurgeRequested, at time.Time) {
+	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
+	p := s.patient(e.Machine)
+	p.Attempts, p.LastAttempt = e.Attempt, at
+}
+
+func (s *State) applyActive(e Event, at time.Time) {
+	a := s.Active
+	switch e := e.(type) {
+	case ReplacementObserved:
+		if e.Extra {
+			a.Extras = append(a.Extras, e.Replacement)
+			return
+		}
+		a.Replacement = e.Replacement
+		a.step(Replacing, at)
+	case ScaleRestored:
+		a.Restored = true
+	case ReplacementReady:
+		a.Replacement, a.Ready = e.Replacement, true
+		a.step(Removing, at)
+	case VictimDeleting:
+		a.Deleting = true
+		a.step(Removing, at)
+	case VictimGone:
+		a.Gone = true
+		a.step(Settling, at)
+	case SurgeConsumed:
+		s.finish(End{Outcome: "Cancelled", Note: e.Why}, at)
+	case CancelStarted:
+		a.Cause, a.Reason = e.Cause, e.Reason
+		a.Step, a.Since = Cancelling, at
+	case Frozen:
+		a.Frozen, a.FrozenNext = e.Reason, e.Next
+	case Thawed:
+		a.Frozen, a.FrozenNext = "", ""
+	case Succeeded:
+		s.succeed(e, at)
+	case Cancelled:
+		s.finish(End{Outcome: "Cancelled", Cause: e.Cause, Note: a.Reason}, at)
+	}
+}
+
+// step goes forward only: what is being cancelled stays so, and a victim that is gone does not come back.
+func (a *Active) step(to Step, at time.Time) {
+	order := []Step{Requesting, Replacing, Removing, Settling, Cancelling}
+	if slices.Index(order, to) > slices.Index(order, a.Step) {
+		a.Step, a.Since = to, at
+	}
+}
+
+func (s *State) succeed(e Succeeded, at time.Time) {
+	a := s.Active
+	if a.Replacement.UID != "" {
+		if s.Chain == nil {
+			s.Chain = make(map[types.UID]int)
+		}
+		s.Chain[a.Replacement.UID] = s.Chain[a.Victim.UID] + 1
+		delete(s.Chain, a.Victim.UID)
+	}
+	s.finish(End{Outcome: "Succeeded", Note: e.Note}, at)
+}
+
+func (s *State) finish(end End, at time.Time) {
+	a := s.Active
+	p := s.patient(a.Victim)
+	end.Victim, end.Replacement, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Request.Method, a.Request.Relaxed
+	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, p.MarkedAt, p.Attempts
+	end.Decision, end.Seen = p.Decision, p.Seen
+	if p.Mark != nil {
+		end.Reason = p.Mark.Reason
+	}
+	p.LastAttempt = at
+	s.Active = nil
+	s.end(end)
+	if end.Outcome == "Succeeded" {
+		delete(s.Patients, a.Victim.UID)
+	}
+	s.forget()
+}
+
+func (s *State) end(e End) {
+	s.Ends = append(s.Ends, e)
+	if extra := len(s.Ends) - keptEnds; extra > 0 {
+		s.Ends = slices.Delete(s.Ends, 0, extra)
+	}
+}
+
+// forget keeps a state small for ever: of healthy patients, the last few are remembered.
+func (s *State) forget() {
+	const remembered = 32
+	var well []*Patient
+	for _, p := range s.Patients {
+		if p.Mark == nil {
+			well = append(well, p)
+		}
+	}
+	if len(well) <= remembered {
+		return
+	}
+	slices.SortFunc(well, func(a, b *Patient) int { return b.ClearedAt.Compare(a.ClearedAt) })
+	for _, p := range well[remembered:] {
+		delete(s.Patients, p.UID)
+		delete(s.Chain, p.UID)
+	}
+}
+
+// Clone is a copy that shares nothing that Apply changes.
+func (s *State) Clone() *State {
+	c := *s
+	c.Patients = make(map[types.UID]*Patient, len(s.Patients))
+	for uid, p := range s.Patients {
+		copied := *p
+		copied.Climbed = slices.Clone(p.Climbed)
+		c.Patients[uid] = &copied
+	}
+	if s.Active != nil {
+		active := *s.Active
+		active.Extras = slices.Clone(s.Active.Extras)
+		c.Active = &active
+	}
+	c.Ends, c.Chain = slices.Clone(s.Ends), maps.Clone(s.Chain)
+	return &c
+}
