@@ -27,6 +27,14 @@ type Cluster struct {
 	MachineHealthCheck bool
 	// Version of Kubernetes, v1.36.0 if empty.
 	Version string
+	// MaxSurge of the control plane's rollouts; nil leaves it to Cluster API, which allows one more machine.
+	MaxSurge *int
+	// CertificateExpiryDays has the control plane replace machines whose certificates expire so soon; 7 at least.
+	CertificateExpiryDays int
+	// FailureDomains for control planes. With Topology there are none: the class's provider knows of none in time.
+	FailureDomains []string
+	// ExternalEtcd has the control plane believe that etcd is somebody else's. Not with Topology.
+	ExternalEtcd bool
 }
 
 // Tiny is the smallest cluster that has everything a move has to carry: for tests that need many, or fast ones.
@@ -67,8 +75,18 @@ func (s *Side) CreateCluster(ctx context.Context, c Cluster) (*Workload, error) 
 	if c.Topology {
 		names = []string{"class", "topology"}
 	}
+	if c.ExternalEtcd {
+		if err := s.externalEtcd(ctx, c); err != nil {
+			return nil, fmt.Errorf("creating cluster %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
 	for _, name := range names {
 		if err := s.apply(ctx, name, c); err != nil {
+			return nil, fmt.Errorf("creating cluster %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	if len(c.FailureDomains) > 0 {
+		if err := s.failureDomains(ctx, c); err != nil {
 			return nil, fmt.Errorf("creating cluster %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}

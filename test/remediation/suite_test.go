@@ -1,0 +1,174 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/assets"
+	"scute.dev/test/stack"
+	"scute.dev/test/testbed"
+)
+
+// suite is what all tests of this package share: starting a management cluster is what costs.
+type suite struct {
+	bed  *testbed.Bed
+	side *testbed.Side
+	// admin does not cache, and knows the kinds of Cluster API and of scute.
+	admin client.Client
+}
+
+// shared is set once by TestMain.
+var shared *suite //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
+	defer cancel()
+	s, err := start(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "remediation:", err)
+		return 1
+	}
+	shared = s
+	defer func() {
+		if code != 0 {
+			s.bed.Keep()
+		}
+		if err := s.bed.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "remediation: stopping the test bed:", err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+func start(ctx context.Context) (*suite, error) {
+	bed, err := testbed.Start(ctx, testbed.Options{Sides: []string{"blue"}})
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{bed: bed, side: bed.Side("blue")}
+	if err := s.prepare(ctx); err != nil {
+		bed.Keep()
+		return nil, errors.Join(err, bed.Stop())
+	}
+	return s, nil
+}
+
+// prepare makes the client, and scute's kinds: tests of single parts need no more of the chart.
+func (s *suite) prepare(ctx context.Context) error {
+	scheme, err := stack.NewScheme()
+	if err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	root, err := assets.Root()
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("finding scute's CRDs below %s: %w", root, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(content, crd); err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		if err := s.side.Client().Create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating %s: %w", crd.Name, err)
+		}
+	}
+	if s.admin, err = client.New(s.side.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	for { // until the kinds are served
+		err := s.admin.List(ctx, &v1alpha1.RepairPolicyList{})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for scute's kinds: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// deadline bounds one test.
+func deadline(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until is returns "". What it returns says what is missing.
+func await(ctx context.Context, t *testing.T, what string, is func() string) {
+	t.Helper()
+	for {
+		missing := is()
+		if missing == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// unfit is what a namespace's name must not hold.
+var unfit = regexp.MustCompile(`[^a-z0-9]+`) //nolint:gochecknoglobals // compiled once
+
+// namespaceOf is the namespace of a test: its name, made fit.
+func namespaceOf(t *testing.T) string {
+	t.Helper()
+	return strings.Trim(unfit.ReplaceAllString(strings.ToLower(t.Name()), "-"), "-")
+}
+
+// newCluster makes a cluster in the test's own namespace and waits until it is available. Without a name it is "c". It is
+// deleted in the background when the test ends.
+func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
+	t.Helper()
+	if c.Namespace == "" {
+		c.Namespace = namespaceOf(t)
+	}
+	if c.Name == "" {
+		c.Name = "c"
+	}
+	w, err := shared.side.CreateCluster(ctx, c)
+	must(t, err)
+	made := &cluster{Workload: w, t: t, spec: c}
+	t.Cleanup(made.remove)
+	must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+	return made
+}
