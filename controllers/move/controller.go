@@ -3,7 +3,6 @@ package move
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
 	"scute.dev/mover"
 )
 
@@ -120,7 +120,7 @@ func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
 	before := m.DeepCopy()
 	status.ObservedGeneration = m.Generation
-	status.Conditions = conditions(m.Status.Conditions, status, m.Generation)
+	status.Conditions = kstatus(m.Status.Conditions, status, m.Generation)
 	m.Status = status
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {
 		return nil
@@ -134,16 +134,7 @@ func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alp
 		case mover.PhaseFailed, mover.PhaseRollingBack, mover.PhaseRolledBack:
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", short(m.Status.Message))
+		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", conditions.Short(m.Status.Message))
 	}
 	return nil
-}
-
-// short keeps an event's note below the API's limit of 1 KiB.
-func short(s string) string {
-	const limit = 1000
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "..."
 }

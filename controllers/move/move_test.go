@@ -1,12 +1,10 @@
 package move
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -104,7 +102,7 @@ func TestConditions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := conditions(nil, c.status, 3)
+			list := kstatus(nil, c.status, 3)
 			got := make(map[string]metav1.ConditionStatus)
 			for _, condition := range list {
 				got[condition.Type] = condition.Status
@@ -116,30 +114,5 @@ func TestConditions(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-
-	// What does not change keeps its time; others' conditions are left alone.
-	old := conditions([]metav1.Condition{{Type: "Other", Status: "True"}}, v1alpha1.MoveStatus{Phase: mover.PhaseCreating, Message: "1"}, 1)
-	for i := range old {
-		old[i].LastTransitionTime = metav1.Unix(1, 0)
-	}
-	list := conditions(old, v1alpha1.MoveStatus{Phase: mover.PhaseDeleting, Message: "2"}, 2)
-	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReconciling); c.LastTransitionTime != metav1.Unix(1, 0) || c.Message != "2" || c.Reason != "Deleting" {
-		t.Errorf("%+v", c)
-	}
-	if meta.FindStatusCondition(list, "Other") == nil {
-		t.Error("another's condition was lost")
-	}
-	if c := meta.FindStatusCondition(old, v1alpha1.ConditionReconciling); c.Message != "1" {
-		t.Error("the old list was changed")
-	}
-}
-
-func TestShort(t *testing.T) {
-	if s := short("as it is"); s != "as it is" {
-		t.Error(s)
-	}
-	if s := short(strings.Repeat("x", 5000)); len(s) > 1024 || !strings.HasSuffix(s, "...") {
-		t.Errorf("%d bytes", len(s))
 	}
 }

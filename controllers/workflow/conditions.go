@@ -2,25 +2,16 @@ package workflow
 
 import (
 	"cmp"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
 )
 
-// conditions says the status in the dialect of kstatus: Reconciling while the run goes on by itself, Stalled when it needs
-// a human or did not end as asked, Ready when it did. A run whose failures were to be ignored ended as asked.
-func conditions(old []metav1.Condition, s v1alpha1.WorkflowStatus, generation int64) []metav1.Condition {
-	list := slices.Clone(old)
-	set := func(conditionType string, status bool, message string) {
-		c := metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: string(cmp.Or(s.Phase, "Unknown")), Message: message, ObservedGeneration: generation}
-		if status {
-			c.Status = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&list, c)
-	}
+// kstatus says the status in the dialect of kstatus: Reconciling while the run goes on by itself, Stalled when it needs a
+// human or did not end as asked, Ready when it did. A run whose failures were to be ignored ended as asked.
+func kstatus(old []metav1.Condition, s v1alpha1.WorkflowStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded:
@@ -28,8 +19,8 @@ func conditions(old []metav1.Condition, s v1alpha1.WorkflowStatus, generation in
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		going = true
 	}
-	set(v1alpha1.ConditionReady, ready, s.Message)
-	set(v1alpha1.ConditionReconciling, going, s.Message)
-	set(v1alpha1.ConditionStalled, !ready && !going, cmp.Or(s.Next, s.Message))
-	return list
+	return conditions.Kstatus(old, generation, string(s.Phase),
+		conditions.Said{True: ready, Message: s.Message},
+		conditions.Said{True: going, Message: s.Message},
+		conditions.Said{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -118,7 +119,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string)
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
-		waiting := r.wait(ctx, w, "preparing the run: "+short(err.Error()), "see that the ServiceAccount of the Workflow may read what its tasks refer to")
+		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the Workflow may read what its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
 	}
 	if definition == nil {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
 	"scute.dev/workflow"
 )
 
@@ -30,7 +31,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.Workflow, id strin
 func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message string) error {
 	status := v1alpha1.WorkflowStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
-		Message: "refused, nothing was started: " + long(message), Next: "correct it, and make another Workflow",
+		Message: "refused, nothing was started: " + conditions.Long(message), Next: "correct it, and make another Workflow",
 	}
 	if status.FinishedAt == nil {
 		now := metav1.Now().Rfc3339Copy()
@@ -48,7 +49,7 @@ func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, ne
 func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
-	status.Conditions = conditions(w.Status.Conditions, status, w.Generation)
+	status.Conditions = kstatus(w.Status.Conditions, status, w.Generation)
 	w.Status = status
 	if equality.Semantic.DeepEqual(before.Status, w.Status) {
 		return nil
@@ -57,7 +58,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1a
 		return client.IgnoreNotFound(err)
 	}
 	for _, n := range news(&before.Status, &w.Status) {
-		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", short(n.note))
+		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", conditions.Short(n.note))
 	}
 	return nil
 }
@@ -73,17 +74,4 @@ func list(problems []workflow.Problem) string {
 		}
 	}
 	return strings.Join(append(errors, warnings...), "\n")
-}
-
-// short keeps an event's note below the API's limit of 1 KiB.
-func short(s string) string { return cut(s, 1000) }
-
-// long keeps a message far below what an object may hold, and below the limit of a condition's message.
-func long(s string) string { return cut(s, 16<<10) }
-
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "..."
 }

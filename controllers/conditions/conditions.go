@@ -1,0 +1,50 @@
+package conditions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Said is what is said of one condition.
+type Said struct {
+	True    bool
+	Message string
+}
+
+// Kstatus are the conditions Ready, Reconciling and Stalled, all for one reason: a word in CamelCase. The times of those
+// that stay as they are stay too, and so do conditions of others; old is not changed.
+func Kstatus(old []metav1.Condition, generation int64, reason string, ready, reconciling, stalled Said) []metav1.Condition {
+	list := slices.Clone(old)
+	set := func(conditionType string, said Said) {
+		c := metav1.Condition{
+			Type: conditionType, Status: metav1.ConditionFalse, Reason: cmp.Or(reason, "Unknown"), Message: Long(said.Message), ObservedGeneration: generation,
+		}
+		if said.True {
+			c.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&list, c)
+	}
+	set(v1alpha1.ConditionReady, ready)
+	set(v1alpha1.ConditionReconciling, reconciling)
+	set(v1alpha1.ConditionStalled, stalled)
+	return list
+}
+
+// Short keeps an event's note below the API's limit of 1 KiB.
+func Short(s string) string { return cut(s, 1000) }
+
+// Long keeps a message far below what an object may hold, and below the limit of a condition's message.
+func Long(s string) string { return cut(s, 16<<10) }
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
+}

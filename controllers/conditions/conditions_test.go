@@ -1,0 +1,47 @@
+package conditions
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+func TestKstatus(t *testing.T) {
+	old := Kstatus([]metav1.Condition{{Type: "Other", Status: "True"}}, 1, "", Said{}, Said{True: true, Message: "1"}, Said{})
+	for i := range old {
+		if old[i].Type != "Other" && (old[i].Reason != "Unknown" || old[i].ObservedGeneration != 1) {
+			t.Errorf("%+v", old[i])
+		}
+		old[i].LastTransitionTime = metav1.Unix(1, 0)
+	}
+	// What does not change keeps its time; others' conditions are left alone, and so is the old list.
+	list := Kstatus(old, 2, "Deleting", Said{}, Said{True: true, Message: "2"}, Said{True: true})
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReconciling); c.LastTransitionTime != metav1.Unix(1, 0) || c.Message != "2" || c.Reason != "Deleting" {
+		t.Errorf("%+v", c)
+	}
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled); c.LastTransitionTime == metav1.Unix(1, 0) || c.Status != metav1.ConditionTrue {
+		t.Errorf("%+v", c)
+	}
+	if meta.FindStatusCondition(list, "Other") == nil {
+		t.Error("another's condition was lost")
+	}
+	if c := meta.FindStatusCondition(old, v1alpha1.ConditionReconciling); c.Message != "1" {
+		t.Error("the old list was changed")
+	}
+}
+
+func TestCut(t *testing.T) {
+	if s := Short("as it is"); s != "as it is" {
+		t.Error(s)
+	}
+	if s := Short(strings.Repeat("ä", 5000)); len(s) > 1024 || !strings.HasSuffix(s, "ä...") {
+		t.Errorf("%d bytes, at the end %q", len(s), s[len(s)-8:])
+	}
+	if s := Long(strings.Repeat("x", 50000)); len(s) > 32768 {
+		t.Errorf("%d bytes", len(s))
+	}
+}
