@@ -54,12 +54,12 @@ type visit struct {
 
 	cluster   *reach.Cluster // nil when there is none to ask
 	kube      *kube.Cluster
-	moves     *moves.Cluster
+	moves     moves.Source
 	types     []kube.Type
 	unheard   bool // nobody is there to take moves up
 	hidden    bool // the daemon's pod may not be looked for
 	outside   bool // the daemon runs, and not in a pod that leads to its log
-	all       []v1alpha1.Move
+	all       []*v1alpha1.Move
 	hasMoves  bool // all could be listed
 	workflows []v1alpha1.Workflow
 }

@@ -39,7 +39,7 @@ func apiServer(ctx context.Context, v *visit) bool {
 		return false
 	}
 	v.report(ok("Kubernetes", "%s at %s", server.GitVersion, cluster.Config.Host))
-	v.cluster, v.moves = cluster, &moves.Cluster{Cluster: cluster}
+	v.cluster, v.moves = cluster, moves.InCluster(cluster, nil)
 	return true
 }
 

@@ -41,8 +41,7 @@ func listed(ctx context.Context, v *visit) bool {
 func standing(v *visit) {
 	const subject = "moves"
 	busy, bad := 0, 0
-	for i := range v.all {
-		m := &v.all[i]
+	for _, m := range v.all {
 		if m.Status.FinishedAt != nil {
 			continue
 		}
@@ -74,8 +73,8 @@ func leftBehind(ctx context.Context, v *visit) {
 		return
 	}
 	working := make(map[string]bool)
-	for i := range v.all {
-		if m := &v.all[i]; m.Status.FinishedAt == nil && m.Status.MoveID != "" {
+	for _, m := range v.all {
+		if m.Status.FinishedAt == nil && m.Status.MoveID != "" {
 			working[m.Status.MoveID] = true
 		}
 	}

@@ -81,7 +81,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	if !here.Static {
 		return fmt.Errorf("a process drives runs in %s: let it come to rest, or interrupt it, and push then", here.Where)
 	}
-	id, err := (&runs.Logged{Log: here}).ID(ctx, types.NamespacedName{Namespace: o.Flags.Namespace, Name: o.Run})
+	id, err := runs.InLog(here).ID(ctx, types.NamespacedName{Namespace: o.Flags.Namespace, Name: o.Run})
 	if err != nil {
 		return err
 	}

@@ -53,14 +53,16 @@ func (d *Deps) open(ctx context.Context) (source moves.Source, cluster *reach.Cl
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return &moves.Cluster{Cluster: cluster, Notice: func(err error) {
+	return moves.InCluster(cluster, func(err error) {
 		d.Env.Notef("%s: the connection broke, trying again: %v", d.Env.Name, err)
-	}}, cluster, nil, nil
+	}), cluster, nil, nil
 }
 
 func (d *Deps) logged(log *reach.Log) *moves.Logged {
 	progress := d.Env.Progress()
-	return &moves.Logged{Log: log, Replaying: func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, Replayed: progress.Done}
+	l := moves.InLog(log)
+	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
+	return l
 }
 
 // namespace of the command: in a log alone only what the user said, for there is no context.

@@ -64,7 +64,7 @@ func (o *getOptions) run(ctx context.Context) error {
 	if o.AllNamespaces {
 		namespace = ""
 	}
-	var list []v1alpha1.Move
+	var list []*v1alpha1.Move
 	if len(o.Names) == 0 {
 		if list, err = source.List(ctx, namespace); err != nil {
 			return err
@@ -75,28 +75,31 @@ func (o *getOptions) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, *m)
+		list = append(list, m)
 	}
 	return o.show(list, namespace)
 }
 
-func (o *getOptions) show(list []v1alpha1.Move, namespace string) error {
+func (o *getOptions) show(list []*v1alpha1.Move, namespace string) error {
 	for i := range list {
 		list[i].SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
 	}
 	text, wide := o.Format.Text()
 	switch {
 	case !text && len(o.Names) == 1:
-		return o.Format.Print(o.Env.Out, &list[0])
+		return o.Format.Print(o.Env.Out, list[0])
 	case !text && o.Format.Value == "name":
 		for i := range list {
-			if err := o.Format.Print(o.Env.Out, &list[i]); err != nil {
+			if err := o.Format.Print(o.Env.Out, list[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	case !text:
-		all := &v1alpha1.MoveList{Items: list, TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "MoveList"}}
+		all := &v1alpha1.MoveList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "MoveList"}}
+		for _, m := range list {
+			all.Items = append(all.Items, *m)
+		}
 		return o.Format.Print(o.Env.Out, all)
 	case len(list) == 0 && namespace == "":
 		o.Env.Notef("There are no moves.")

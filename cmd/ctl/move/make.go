@@ -14,6 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 type maker struct{ cluster *reach.Cluster }
 
 // absent makes sure that there is no Move of that name: a Move is one undertaking and is never made over.
-func (k *maker) absent(ctx context.Context, source moves.Source, m *v1alpha1.Move, program string) error {
-	there, err := source.Get(ctx, clientKey(m))
+func (k *maker) absent(ctx context.Context, from moves.Source, m *v1alpha1.Move, program string) error {
+	there, err := from.Get(ctx, clientKey(m))
 	switch {
-	case errors.Is(err, moves.ErrNotFound):
+	case errors.Is(err, source.ErrNotFound):
 		return nil
 	case err != nil:
 		return err

@@ -1,12 +1,6 @@
 package moves
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,135 +8,42 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
 
-// Logged reads Moves from the event log: it folds what is written there.
-type Logged struct {
-	Log *reach.Log
-	// Replaying is told how far the replay is, Replayed that it is over; nil tells nobody.
-	Replaying func(seq uint64)
-	Replayed  func()
+// Logged reads Moves from the event log: a name can be used again, and the one that was asked for last is meant.
+type Logged = source.Logged[*v1alpha1.Move]
+
+// InLog reads the event log.
+func InLog(log *reach.Log) *Logged {
+	return &Logged{
+		Log: log, Kind: eventlog.KindMove, Noun: noun,
+		Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
+	}
 }
 
-// Get folds the log and takes the newest move of that name.
-func (l *Logged) Get(ctx context.Context, key types.NamespacedName) (*v1alpha1.Move, error) {
-	view, _, err := l.fold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := l.newest(view, key)
-	if err != nil {
-		return nil, err
-	}
-	return Resource(view, id), nil
+// fold is one move of the log.
+type fold struct {
+	id   string
+	view *runner.Moves
 }
 
-// List folds the log: the newest move of each name.
-func (l *Logged) List(ctx context.Context, namespace string) ([]v1alpha1.Move, error) {
-	view, _, err := l.fold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var list []v1alpha1.Move
-	for _, id := range view.IDs() {
-		m := Resource(view, id)
-		if namespace != "" && m.Namespace != namespace {
-			continue
-		}
-		if latest, _ := l.newest(view, types.NamespacedName{Namespace: m.Namespace, Name: m.Name}); latest == id {
-			list = append(list, *m)
-		}
-	}
-	return list, nil
+func (f *fold) Apply(r eventlog.Record) error {
+	_ = f.view.Apply(r) // what cannot be read is told in the move's status
+	return nil
 }
 
-// errEnough ends a replay that has seen what it waited for.
-var errEnough = errors.New("enough")
-
-// Watch folds the log and goes on folding. In a folder nothing can follow: then a move that is not over ends it with
-// ErrStill.
-func (l *Logged) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1alpha1.Move) bool) error {
-	view, head, err := l.fold(ctx)
-	if err != nil {
-		return err
-	}
-	id, err := l.newest(view, key)
-	if err != nil {
-		return err
-	}
-	if fn(Resource(view, id)) {
+func (f *fold) Items() []source.Item[*v1alpha1.Move] {
+	spec, known := f.view.Spec(f.id)
+	if !known {
 		return nil
 	}
-	if l.Log.Static {
-		return fmt.Errorf("move %s: %w", key, ErrStill)
-	}
-	err = l.Log.Follow(ctx, head, func(r eventlog.Record) error {
-		_ = view.Apply(r) // what cannot be read is told in the move's status
-		if r.Aggregate.Kind == eventlog.KindMove && r.Aggregate.ID == id && fn(Resource(view, id)) {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
-}
-
-func (l *Logged) fold(ctx context.Context) (view *runner.Moves, head uint64, err error) {
-	view = runner.NewMoves(nil)
-	head, err = l.Log.Replay(ctx, 0, func(r eventlog.Record) error {
-		if l.Replaying != nil {
-			l.Replaying(r.Seq)
-		}
-		_ = view.Apply(r) // what cannot be read is told in the move's status
-		return nil
-	})
-	if l.Replayed != nil {
-		l.Replayed()
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the log at %s: %w", l.Log.Where, err)
-	}
-	return view, head, nil
-}
-
-// newest is the id of the move that was last asked for under a name: a name can be used again. Without a namespace it
-// is looked for in all.
-func (l *Logged) newest(view *runner.Moves, key types.NamespacedName) (id string, err error) {
-	var at time.Time
-	namespaces := make(map[string]bool)
-	for _, candidate := range view.IDs() {
-		spec, _ := view.Spec(candidate)
-		if spec.Name != key.Name || key.Namespace != "" && spec.Namespace != key.Namespace {
-			continue
-		}
-		namespaces[spec.Namespace] = true
-		status, _ := view.Status(candidate)
-		if started := status.StartedAt; id == "" || started != nil && at.Before(started.Time) {
-			id = candidate
-			if started != nil {
-				at = started.Time
-			}
-		}
-	}
-	switch {
-	case id == "":
-		return "", notFound(key, "in the log at "+l.Log.Where)
-	case len(namespaces) > 1:
-		return "", fmt.Errorf("moves of the name %s are in several namespaces: choose one with -n: %s", key.Name, strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
-	}
-	return id, nil
-}
-
-// Resource is a move of the log as the resource that asked for it.
-func Resource(view *runner.Moves, id string) *v1alpha1.Move {
-	spec, _ := view.Spec(id)
-	status, _ := view.Status(id)
-	return FromLog(spec, status)
+	status, _ := f.view.Status(f.id)
+	key := types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}
+	return []source.Item[*v1alpha1.Move]{{Key: key, Value: FromLog(spec, status)}}
 }
 
 // FromLog is the resource that a spec in the log was made from, and its status.

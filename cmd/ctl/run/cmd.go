@@ -117,14 +117,16 @@ func (d *deps) openCluster() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{cluster: cluster, source: &runs.Cluster{Cluster: cluster, Notice: func(err error) {
+	return &opened{cluster: cluster, source: runs.InCluster(cluster, func(err error) {
 		d.Env.Notef("%s: the connection broke, trying again: %v", d.Env.Name, err)
-	}}}, nil
+	})}, nil
 }
 
 func (d *deps) logged(log *reach.Log) *runs.Logged {
 	progress := d.Env.Progress()
-	return &runs.Logged{Log: log, Replaying: func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, Replayed: progress.Done}
+	l := runs.InLog(log)
+	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
+	return l
 }
 
 // key of a run: in a log alone the namespace is only what the user said.

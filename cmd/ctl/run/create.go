@@ -11,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/prepare"
 	"scute.dev/workflow/task"
@@ -34,7 +35,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, pro
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	there, err := at.source.Get(ctx, key)
 	switch {
-	case errors.Is(err, runs.ErrNotFound):
+	case errors.Is(err, source.ErrNotFound):
 		if err := o.create(ctx, at.cluster, w); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/prepare"
 	"scute.dev/workflow/runner"
@@ -100,12 +101,12 @@ func (l *local) actor(ctx context.Context) string { return reach.Actor(ctx, nil)
 
 // find is the id of the unfinished run of a name, or of the next one.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
-	found, err := l.logged.Find(ctx)
+	found, _, err := l.logged.Find(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	prefix := namespace + "/" + name + "/"
-	found = slices.DeleteFunc(found, func(f runs.Found) bool { return !strings.HasPrefix(f.ID, prefix) })
+	found = slices.DeleteFunc(found, func(f source.Found) bool { return !strings.HasPrefix(f.ID, prefix) })
 	if len(found) > 0 {
 		latest := found[len(found)-1].ID
 		s, _, err := l.runner.State(ctx, latest)
@@ -122,7 +123,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 		}
 	}
 	taken := func(id string) bool {
-		return slices.ContainsFunc(found, func(f runs.Found) bool { return f.ID == id })
+		return slices.ContainsFunc(found, func(f source.Found) bool { return f.ID == id })
 	}
 	n := len(found) + 1
 	for taken(fmt.Sprint(prefix, n)) {

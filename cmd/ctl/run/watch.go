@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/source"
 )
 
 type watchOptions struct {
@@ -104,7 +105,7 @@ func (d *deps) watched(ctx context.Context, at *opened, key types.NamespacedName
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: the run goes on without being watched; see %s", d.hint(key.Namespace, "watch", "run", key.Name)))
-	case errors.Is(err, runs.ErrStill):
+	case errors.Is(err, source.ErrStill):
 		return fmt.Errorf("%w; to go on with it: %s", err, d.hint(key.Namespace, "resume", "run", key.Name))
 	case err != nil || r == nil:
 		return err

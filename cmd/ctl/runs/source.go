@@ -1,33 +1,31 @@
 package runs
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"k8s.io/apimachinery/pkg/types"
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
 )
 
-// Source is where runs are read from.
-type Source interface {
-	// Get reads the newest run of a name; ErrNotFound if there is none. Without a namespace it is looked for in all.
-	Get(ctx context.Context, key types.NamespacedName) (*Run, error)
-	// List reads the newest run of each name of a namespace, "" for all.
-	List(ctx context.Context, namespace string) ([]*Run, error)
-	// Watch calls fn with the run as it is, and again whenever it has changed, until fn says that it has seen enough.
-	// The run that fn is given is changed by what comes next.
-	Watch(ctx context.Context, key types.NamespacedName, fn func(*Run) (enough bool)) error
+// Source is where runs are read from: the newest of each name.
+type Source = source.Source[*Run]
+
+const noun = "run"
+
+// InCluster reads the Workflow resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+func InCluster(c *reach.Cluster, notice func(error)) Source {
+	return &source.Cluster[*v1alpha1.Workflow, *Run]{
+		Cluster: c, Noun: noun, Notice: notice,
+		New:     func() *v1alpha1.Workflow { return &v1alpha1.Workflow{} },
+		NewList: func() client.ObjectList { return &v1alpha1.WorkflowList{} },
+		Of:      OfResource,
+	}
 }
 
-// ErrNotFound says that there is no run of that name.
-var ErrNotFound = errors.New("there is no such run")
-
-// ErrStill says that a run is not over and that nothing can change it while we look: nobody drives it.
-var ErrStill = errors.New("no process drives it")
-
-func notFound(key types.NamespacedName, where string) error {
-	if key.Namespace == "" {
-		return fmt.Errorf("run %s: %w %s", key.Name, ErrNotFound, where)
+// OfResource is the run that a Workflow shows.
+func OfResource(w *v1alpha1.Workflow) *Run {
+	return &Run{
+		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,
 	}
-	return fmt.Errorf("run %s in namespace %s: %w %s", key.Name, key.Namespace, ErrNotFound, where)
 }

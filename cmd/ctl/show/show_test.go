@@ -99,10 +99,10 @@ func TestTableOfMoves(t *testing.T) {
 		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",
 		"prod  Succeeded  60s    1         3/3      3/3      -      60m",
 	}
-	if diff := cmp.Diff(want, show.View{Now: now()}.Table([]v1alpha1.Move{*m}, false, false)); diff != "" {
+	if diff := cmp.Diff(want, show.View{Now: now()}.Table([]*v1alpha1.Move{m}, false, false)); diff != "" {
 		t.Error(diff)
 	}
-	colored := show.View{Now: now(), Paint: term.Paint{On: true}}.Table([]v1alpha1.Move{*m}, true, true)
+	colored := show.View{Now: now(), Paint: term.Paint{On: true}}.Table([]*v1alpha1.Move{m}, true, true)
 	if !strings.Contains(colored[1], "\x1b[32mSucceeded\x1b[0m") {
 		t.Errorf("%q", colored[1])
 	}

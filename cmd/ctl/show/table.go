@@ -8,7 +8,7 @@ import (
 )
 
 // Table lists Moves, one a row; wide adds the message.
-func (v View) Table(list []v1alpha1.Move, namespaces, wide bool) []string {
+func (v View) Table(list []*v1alpha1.Move, namespaces, wide bool) []string {
 	t := term.Table{Header: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}}
 	if namespaces {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
@@ -17,8 +17,7 @@ func (v View) Table(list []v1alpha1.Move, namespaces, wide bool) []string {
 		t.Header = append(t.Header, "MESSAGE")
 		t.Wrap = 1
 	}
-	for i := range list {
-		m := &list[i]
+	for _, m := range list {
 		c := m.Status.Counts
 		row := []string{
 			m.Name, v.Phase(m), v.age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),

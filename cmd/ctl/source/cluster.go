@@ -1,0 +1,110 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/cmd/ctl/reach"
+)
+
+// Cluster reads the resource O, which shows a thing T.
+type Cluster[O client.Object, T any] struct {
+	*reach.Cluster
+	// Noun is what one is called: "move".
+	Noun string
+	// New is an empty resource, NewList an empty list of them.
+	New     func() O
+	NewList func() client.ObjectList
+	// Of is the thing that a resource shows.
+	Of func(O) T
+	// Notice is told when a watch breaks and is taken up again; nil tells nobody.
+	Notice func(error)
+}
+
+func (c *Cluster[O, T]) resource(ctx context.Context, key types.NamespacedName) (O, error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	o, none := c.New(), *new(O)
+	err := c.Client.Get(ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return none, &missing{noun: c.Noun, key: key, where: "on " + c.Config.Host}
+	}
+	if err != nil {
+		return none, fmt.Errorf("reading %s %s: %w", c.Noun, key, c.Explain(err))
+	}
+	return o, nil
+}
+
+// Get reads one.
+func (c *Cluster[O, T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
+	o, err := c.resource(ctx, key)
+	if err != nil {
+		return *new(T), err
+	}
+	return c.Of(o), nil
+}
+
+// List reads those of a namespace, or all.
+func (c *Cluster[O, T]) List(ctx context.Context, namespace string) ([]T, error) {
+	list, err := c.list(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return c.items(list)
+}
+
+func (c *Cluster[O, T]) items(list client.ObjectList) (out []T, err error) {
+	err = meta.EachListItem(list, func(o runtime.Object) error {
+		one, ok := o.(O)
+		if !ok {
+			return fmt.Errorf("listing %ss: %T is none", c.Noun, o)
+		}
+		out = append(out, c.Of(one))
+		return nil
+	})
+	return out, err
+}
+
+func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.ObjectList, error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	list := c.NewList()
+	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing %ss: %w", c.Noun, c.Explain(err))
+	}
+	return list, nil
+}
+
+// Watch follows one. It gives up when the API server has not answered for two minutes.
+func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
+	f := &reach.Follower[O]{
+		Cluster: c.Cluster, What: c.Noun + " " + key.String(), List: c.NewList(), Get: c.resource, Notice: c.Notice,
+		Gone: func(where string) error {
+			return &missing{noun: c.Noun, key: key, where: where, gone: true}
+		},
+		IsGone: func(err error) bool { return errors.Is(err, ErrNotFound) },
+	}
+	return f.Follow(ctx, key, func(o O) bool { return fn(c.Of(o)) })
+}
+
+// WatchAll follows those of a namespace, or all. After each change it lists anew: a handful of things, seldom changed.
+func (c *Cluster[O, T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
+	return c.FollowAll(ctx, reach.All{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func() (string, bool, error) {
+		list, err := c.list(ctx, namespace)
+		if err != nil {
+			return "", false, err
+		}
+		all, err := c.items(list)
+		if err != nil {
+			return "", false, err
+		}
+		return list.GetResourceVersion(), fn(all), nil
+	})
+}

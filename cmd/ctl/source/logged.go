@@ -1,0 +1,292 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/eventlog"
+)
+
+// Logged reads things from the event log: it folds what is written there.
+type Logged[T any] struct {
+	Log *reach.Log
+	// Kind of the aggregates that hold them, and what one is called: "move".
+	Kind eventlog.Kind
+	Noun string
+	// Begin starts the fold of an aggregate.
+	Begin func(id string) Fold[T]
+	// Group names what an aggregate is about: of two of one group the later one replaces the earlier, which is not read.
+	// nil: each stands for itself.
+	Group func(id string) string
+	// May says that an aggregate may hold what is looked for; nil says so of all.
+	May func(id string, key types.NamespacedName) bool
+	// Replaying is told how far a replay is, Replayed that it is over; nil tells nobody.
+	Replaying func(seq uint64)
+	Replayed  func()
+}
+
+// Fold is an aggregate that is folded commit by commit.
+type Fold[T any] interface {
+	// Apply folds a commit in; one that was folded in before changes nothing.
+	Apply(eventlog.Record) error
+	// Items are what the aggregate holds by now.
+	Items() []Item[T]
+}
+
+// Item is a thing in an aggregate.
+type Item[T any] struct {
+	Key   types.NamespacedName
+	Value T
+}
+
+// Found is an aggregate in a log, by where it begins.
+type Found struct {
+	ID    string
+	First uint64
+}
+
+// Find lists the aggregates of the kind, the oldest first, and the last sequence of the log. Nothing of them is decoded.
+func (l *Logged[T]) Find(ctx context.Context) (found []Found, head uint64, err error) {
+	seen := make(map[string]bool)
+	head, err = l.Log.Replay(ctx, 0, func(r eventlog.Record) error {
+		if l.Replaying != nil {
+			l.Replaying(r.Seq)
+		}
+		if id := r.Aggregate.ID; r.Aggregate.Kind == l.Kind && !seen[id] {
+			seen[id] = true
+			found = append(found, Found{ID: id, First: r.Seq})
+		}
+		return nil
+	})
+	if l.Replayed != nil {
+		l.Replayed()
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the log at %s: %w", l.Log.Where, err)
+	}
+	return found, head, nil
+}
+
+// newest are the last aggregates of each group that may hold what is looked for, the oldest first.
+func (l *Logged[T]) newest(found []Found, key types.NamespacedName) []Found {
+	latest := make(map[string]Found)
+	for _, f := range found { // the oldest first
+		if l.May != nil && !l.May(f.ID, key) {
+			continue
+		}
+		group := f.ID
+		if l.Group != nil {
+			group = l.Group(f.ID)
+		}
+		latest[group] = f
+	}
+	return slices.SortedFunc(maps.Values(latest), func(a, b Found) int { return cmp.Compare(a.First, b.First) })
+}
+
+// one is an aggregate that was read.
+type one[T any] struct {
+	id   string
+	fold Fold[T]
+	seq  uint64 // of the last commit that was read
+}
+
+func (l *Logged[T]) read(ctx context.Context, id string) (*one[T], error) {
+	records, err := l.Log.Read(ctx, eventlog.Aggregate{Kind: l.Kind, ID: id}, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s from the log at %s: %w", l.Noun, id, l.Log.Where, err)
+	}
+	o := &one[T]{id: id, fold: l.Begin(id)}
+	return o, l.apply(o, records...)
+}
+
+func (l *Logged[T]) apply(o *one[T], records ...eventlog.Record) error {
+	for _, r := range records {
+		if r.Seq <= o.seq {
+			continue
+		}
+		if err := o.fold.Apply(r); err != nil {
+			return fmt.Errorf("reading %s %s: %w", l.Noun, o.id, err)
+		}
+		o.seq = r.Seq
+	}
+	return nil
+}
+
+// lookup finds the newest thing of a name, and the aggregate that it is in.
+func (l *Logged[T]) lookup(ctx context.Context, key types.NamespacedName) (o *one[T], item Item[T], head uint64, err error) {
+	found, head, err := l.Find(ctx)
+	if err != nil {
+		return nil, item, 0, err
+	}
+	namespaces := make(map[string]bool)
+	for _, f := range l.newest(found, key) { // the newest last
+		candidate, err := l.read(ctx, f.ID)
+		if err != nil {
+			return nil, item, 0, err
+		}
+		for _, i := range candidate.fold.Items() {
+			if i.Key.Name == key.Name && (key.Namespace == "" || key.Namespace == i.Key.Namespace) {
+				o, item = candidate, i
+				namespaces[i.Key.Namespace] = true
+			}
+		}
+	}
+	switch {
+	case o == nil:
+		return nil, item, 0, &missing{noun: l.Noun, key: key, where: "in the log at " + l.Log.Where}
+	case len(namespaces) > 1:
+		return nil, item, 0, fmt.Errorf("%ss of the name %s are in several namespaces: choose one with -n: %s",
+			l.Noun, key.Name, strings.Join(slices.Sorted(maps.Keys(namespaces)), ", "))
+	}
+	return o, item, head, nil
+}
+
+// ID finds the aggregate that holds the newest thing of a name.
+func (l *Logged[T]) ID(ctx context.Context, key types.NamespacedName) (string, error) {
+	o, _, _, err := l.lookup(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return o.id, nil
+}
+
+// Get folds the newest one of a name.
+func (l *Logged[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
+	_, item, _, err := l.lookup(ctx, key)
+	return item.Value, err
+}
+
+// List folds the newest one of each name.
+func (l *Logged[T]) List(ctx context.Context, namespace string) ([]T, error) {
+	all, _, err := l.all(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return values(all, namespace), nil
+}
+
+func (l *Logged[T]) all(ctx context.Context, namespace string) (all []*one[T], head uint64, err error) {
+	found, head, err := l.Find(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, f := range l.newest(found, types.NamespacedName{Namespace: namespace}) {
+		o, err := l.read(ctx, f.ID)
+		if err != nil {
+			return nil, 0, err
+		}
+		all = append(all, o)
+	}
+	return all, head, nil
+}
+
+// values are the newest ones of each name, by namespace and name.
+func values[T any](all []*one[T], namespace string) []T {
+	latest := make(map[types.NamespacedName]T)
+	for _, o := range all { // the newest last
+		for _, i := range o.fold.Items() {
+			if namespace == "" || namespace == i.Key.Namespace {
+				latest[i.Key] = i.Value
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(latest), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	out := make([]T, len(keys))
+	for i, key := range keys {
+		out[i] = latest[key]
+	}
+	return out
+}
+
+var errEnough = errors.New("enough")
+
+// Watch folds the log and goes on folding. In a folder nothing can follow: then what is not over ends it with ErrStill.
+func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
+	o, item, head, err := l.lookup(ctx, key)
+	if err != nil {
+		return err
+	}
+	if fn(item.Value) {
+		return nil
+	}
+	if l.Log.Static {
+		return l.still(l.Noun + " " + item.Key.Namespace + "/" + item.Key.Name)
+	}
+	return l.Follow(ctx, o.id, head, func(r eventlog.Record) (bool, error) {
+		if err := l.apply(o, r); err != nil {
+			return false, err
+		}
+		for _, i := range o.fold.Items() {
+			if i.Key == item.Key {
+				return fn(i.Value), nil
+			}
+		}
+		return false, &missing{noun: l.Noun, key: item.Key, where: "in the log any more", gone: true}
+	})
+}
+
+// WatchAll folds the log and goes on folding.
+func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
+	all, head, err := l.all(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if fn(values(all, namespace)) {
+		return nil
+	}
+	if l.Log.Static {
+		return l.still(l.Noun + "s")
+	}
+	err = l.Log.Follow(ctx, head, func(r eventlog.Record) error {
+		if r.Aggregate.Kind != l.Kind {
+			return nil
+		}
+		i := slices.IndexFunc(all, func(o *one[T]) bool { return o.id == r.Aggregate.ID })
+		if i < 0 {
+			i, all = len(all), append(all, &one[T]{id: r.Aggregate.ID, fold: l.Begin(r.Aggregate.ID)})
+		}
+		if err := l.apply(all[i], r); err != nil {
+			return err
+		}
+		if fn(values(all, namespace)) {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+func (l *Logged[T]) still(what string) error {
+	return fmt.Errorf("%s: %w: this is the log in the folder %s", what, ErrStill, l.Log.Where)
+}
+
+// Follow tells fn of each commit on an aggregate after a sequence, until fn has seen enough or fails.
+func (l *Logged[T]) Follow(ctx context.Context, id string, after uint64, fn func(eventlog.Record) (enough bool, err error)) error {
+	err := l.Log.Follow(ctx, after, func(r eventlog.Record) error {
+		if r.Aggregate.Kind != l.Kind || r.Aggregate.ID != id {
+			return nil
+		}
+		enough, err := fn(r)
+		if err == nil && enough {
+			return errEnough
+		}
+		return err
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
