@@ -17,6 +17,8 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, EscalationEnded]("escalation-ended", 1),
 		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
 		eventlog.Define[Event, HandedOver]("handed-over", 1),
+		eventlog.Define[Event, ScaleRaised]("scale-raised", 1),
+		eventlog.Define[Event, VictimSpared]("victim-spared", 1),
 		eventlog.Define[Event, ReplacementObserved]("replacement-observed", 1),
 		eventlog.Define[Event, ScaleRestored]("scale-restored", 1),
 		eventlog.Define[Event, ReplacementReady]("replacement-ready", 1),

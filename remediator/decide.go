@@ -1,19 +1,135 @@
 package remediator
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
 
-// RuleStorm is the rule of a decision that waits for a storm to pass.
-const RuleStorm = "storm"
+	"scute.dev/kube/object"
+)
 
-// Asks says that a decision on these facts needs etcd's members asked: something is sick, or under way.
-func Asks(s *State, f *Facts, now time.Time) bool { return false }
+// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is sick
+// or under way, and nobody has asked yet. At rest nothing is asked.
+func Asks(s *State, f *Facts) bool {
+	if !f.isControlPlane() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
+		return false
+	}
+	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil && p.Mark.State == Unhealthy })
+}
 
-// Decide says which facts follow from a look.
-func Decide(s *State, f *Facts, now time.Time) []Event { return nil }
+// Decide says which facts follow from a look. It is called again with what it said applied, until it says nothing more.
+// Whatever it knows comes from the state and the facts; the order of machines and patients makes no difference.
+func Decide(s *State, f *Facts, now time.Time) []Event {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, storm, advance, choose} {
+		if events := rule(s, f, now); len(events) > 0 {
+			if s.Owner.UID == "" {
+				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
+			}
+			return events
+		}
+	}
+	return nil
+}
 
-// Actions are the writes that the state calls for and the facts do not show, in their order: one that fails keeps all
-// that follow it from being performed.
-func Actions(s *State, f *Facts) []Action { return nil }
+// patients in the order of their names, so that nothing depends on a map's order.
+func (s *State) patients() []*Patient {
+	list := make([]*Patient, 0, len(s.Patients))
+	for _, p := range s.Patients {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b *Patient) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	return list
+}
 
-// Wake is when, at the latest, facts should be looked at again though nothing changed; zero for never.
-func Wake(s *State, f *Facts, now time.Time) time.Duration { return 0 }
+// marks says which machines are sick, and which no longer are.
+func marks(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if m.Deleting || f.Policy.Name == "" || !f.Owner.Found {
+			continue
+		}
+		h, p := Judge(m, f.Policy.Checks, now), s.Patients[m.UID]
+		switch {
+		case h.State == "" && p != nil && p.Mark != nil:
+			events = append(events, MachineMarkCleared{Machine: m.subject(), Why: "healthy again"})
+		case h.State != "" && !p.says(h):
+			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since}
+			if mark.Since.IsZero() {
+				mark.Since = now
+			}
+			events = append(events, mark)
+		}
+	}
+	for _, p := range s.patients() {
+		if p.Mark == nil || s.Active != nil && s.Active.Victim.UID == p.UID && f.Policy.Name != "" {
+			continue // of the one under way, the remediation itself says how it ended
+		}
+		switch m := f.machine(p.Subject); {
+		case f.Policy.Name == "":
+			events = append(events, MachineMarkCleared{Machine: p.Subject, Why: "no RepairPolicy selects it"})
+		case m == nil:
+			events = append(events, MachineMarkCleared{Machine: p.Subject, Why: "it is gone"})
+		}
+	}
+	return events
+}
+
+// says: the mark that stands is what was seen now. A condition that only changed its time is no news.
+func (p *Patient) says(h Health) bool {
+	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source
+}
+
+// orders takes in what operators wrote on the requests.
+func orders(s *State, f *Facts, _ time.Time) []Event {
+	var events []Event
+	for _, p := range s.patients() {
+		m := f.machine(p.Subject)
+		if m == nil || m.Request == nil || p.Mark == nil {
+			continue
+		}
+		r := m.Request
+		switch {
+		case r.Abort && !p.Aborted:
+			events = append(events, AbortRequested{Machine: p.Subject})
+		case r.Hold && (!p.Held || !p.HoldUntil.Equal(r.HoldUntil) || p.HoldWhy != r.HoldWhy):
+			events = append(events, HoldSet{Machine: p.Subject, Until: r.HoldUntil, Reason: r.HoldWhy})
+		case !r.Hold && p.Held, !r.Abort && p.Aborted:
+			events = append(events, HoldReleased{Machine: p.Subject})
+		}
+	}
+	return events
+}
+
+// held by an operator, at this time.
+func (p *Patient) held(now time.Time) bool {
+	return p.Held && (p.HoldUntil.IsZero() || now.Before(p.HoldUntil))
+}
+
+// ladder ends a step of the ladder whose time is over.
+func ladder(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for _, p := range s.patients() {
+		if p.Rung == "" || f.machine(p.Subject) == nil {
+			continue
+		}
+		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
+		if !ok || !now.Before(p.RungSince.Add(rung.Timeout)) {
+			events = append(events, EscalationEnded{Machine: p.Subject, Rung: p.Rung})
+		}
+	}
+	return events
+}
+
+// storm says that a storm that kept this owner waiting is over.
+func storm(s *State, f *Facts, _ time.Time) []Event {
+	if s.InStorm && !stormy(f) {
+		return []Event{StormPassed{}}
+	}
+	return nil
+}
+
+func stormy(f *Facts) bool {
+	l := f.Policy.Limits
+	return f.Policy.Name != "" && f.Ledger.Sick >= l.StormFloor && f.Ledger.Sick*100 >= l.StormPercent*f.Ledger.Watched
+}

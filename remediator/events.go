@@ -176,6 +176,8 @@ type (
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
+	// ScaleRaised: the owner's replicas are what was asked for.
+	ScaleRaised struct{}
 	// ReplacementObserved: a machine exists that was not in the baseline.
 	ReplacementObserved struct {
 		Replacement Subject `json:"replacement"`
@@ -196,13 +198,16 @@ type (
 	SurgeConsumed struct {
 		Why string `json:"why"`
 	}
-	// Cause of a cancellation.
+	// CancelStarted: what was asked for is about to be taken back.
 	CancelStarted struct {
 		Cause  Cause  `json:"cause"`
 		Reason string `json:"reason"`
 	}
+	// VictimSpared: of a cancellation, all that must come first is done; the victim may lose its mark now.
+	VictimSpared struct{}
 	// Frozen: what is under way is not touched until the cause has passed.
 	Frozen struct {
+		Rule   string `json:"rule"`
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
 	}
@@ -233,7 +238,7 @@ const (
 	TimedOut   Cause = "TimedOut"   // no replacement, or none that became ready, in time
 	Aborted    Cause = "Aborted"    // an operator asked for it
 	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
-	Unselected Cause = "Unselected" // no policy selects it any more
+	Deselected Cause = "Deselected" // no policy selects it any more
 )
 
 func (Registered) event()          {}
@@ -249,6 +254,8 @@ func (EscalationEnded) event()     {}
 func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}
+func (ScaleRaised) event()         {}
+func (VictimSpared) event()        {}
 func (ScaleRestored) event()       {}
 func (ReplacementReady) event()    {}
 func (VictimDeleting) event()      {}

@@ -114,12 +114,16 @@ type Machine struct {
 	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, "" without.
 	RemediationFor string
 
+	// Rungs are the steps of the policy's ladder whose object is there for this machine.
+	Rungs []string
+
 	Request *Request // its SurgeRemediation, nil without
 }
 
 // Request is what a SurgeRemediation says.
 type Request struct {
 	UID       types.UID
+	Created   time.Time
 	Deleting  bool
 	Hold      bool
 	HoldUntil time.Time // zero with Hold: until it is taken off
@@ -165,8 +169,6 @@ type Policy struct {
 type Rung struct {
 	Name    string
 	Timeout time.Duration
-	// State of the object made for the active machine: False not there, True there.
-	Present object.Truth
 }
 
 // Checks say when a machine is unhealthy.

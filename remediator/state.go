@@ -73,15 +73,19 @@ type Active struct {
 	Replacement Subject
 	Extras      []Subject // newcomers that are not wanted
 	Ready       bool      // the replacement is
-	Restored    bool      // replicas are
+	Raised      bool      // replicas are, or were
+	Restored    bool      // replicas are what they were
+	Spared      bool      // of a cancellation: the victim may lose its mark
 	Deleting    bool      // the victim is
 	Gone        bool      // the victim is
 
 	Cause  Cause // of the cancellation
 	Reason string
 
-	Frozen     string
-	FrozenNext string
+	// Frozen is the rule that froze it, "" for none.
+	Frozen       string
+	FrozenReason string
+	FrozenNext   string
 }
 
 // Step of a remediation.
@@ -96,13 +100,23 @@ const (
 	Cancelling Step = "cancelling" // what was asked for is taken back
 )
 
+// Outcome of a remediation.
+type Outcome string
+
+// The outcomes.
+const (
+	EndSucceeded Outcome = "Succeeded"
+	EndCancelled Outcome = "Cancelled"
+	EndRecovered Outcome = "Recovered"
+)
+
 // End of a remediation.
 type End struct {
 	Victim      Subject
 	Replacement Subject
 	Method      Verdict
 	Relaxed     bool
-	Outcome     string // Succeeded, Cancelled or Recovered
+	Outcome     Outcome
 	Cause       Cause
 	Note        string
 	Decision    Decision
@@ -161,12 +175,12 @@ func (s *State) Apply(e Event, at time.Time) {
 		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
 	case HoldReleased:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy = false, time.Time{}, ""
+		p.Held, p.HoldUntil, p.HoldWhy, p.Aborted = false, time.Time{}, "", false
 	case AbortRequested:
 		s.patient(e.Machine).Aborted = true
 	case EscalationStarted:
 		p := s.patient(e.Machine)
-		p.Rung, p.RungSince = e.Rung, at
+		p.Rung, p.RungSince, p.LastAttempt = e.Rung, at, at
 	case EscalationEnded:
 		p := s.patient(e.Machine)
 		p.Rung, p.RungSince = "", time.Time{}
@@ -207,7 +221,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	p := s.patient(e.Machine)
 	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
-		s.end(End{Victim: e.Machine, Outcome: string(Recovered), Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
 	}
 	*p = Patient{Subject: e.Machine, LastAttempt: p.LastAttempt, ClearedAt: at}
 	s.forget()
@@ -215,7 +229,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 
 // endedSince says that a remediation of the machine ended in this illness.
 func (s *State) endedSince(uid types.UID, since time.Time) bool {
-	return slices.ContainsFunc(s.Ends, func(e End) bool { return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == "Succeeded" })
+	return slices.ContainsFunc(s.Ends, func(e End) bool { return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded })
 }
 
 func (s *State) begin(e SurgeRequested, at time.Time) {
@@ -234,34 +248,52 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Replacement = e.Replacement
 		a.step(Replacing, at)
+	case ScaleRaised:
+		a.Raised = true
 	case ScaleRestored:
 		a.Restored = true
+	case VictimSpared:
+		a.Spared = true
 	case ReplacementReady:
 		a.Replacement, a.Ready = e.Replacement, true
 		a.step(Removing, at)
 	case VictimDeleting:
 		a.Deleting = true
+		a.uncancel()
 		a.step(Removing, at)
 	case VictimGone:
 		a.Gone = true
+		a.uncancel()
 		a.step(Settling, at)
 	case SurgeConsumed:
-		s.finish(End{Outcome: "Cancelled", Note: e.Why}, at)
+		victim := s.patient(a.Victim)
+		s.finish(End{Outcome: EndCancelled, Note: e.Why}, at)
+		victim.LastAttempt = time.Time{} // no fault of its own: no cooldown
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
 		a.Step, a.Since = Cancelling, at
 	case Frozen:
-		a.Frozen, a.FrozenNext = e.Reason, e.Next
+		a.Frozen, a.FrozenReason, a.FrozenNext = e.Rule, e.Reason, e.Next
 	case Thawed:
-		a.Frozen, a.FrozenNext = "", ""
+		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
 		s.succeed(e, at)
 	case Cancelled:
-		s.finish(End{Outcome: "Cancelled", Cause: e.Cause, Note: a.Reason}, at)
+		if a.Gone {
+			s.chain() // the place is taken, by a machine that is not well
+		}
+		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
 	}
 }
 
-// step goes forward only: what is being cancelled stays so, and a victim that is gone does not come back.
+// uncancel: the owner took the victim after all. Then the newcomers are not to go too.
+func (a *Active) uncancel() {
+	if a.Step == Cancelling {
+		a.Step, a.Cause, a.Spared = Requesting, "", false
+	}
+}
+
+// step goes forward only.
 func (a *Active) step(to Step, at time.Time) {
 	order := []Step{Requesting, Replacing, Removing, Settling, Cancelling}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
@@ -270,15 +302,21 @@ func (a *Active) step(to Step, at time.Time) {
 }
 
 func (s *State) succeed(e Succeeded, at time.Time) {
+	s.chain()
+	s.finish(End{Outcome: EndSucceeded, Note: e.Note}, at)
+}
+
+// chain remembers that the replacement took the place of a machine that may itself have been one.
+func (s *State) chain() {
 	a := s.Active
-	if a.Replacement.UID != "" {
-		if s.Chain == nil {
-			s.Chain = make(map[types.UID]int)
-		}
-		s.Chain[a.Replacement.UID] = s.Chain[a.Victim.UID] + 1
-		delete(s.Chain, a.Victim.UID)
+	if a.Replacement.UID == "" {
+		return
 	}
-	s.finish(End{Outcome: "Succeeded", Note: e.Note}, at)
+	if s.Chain == nil {
+		s.Chain = make(map[types.UID]int)
+	}
+	s.Chain[a.Replacement.UID] = s.Chain[a.Victim.UID] + 1
+	delete(s.Chain, a.Victim.UID)
 }
 
 func (s *State) finish(end End, at time.Time) {
@@ -293,7 +331,7 @@ func (s *State) finish(end End, at time.Time) {
 	p.LastAttempt = at
 	s.Active = nil
 	s.end(end)
-	if end.Outcome == "Succeeded" {
+	if a.Gone {
 		delete(s.Patients, a.Victim.UID)
 	}
 	s.forget()

@@ -1,0 +1,155 @@
+package remediator
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"scute.dev/kube/object"
+)
+
+// choose decides about every sick machine: one comes first, and something may be begun for it; the others wait.
+func choose(s *State, f *Facts, now time.Time) []Event {
+	if s.Active != nil || f.Policy.Name == "" || !f.Owner.Found {
+		return nil
+	}
+	var events []Event
+	first := true
+	for _, p := range byUrgency(s, f) {
+		m := f.machine(p.Subject)
+		d := s.decide(p, m, f, now)
+		if !first && d.acts() {
+			d = Decision{Verdict: Wait, Rule: "one-at-a-time", Reason: "another machine of " + f.Owner.Name + " comes first: one at a time, the most broken first"}
+		}
+		if !p.Decision.same(d) {
+			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
+		}
+		if !first || !d.acts() {
+			continue
+		}
+		first = false
+		if !f.Policy.DryRun && p.Rung == "" {
+			events = append(events, begin(p, m, f, d, now))
+		}
+	}
+	return events
+}
+
+// same: nothing to be said again. What is waited for may be told in other numbers each time.
+func (d Decision) same(other Decision) bool {
+	return d == other || d.Verdict == Wait && other.Verdict == Wait && d.Rule == other.Rule
+}
+
+func (d Decision) acts() bool {
+	switch d.Verdict {
+	case RolloutSurge, Surge, OwnerRemediation, Escalate:
+		return true
+	default:
+		return false
+	}
+}
+
+// byUrgency orders the sick: whose etcd is silent, then whose components are broken, then the rest; the longest sick first.
+func byUrgency(s *State, f *Facts) []*Patient {
+	list := slices.DeleteFunc(s.patients(), func(p *Patient) bool {
+		m := f.machine(p.Subject)
+		return m == nil || m.Deleting || p.Mark == nil || p.Mark.State != Unhealthy
+	})
+	slices.SortStableFunc(list, func(a, b *Patient) int {
+		return cmp.Or(cmp.Compare(f.urgency(a), f.urgency(b)), a.UnhealthyAt.Compare(b.UnhealthyAt))
+	})
+	return list
+}
+
+func (f *Facts) urgency(p *Patient) int {
+	m := f.machine(p.Subject)
+	switch {
+	case !f.isControlPlane():
+		return 0
+	case !f.Owner.ExternalEtcd && !f.answers(m):
+		return 0
+	case len(m.broken(f.Owner.ExternalEtcd)) > 0:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// answers says that a machine's own member of etcd was asked, and is well.
+func (f *Facts) answers(m *Machine) bool {
+	member := f.Etcd.member(m)
+	return member != nil && member.Answers == object.True
+}
+
+// begin is the fact that starts what was decided.
+func begin(p *Patient, m *Machine, f *Facts, d Decision, now time.Time) Event {
+	attempt := p.Attempts + 1
+	switch d.Verdict {
+	case Escalate:
+		rung, _ := p.nextRung(f.Policy.Ladder)
+		return EscalationStarted{Machine: p.Subject, Rung: rung.Name}
+	case OwnerRemediation:
+		return HandedOver{Machine: p.Subject, Baseline: f.baseline(), Attempt: attempt}
+	default:
+		e := SurgeRequested{Machine: p.Subject, Method: d.Verdict, Relaxed: d.Relaxed, Baseline: f.baseline(), Attempt: attempt}
+		e.From, e.To, e.Where = f.Owner.Replicas, f.Owner.Replicas, AtOwner
+		if d.Verdict == RolloutSurge {
+			e.Lever, e.Original, e.Pull = f.lever(m, now)
+			return e
+		}
+		if f.Cluster.Topology {
+			e.From, e.Where = f.Cluster.TopologyReplicas, AtTopology
+		}
+		e.To = e.From + f.extra()
+		return e
+	}
+}
+
+// lever is how to make a machine outdated: by the documented one where the owner has it, else by what it was cloned from.
+func (f *Facts) lever(m *Machine, now time.Time) (lever Lever, original, pull string) {
+	if f.Owner.CertificateLever {
+		return LeverCertificates, m.Certificates, now.UTC().Format(time.RFC3339)
+	}
+	return LeverClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
+}
+
+// extra is how many machines a surge by replicas asks for: an even number of them is refused where etcd is stacked.
+func (f *Facts) extra() int32 {
+	if f.isControlPlane() && !f.Owner.ExternalEtcd {
+		return 2
+	}
+	return 1
+}
+
+func (f *Facts) baseline() []Subject {
+	list := make([]Subject, 0, len(f.Machines))
+	for i := range f.Machines {
+		list = append(list, f.Machines[i].subject())
+	}
+	return list
+}
+
+// see keeps of the facts what a decision was taken on.
+func see(f *Facts) Seen {
+	q := Count(f.Etcd)
+	seen := Seen{
+		Replicas: f.Owner.Replicas, Machines: len(f.Machines), External: f.Owner.ExternalEtcd, Voters: q.Voters, Learners: q.Learners,
+		Silent: q.Silent, Version: f.Owner.Version, MaxSurge: f.Owner.MaxSurge, PolicyName: f.Policy.Name, DryRun: f.Policy.DryRun,
+	}
+	if f.Etcd != nil {
+		seen.EtcdError = f.Etcd.Err
+	}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		switch {
+		case m.Deleting:
+			seen.Deleting = append(seen.Deleting, m.Name)
+		case f.isControlPlane() && len(m.broken(f.Owner.ExternalEtcd)) > 0:
+			seen.Broken = append(seen.Broken, m.Name)
+		}
+		if m.ready(OwnerKind(f.Owner.Kind), f.Owner.ExternalEtcd) {
+			seen.Ready++
+		}
+	}
+	return seen
+}

@@ -1,0 +1,151 @@
+package remediator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// HandOverReason is the reason of a condition HealthCheckSucceeded that scute sets to False where no MachineHealthCheck
+// has. It is not taken for anybody's opinion.
+const HandOverReason = "MarkedByScute"
+
+// Health of a machine. State "" is healthy.
+type Health struct {
+	State  MarkState
+	Reason string
+	Source Source
+	Since  time.Time // zero when nobody knows
+	// Left until what fails makes it unhealthy; for a healthy machine, until a check may begin to fail by itself.
+	Left time.Duration
+}
+
+// Judge says how a machine is. It does not ask who may do something about it.
+func Judge(m *Machine, c Checks, now time.Time) Health {
+	if m.Remediate {
+		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
+	}
+	if h, ok := healthCheck(m); ok {
+		return h
+	}
+	var worst Health
+	for _, h := range ownLook(m, c, now) {
+		switch {
+		case h.State == "":
+			if worst.State == "" && (worst.Left == 0 || h.Left < worst.Left) {
+				worst = h
+			}
+		case worst.State == "", h.State == Unhealthy && worst.State == Failing, h.State == worst.State && h.Left < worst.Left:
+			worst = h
+		}
+	}
+	return worst
+}
+
+// healthCheck is a MachineHealthCheck's opinion. Without a request it may be a stale one: a check never takes back what it
+// said of a machine for which it made none.
+func healthCheck(m *Machine) (Health, bool) {
+	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting {
+		return Health{}, false
+	}
+	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true
+}
+
+// ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may overlook
+// a second sick machine for minutes.
+func ownLook(m *Machine, c Checks, now time.Time) []Health {
+	if m.Node == "" {
+		left := m.Created.Add(c.NodeStartup).Sub(now)
+		if c.NodeStartup <= 0 {
+			return nil
+		}
+		if left > 0 {
+			return []Health{{Left: left}} // still starting
+		}
+		return []Health{{State: Unhealthy, Source: FromPolicy, Since: m.Created.Add(c.NodeStartup), Reason: fmt.Sprintf("no Node after %s", c.NodeStartup)}}
+	}
+	var all []Health
+	look := func(label, condition string, check Check) {
+		seen, ok := m.Conditions[condition]
+		if !ok || seen.Status != check.Status || unseen(condition, seen.Reason) {
+			return
+		}
+		h := Health{State: Failing, Source: FromPolicy, Since: seen.Since, Reason: fmt.Sprintf("%s %s", label, check.Status), Left: seen.Since.Add(check.Timeout).Sub(now)}
+		if h.Left <= 0 {
+			h.State, h.Left = Unhealthy, 0
+		}
+		all = append(all, h)
+	}
+	for _, check := range c.Machine {
+		look(check.Type, check.Type, check)
+	}
+	for _, check := range c.Node {
+		if check.Type == "Ready" { // the others are not on the Machine; a MachineHealthCheck looks at the Node itself
+			look("Node Ready", clusterv1.MachineNodeReadyCondition, check)
+		}
+	}
+	return all
+}
+
+// unseen: the Machine says that its node could not be looked at. That is no opinion about the node.
+func unseen(condition, reason string) bool {
+	return condition == clusterv1.MachineNodeReadyCondition &&
+		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason)
+}
+
+// broken names the components of a control plane machine that are not known to be well.
+func (m *Machine) broken(externalEtcd bool) []string {
+	var names []string
+	for _, c := range components {
+		if externalEtcd && c.etcd {
+			continue
+		}
+		if m.Conditions[c.condition].Status != object.True {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// ready: it has joined, and is well.
+func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
+	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
+		return false
+	}
+	return kind != ControlPlane || len(m.broken(externalEtcd)) == 0
+}
+
+type component struct {
+	name, condition string
+	etcd            bool
+}
+
+// components of a control plane machine, as its owner reports them.
+var components = []component{ //nolint:gochecknoglobals // a table
+	{"kube-apiserver", controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false},
+	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false},
+	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false},
+	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true},
+	{"etcd member", controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true},
+}
+
+func (f *Facts) machine(m Subject) *Machine {
+	i := slices.IndexFunc(f.Machines, func(x Machine) bool { return x.UID == m.UID })
+	if i < 0 {
+		return nil
+	}
+	return &f.Machines[i]
+}
+
+func (m *Machine) subject() Subject { return Subject{Name: m.Name, UID: m.UID} }
+
+func (f *Facts) isControlPlane() bool { return f.Owner.Kind == string(ControlPlane) }
+func (f *Facts) known() bool {
+	return slices.Contains([]OwnerKind{ControlPlane, Deployment, Set}, OwnerKind(f.Owner.Kind))
+}

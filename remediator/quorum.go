@@ -1,0 +1,86 @@
+package remediator
+
+import (
+	"scute.dev/kube/object"
+)
+
+// Quorum is the arithmetic of etcd's members, from what each of them answered itself.
+//
+// Adding a voter is allowed while those that answer are a majority even if the newcomer fails; removing a silent one while
+// those that answer are a majority of the rest. A single voter may always get a second one: it joins as a learner, and
+// etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide, strict-reconfig-check).
+type Quorum struct {
+	Voters, Learners, Answering int
+	// Silent members: no answer, or none that could be had.
+	Silent []string
+}
+
+func majority(voters int) int { return voters/2 + 1 }
+
+// Count the members.
+func Count(e *Etcd) Quorum {
+	var q Quorum
+	if e == nil {
+		return q
+	}
+	for _, m := range e.Members {
+		if m.Learner {
+			q.Learners++
+			continue
+		}
+		q.Voters++
+		if m.Answers == object.True {
+			q.Answering++
+		} else {
+			q.Silent = append(q.Silent, m.Node)
+		}
+	}
+	return q
+}
+
+// Lost says that the voters that answer are no majority.
+func (q Quorum) Lost() bool { return q.Voters == 0 || q.Answering < majority(q.Voters) }
+
+// MayAdd says that a newcomer may join, and fail, and quorum stands.
+func (q Quorum) MayAdd() bool {
+	return !q.Lost() && (q.Voters == 1 || q.Answering >= majority(q.Voters+1))
+}
+
+// MayRemove says that quorum stands when a voter goes that answers, or one that does not.
+func (q Quorum) MayRemove(answers bool) bool {
+	left := q.Answering
+	if answers {
+		left--
+	}
+	return !q.Lost() && q.Voters > 1 && left >= majority(q.Voters-1)
+}
+
+// MayStop says that quorum stands while a voter is away for a while, for a reboot.
+func (q Quorum) MayStop(answers bool) bool {
+	left := q.Answering
+	if answers {
+		left--
+	}
+	return left >= majority(q.Voters)
+}
+
+// Tolerates is how many more of those that answer may fail; -1 when quorum is lost.
+func (q Quorum) Tolerates() int {
+	if q.Lost() {
+		return -1
+	}
+	return q.Answering - majority(q.Voters)
+}
+
+// member of a machine; nil when etcd lists none.
+func (e *Etcd) member(m *Machine) *Member {
+	if e == nil || m.Node == "" {
+		return nil
+	}
+	for i := range e.Members {
+		if e.Members[i].Node == m.Node {
+			return &e.Members[i]
+		}
+	}
+	return nil
+}

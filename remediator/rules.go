@@ -1,0 +1,245 @@
+package remediator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// RuleStorm is the rule of a decision that waits for a storm to pass.
+const RuleStorm = "storm"
+
+func wait(rule, format string, args ...any) *Decision {
+	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
+}
+
+// decide applies the rules in their order; the first that has something to say decides.
+func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision {
+	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{
+		foreignState, s.consent, s.patience, s.limits, dangers, s.climb,
+	} {
+		if d := rule(p, m, f, now); d != nil {
+			return *d
+		}
+	}
+	if f.isControlPlane() {
+		return controlPlane(m, f)
+	}
+	return worker(f)
+}
+
+// foreignState: somebody else has the owner in hand.
+func foreignState(_ *Patient, _ *Machine, f *Facts, _ time.Time) *Decision {
+	switch {
+	case !f.known():
+		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are marked, and no more: scute does not know how to ask it for a replacement", Next: "replace the machine by hand"}
+	case f.Owner.Deleting || f.Cluster.Deleting:
+		return wait("deleting", "%s is being deleted", f.Owner.Name)
+	case f.Move != "":
+		return wait("move", "the cluster is being moved: %s", f.Move)
+	case f.Cluster.Paused:
+		return wait("paused", "cluster %s is paused", f.Owner.Cluster)
+	case f.Owner.Paused:
+		return wait("paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
+	default:
+		return nil
+	}
+}
+
+// consent: a human, or the policy, does not want it now.
+func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+	switch {
+	case len(f.Policy.Paused) > 0:
+		return wait("pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+	case m.Skip:
+		return wait("skip-remediation", "the machine bears the annotation cluster.x-k8s.io/skip-remediation")
+	case m.Paused:
+		return wait("paused", "the machine bears the annotation cluster.x-k8s.io/paused")
+	case p.Aborted:
+		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
+	case p.held(now):
+		d := wait("hold", "held by an operator%s%s", until(p.HoldUntil), because(p.HoldWhy))
+		d.Next = "release it when you have seen enough"
+		return d
+	case now.Before(p.UnhealthyAt.Add(f.Policy.Hold)):
+		return wait("policy-hold", "the policy holds each machine for %s before anything is done", f.Policy.Hold)
+	default:
+		return nil
+	}
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + t.UTC().Format(time.RFC3339)
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// patience: it was tried before.
+func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+	cooldown := f.Policy.Limits.Cooldown
+	switch {
+	case p.Rung != "":
+		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
+	case p.Attempts >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend it, then release the machine, or raise maxAttempts"}
+	case s.Chain[m.UID] >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.Chain[m.UID]), Next: "find out what makes the machines fail; replacing them does not help"}
+	case !p.LastAttempt.IsZero() && now.Before(p.LastAttempt.Add(cooldown)):
+		return wait("cooldown", "the last attempt was at %s; the next may begin %s later", p.LastAttempt.UTC().Format(time.RFC3339), cooldown)
+	case now.Before(s.ownerCooldown().Add(cooldown)):
+		return wait("cooldown", "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), cooldown)
+	default:
+		return nil
+	}
+}
+
+// ownerCooldown is when an attempt of this owner last failed; zero for never.
+func (s *State) ownerCooldown() time.Time {
+	for i := len(s.Ends) - 1; i >= 0; i-- {
+		if e := s.Ends[i]; e.Outcome == EndCancelled && e.Cause == TimedOut {
+			return e.EndedAt
+		}
+	}
+	return time.Time{}
+}
+
+// limits of the policy, all its owners together.
+func (s *State) limits(_ *Patient, _ *Machine, f *Facts, now time.Time) *Decision {
+	l := f.Policy.Limits
+	passed := f.Ledger.StormPassed
+	if s.StormPassed.After(passed) {
+		passed = s.StormPassed
+	}
+	begun := 0
+	for _, at := range append(s.begun(), f.Ledger.Started...) {
+		if now.Sub(at) < l.Window {
+			begun++
+		}
+	}
+	switch {
+	case stormy(f):
+		return wait(RuleStorm, "a storm: %d of %d watched machines are sick at once; something bigger is broken", f.Ledger.Sick, f.Ledger.Watched)
+	case !passed.IsZero() && now.Before(passed.Add(l.StormCooldown)):
+		return wait("storm-cooldown", "a storm ended at %s; nothing is begun for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
+	case f.Ledger.Active >= l.AtOnce:
+		return wait("at-once", "%d remediations are under way, the policy's limit", f.Ledger.Active)
+	case begun >= l.PerWindow:
+		return wait("window", "%d remediations were begun within %s, the policy's limit", begun, l.Window)
+	default:
+		return nil
+	}
+}
+
+// begun are the times at which remediations of this owner were begun.
+func (s *State) begun() []time.Time {
+	var times []time.Time
+	for _, e := range s.Ends {
+		if !e.StartedAt.IsZero() {
+			times = append(times, e.StartedAt)
+		}
+	}
+	return times
+}
+
+// dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
+func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+	if f.isControlPlane() {
+		if d := blind(f); d != nil {
+			return d
+		}
+	}
+	if f.Owner.RollingOut != "" {
+		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+	}
+	if f.Cluster.UpgradePending {
+		return wait("rollout", "an upgrade of the cluster is under way")
+	}
+	for i := range f.Machines {
+		other := &f.Machines[i]
+		switch {
+		case other.Deleting && f.isControlPlane():
+			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
+		case f.isControlPlane() && other.UID != m.UID && other.Node == "":
+			return wait("scaling", "machine %s has not joined yet", other.Name)
+		}
+	}
+	switch {
+	case f.isControlPlane() && int(f.Owner.Replicas) != len(f.Machines):
+		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
+	case len(m.Hooks) > 0:
+		return wait("hook", "its deletion would be held%s", hooks(m))
+	case f.Owner.Relaxed != "":
+		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
+	default:
+		return nil
+	}
+}
+
+// blind: rule a. The cluster is out of reach, or quorum is.
+func blind(f *Facts) *Decision {
+	freeze := func(rule, next, format string, args ...any) *Decision {
+		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
+	}
+	switch q := Count(f.Etcd); {
+	case f.Cluster.Reach != object.True:
+		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
+	case f.Owner.ExternalEtcd:
+		return nil
+	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
+		why := "nobody asked"
+		if f.Etcd != nil {
+			why = f.Etcd.Err
+		}
+		return freeze("etcd-unknown", "look at etcd by hand", "etcd's members could not be listed: %s", why)
+	case q.Lost():
+		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+", or restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
+	default:
+		return nil
+	}
+}
+
+func hooks(m *Machine) string {
+	if len(m.Hooks) == 0 {
+		return ""
+	}
+	return " by the hook " + strings.Join(m.Hooks, ", ")
+}
+
+// climb: the policy's ladder comes before a replacement, where the machine may be away for a while.
+func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+	rung, more := p.nextRung(f.Policy.Ladder)
+	if !more || p.Attempts > 0 || f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.answers(m)) {
+		return nil
+	}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", rung.Name, rung.Timeout)}
+}
+
+// allows says that the policy lets a method be used; one that names none allows all.
+func (p Policy) allows(m v1alpha1.RepairMethod) bool { return len(p.Methods) == 0 || p.Methods[m] }
+
+// worker: replicas + 1, wait until it is ready, mark the victim, replicas back.
+func worker(f *Facts) Decision {
+	switch {
+	case f.Policy.allows(v1alpha1.MethodSurge):
+		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
+	case f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: "the policy allows no surge: " + f.Owner.Name + " deletes it first"}
+	default:
+		return noMethod("a worker needs Surge or OwnerRemediation")
+	}
+}
+
+func noMethod(why string) Decision {
+	return Decision{Verdict: CannotRemediate, Rule: "methods", Reason: "the policy allows no method that helps here: " + why, Next: "allow it in spec.methods of the policy, or replace the machine by hand"}
+}

@@ -1,0 +1,186 @@
+package remediator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Due says that something is under way or waits for a decision: the owner is to be looked at after a restart even if no
+// watch says so.
+func Due(s *State) bool {
+	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil })
+}
+
+// Busy says that a remediation of the owner, or a step before one, is under way: it counts for the policy's limits.
+func Busy(s *State) bool {
+	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Rung != "" && p.Mark != nil })
+}
+
+// Sick counts the machines that are marked.
+func Sick(s *State) int {
+	n := 0
+	for _, p := range s.Patients {
+		if p.Mark != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Started are the times at which remediations of the owner were begun, the one under way included.
+func Started(s *State) []time.Time {
+	times := s.begun()
+	if s.Active != nil {
+		times = append(times, s.Active.StartedAt)
+	}
+	return times
+}
+
+// Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
+func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
+	p := s.Patients[uid]
+	if a := s.Active; a != nil && a.Victim.UID == uid {
+		out = s.ofActive(p)
+	} else if p != nil && p.Mark != nil {
+		out = ofPatient(p)
+	} else if end := s.lastEnd(uid); end != nil {
+		out = ofEnd(end)
+	} else {
+		return out, false
+	}
+	out.Owner, out.Cluster = s.Owner.Kind+"/"+s.Owner.Name, s.Owner.Cluster
+	return out, true
+}
+
+func (s *State) lastEnd(uid types.UID) *End {
+	for i := len(s.Ends) - 1; i >= 0; i-- {
+		if s.Ends[i].Victim.UID == uid {
+			return &s.Ends[i]
+		}
+	}
+	return nil
+}
+
+func ofPatient(p *Patient) v1alpha1.SurgeRemediationStatus {
+	out := v1alpha1.SurgeRemediationStatus{
+		Phase: v1alpha1.RemediationMarked, Reason: p.Mark.Reason, Attempts: p.Attempts, MarkedAt: stamp(p.MarkedAt),
+		Message: p.Mark.Reason + "; its time is not over", Policy: p.Seen.PolicyName,
+	}
+	if p.Mark.State != Failing {
+		out.Message = "unhealthy: " + p.Mark.Reason
+	}
+	d := p.Decision
+	if d.Verdict == "" || p.Mark.State == Failing {
+		return out
+	}
+	out.Decision, out.Message, out.Next, out.Quorum = said(d), d.Reason, d.Next, picture(p.Seen)
+	switch d.Verdict {
+	case Wait:
+		out.Phase = v1alpha1.RemediationWaiting
+		if d.Rule == "hold" || d.Rule == "policy-hold" {
+			out.Phase = v1alpha1.RemediationHeld
+		}
+	case Freeze:
+		out.Phase = v1alpha1.RemediationFrozen
+	case Escalate:
+		out.Phase = v1alpha1.RemediationEscalating
+	case CannotRemediate:
+		out.Phase = v1alpha1.RemediationFailed
+	default:
+		out.Phase = v1alpha1.RemediationWaiting
+	}
+	if p.Seen.DryRun && d.acts() {
+		out.Message = "dry run, nothing is touched: it would be " + said(d) + ": " + d.Reason
+	}
+	return out
+}
+
+// said names a decision.
+func said(d Decision) string {
+	if d.Relaxed {
+		return string(d.Verdict) + " (relaxed)"
+	}
+	return string(d.Verdict)
+}
+
+func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
+	a := s.Active
+	out := v1alpha1.SurgeRemediationStatus{
+		Replacement: a.Replacement.Name, StartedAt: stamp(a.StartedAt), Attempts: a.Request.Attempt,
+		Decision: said(Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}),
+	}
+	if p != nil {
+		out.MarkedAt, out.Quorum, out.Policy = stamp(p.MarkedAt), picture(p.Seen), p.Seen.PolicyName
+		if p.Mark != nil {
+			out.Reason = p.Mark.Reason
+		}
+	}
+	owner := s.Owner.Name
+	switch a.Step {
+	case Requesting:
+		out.Phase, out.Message = v1alpha1.RemediationSurging, owner+" was asked for one more machine"
+		if a.Request.Method == OwnerRemediation {
+			out.Phase, out.Message = v1alpha1.RemediationRemoving, owner+" was asked to remediate: it deletes the machine, and makes another"
+		}
+	case Replacing:
+		out.Phase, out.Message = v1alpha1.RemediationReplacing, "replacement "+a.Replacement.Name+" is there, and not ready yet"
+	case Removing:
+		out.Phase, out.Message = v1alpha1.RemediationRemoving, "replacement "+a.Replacement.Name+" is ready; "+owner+" is to delete the machine"
+		if a.Deleting {
+			out.Message = owner + " is deleting the machine"
+		}
+	case Settling:
+		out.Phase, out.Message = v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken"
+	case Cancelling:
+		out.Phase, out.Message = v1alpha1.RemediationCancelling, "taking it back: "+a.Reason
+	}
+	if a.Frozen != "" {
+		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
+	}
+	if s.Setback != "" {
+		out.Message += "; trying again after: " + s.Setback
+		out.Next = cmp.Or(out.Next, "nothing if it passes; else mend the cause, it goes on by itself")
+	}
+	return out
+}
+
+func ofEnd(e *End) v1alpha1.SurgeRemediationStatus {
+	out := v1alpha1.SurgeRemediationStatus{
+		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Seen.PolicyName, Quorum: picture(e.Seen),
+		Decision: said(e.Decision), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
+	}
+	switch e.Outcome {
+	case EndSucceeded:
+		out.Phase = v1alpha1.RemediationSucceeded
+		out.Message = strings.TrimSuffix(fmt.Sprintf("replaced by %s; %s", cmp.Or(e.Replacement.Name, "its owner"), e.Note), "; ")
+	case EndRecovered:
+		out.Phase, out.Message = v1alpha1.RemediationRecovered, e.Note
+	default:
+		out.Phase, out.Message = v1alpha1.RemediationCancelled, "taken back: "+e.Note
+	}
+	return out
+}
+
+// picture of quorum, from what a decision saw.
+func picture(seen Seen) *v1alpha1.QuorumStatus {
+	if seen.Voters == 0 && !seen.External {
+		return nil
+	}
+	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
+	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerates(), External: seen.External}
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}

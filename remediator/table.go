@@ -1,0 +1,173 @@
+package remediator
+
+import (
+	"fmt"
+	"strings"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// controlPlane is the quorum table: rules b (maxSurge) to f. All dangers are behind.
+//
+//	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
+//	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
+//	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
+//	d  it answers, and all components are well                -> a surge
+//	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
+//	f  external etcd                                          -> as d and e without the arithmetic of members
+func controlPlane(m *Machine, f *Facts) Decision {
+	c := caseOf(m, f)
+	switch {
+	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
+		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
+	case f.Owner.MaxSurge == 0:
+		return c.deleteFirst("max-surge-0", "maxSurge is 0, and the policy accepts that it is deleted first")
+	case !c.answers:
+		return c.deleteFirst("c", "its etcd member "+c.silence())
+	case len(c.broken) == 0:
+		return c.surge()
+	default:
+		return c.relaxed()
+	}
+}
+
+// oneCase is all that the table looks at.
+type oneCase struct {
+	m       *Machine
+	f       *Facts
+	quorum  Quorum
+	answers bool     // the victim's etcd; true where etcd is external
+	broken  []string // the victim's components
+	others  []string // other machines with broken components
+	healthy int      // other machines without
+	member  *Member
+}
+
+func caseOf(m *Machine, f *Facts) oneCase {
+	external := f.Owner.ExternalEtcd
+	c := oneCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.broken(external), member: f.Etcd.member(m), answers: external || f.answers(m)}
+	for i := range f.Machines {
+		other := &f.Machines[i]
+		switch {
+		case other.UID == m.UID:
+		case len(other.broken(external)) > 0:
+			c.others = append(c.others, other.Name)
+		default:
+			c.healthy++
+		}
+	}
+	return c
+}
+
+func (c oneCase) silence() string {
+	switch {
+	case c.member == nil:
+		return "is not in the member list"
+	case c.member.Answers == object.Unknown:
+		return "could not be asked (" + c.member.Why + ")"
+	default:
+		return "does not answer (" + c.member.Why + ")"
+	}
+}
+
+// deleteFirst hands the machine to the owner, where quorum stands without it.
+func (c oneCase) deleteFirst(rule, why string) Decision {
+	external := c.f.Owner.ExternalEtcd
+	alive := !external && c.f.answers(c.m)
+	q := c.quorum
+	switch {
+	case len(c.f.Machines) < 2:
+		return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
+	case !external && c.member != nil && !q.MayRemove(alive):
+		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
+	case q.Learners > 0:
+		return *wait("learner", "etcd has a learner: a member is joining")
+	case c.healthy == 0:
+		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "mend one of the other machines first"}
+	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+		return noMethod(why + ": only OwnerRemediation helps")
+	default:
+		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive)}
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (c oneCase) stands(alive bool) string {
+	if c.f.Owner.ExternalEtcd {
+		return "etcd is external"
+	}
+	return fmt.Sprintf("%d of %d voters answer without it", c.quorum.Answering-count(alive), max(c.quorum.Voters-1, 1))
+}
+
+// surge: rule d.
+func (c oneCase) surge() Decision {
+	external := c.f.Owner.ExternalEtcd
+	switch {
+	case !external && !c.quorum.MayAdd():
+		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a newcomer that fails would cost quorum, and this machine's own member is well", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
+	case c.quorum.Learners > 0:
+		return *wait("learner", "etcd has a learner: a member is joining")
+	case len(c.others) > 0:
+		return *wait("another-broken", "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", strings.Join(c.others, ", "))
+	}
+	reason := "its etcd member answers and its components are well: the replacement comes first"
+	if external {
+		reason = "etcd is external: the replacement comes first"
+	}
+	return c.method("d", reason, false)
+}
+
+// relaxed: rule e, the everyday dead kubelet.
+func (c oneCase) relaxed() Decision {
+	f, external := c.f, c.f.Owner.ExternalEtcd
+	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
+	enough := len(f.Machines) >= 3 && c.healthy > 0 && len(c.others) == 0 && c.quorum.Learners == 0 && (external || c.quorum.MayAdd() && c.listed())
+	if enough && f.Owner.Tested && f.Policy.allows(v1alpha1.MethodRelaxedSurge) {
+		if d := c.method("e", why+": the replacement comes first, with the owner's preflight relaxed", true); d.Verdict != CannotRemediate {
+			return d
+		}
+	}
+	return c.deleteFirst("e", why)
+}
+
+// listed: no member that the owner lists is known to it as unhealthy; it refuses a relaxed preflight then.
+func (c oneCase) listed() bool {
+	for i := range c.f.Machines {
+		if c.f.Machines[i].Conditions[components[len(components)-1].condition].Status != object.True {
+			return false
+		}
+	}
+	return true
+}
+
+// method picks how to surge: the owner's own rollout where it can be had, else by replicas.
+func (c oneCase) method(rule, reason string, relaxed bool) Decision {
+	f := c.f
+	lever := f.Owner.CertificateLever || f.Owner.Tested && c.m.ClonedFrom != ""
+	switch {
+	case lever && f.Policy.allows(v1alpha1.MethodRolloutSurge):
+		return Decision{Verdict: RolloutSurge, Relaxed: relaxed, Rule: rule, Reason: reason}
+	case !f.Policy.allows(v1alpha1.MethodSurge):
+		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
+	}
+	if other := c.marked(); other != "" {
+		return *wait("foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", other)
+	}
+	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
+}
+
+func (c oneCase) marked() string {
+	for i := range c.f.Machines {
+		if m := &c.f.Machines[i]; m.UID != c.m.UID && m.DeleteMark != "" {
+			return m.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,61 @@
+package remediator
+
+import "time"
+
+// lookAgain is how long something that no watch reports, etcd above all, is left unasked while a machine is sick.
+const lookAgain = 30 * time.Second
+
+// Wake is when, at the latest, the owner is to be looked at again though nothing changed; zero for never. At rest it is
+// never: watches report what changes.
+func Wake(s *State, f *Facts, now time.Time) time.Duration {
+	var soonest time.Duration
+	at := func(d time.Duration) {
+		if d = max(d, time.Second); soonest == 0 || d < soonest {
+			soonest = d
+		}
+	}
+	until := func(t time.Time) {
+		if t.After(now) {
+			at(t.Sub(now))
+		}
+	}
+	if !f.Owner.Found || f.Policy.Name == "" && s.Active == nil {
+		return 0
+	}
+	for i := range f.Machines {
+		if m := &f.Machines[i]; !m.Deleting {
+			if h := Judge(m, f.Policy.Checks, now); h.Left > 0 {
+				at(h.Left)
+			}
+		}
+	}
+	for _, p := range s.Patients {
+		if p.Mark == nil {
+			continue
+		}
+		until(p.HoldUntil)
+		until(p.LastAttempt.Add(f.Policy.Limits.Cooldown))
+		if !p.UnhealthyAt.IsZero() {
+			at(lookAgain)
+			until(p.UnhealthyAt.Add(f.Policy.Hold))
+		}
+		if rung, ok := rungNamed(f.Policy.Ladder, p.Rung); ok {
+			until(p.RungSince.Add(rung.Timeout))
+		}
+	}
+	if s.InStorm {
+		at(lookAgain)
+	}
+	for _, storm := range []time.Time{s.StormPassed, f.Ledger.StormPassed} {
+		until(storm.Add(f.Policy.Limits.StormCooldown))
+	}
+	if a := s.Active; a != nil {
+		at(lookAgain)
+		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))
+		until(a.Since.Add(f.Policy.Timeouts.Ready))
+		if a.Step == Cancelling {
+			until(a.Since.Add(spareAfter))
+		}
+	}
+	return soonest
+}
