@@ -37,6 +37,7 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	clusters map[string]struct{}
+	silent   map[string]struct{} // etcd pods that are cut off: "namespace/name pod"
 }
 
 // Start makes an empty cloud. Workload clusters listen on what is left of the block; a port is never used twice.
@@ -52,7 +53,8 @@ func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Cloud{
-		backend: inmemoryruntime.NewManager(scheme), journal: &recorder{}, cancel: cancel, clusters: map[string]struct{}{},
+		backend: inmemoryruntime.NewManager(scheme), journal: &recorder{}, cancel: cancel,
+		clusters: map[string]struct{}{}, silent: map[string]struct{}{},
 	}
 	if err := c.backend.Start(ctx); err != nil {
 		cancel()

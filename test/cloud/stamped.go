@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
@@ -66,6 +67,16 @@ type stampedClient struct {
 	group *stampedGroup
 }
 
+func (c *stampedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	if err := c.Client.Get(ctx, key, obj); err != nil {
+		return err
+	}
+	if c.group.cloud.hidden(c.group.author, c.group.cluster, obj) {
+		return errSilent
+	}
+	return nil
+}
+
 func (c *stampedClient) Create(ctx context.Context, obj client.Object) error {
 	err := c.Client.Create(ctx, obj)
 	c.record(Create, obj, err == nil, err)
@@ -88,6 +99,9 @@ func (c *stampedClient) Patch(ctx context.Context, obj client.Object, patch clie
 
 func (c *stampedClient) Delete(ctx context.Context, obj client.Object) error {
 	err := c.Client.Delete(ctx, obj)
+	if _, pod := obj.(*corev1.Pod); pod && c.group.author != WorkloadAPI {
+		c.group.cloud.wake(c.group.cluster, obj.GetName()) // its machine goes
+	}
 	c.record(Delete, obj, err == nil, err)
 	return err
 }

@@ -1,0 +1,151 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+)
+
+// sample is one look at a control plane.
+type sample struct {
+	voters, answering int // members of etcd, from the cloud's truth
+	machines, ready   int // Machines of the control plane
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%d of %d members answer, %d of %d machines ready", s.answering, s.voters, s.ready, s.machines)
+}
+
+// sampler looks at a control plane all the time: no state of it goes unseen for long.
+type sampler struct {
+	c      *cluster
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	count    int
+	least    sample // of each number
+	most     int    // machines
+	timeline []string
+	last     sample
+	broken   error
+}
+
+// sampleEvery is how often it looks: at the machines, each fifth time only.
+const sampleEvery = 100 * time.Millisecond
+
+// watchQuorum samples until the test ends and puts into its output what it saw.
+func (c *cluster) watchQuorum(t *testing.T) *sampler {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sampler{c: c, cancel: cancel, done: make(chan struct{})}
+	started := time.Now()
+	go func() {
+		defer close(s.done)
+		tick := time.NewTicker(sampleEvery)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			s.take(ctx, started, i%5 == 0)
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		s.stop()
+		t.Logf("%s", s)
+	})
+	return s
+}
+
+func (s *sampler) stop() {
+	s.cancel()
+	<-s.done
+}
+
+func (s *sampler) take(ctx context.Context, started time.Time, machines bool) {
+	members, err := shared.bed.Cloud().Etcd(ctx, s.c.Namespace+"/"+s.c.Name)
+	now := s.last
+	now.voters, now.answering = len(members), 0
+	for _, m := range members {
+		if m.Answers {
+			now.answering++
+		}
+	}
+	if machines && err == nil {
+		var list []clusterv1.Machine
+		list, err = s.c.list(ctx, true)
+		now.machines, now.ready = len(list), 0
+		for i := range list {
+			if conditions.IsTrue(&list[i], clusterv1.MachineNodeHealthyCondition) {
+				now.ready++
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.broken = err
+		return
+	}
+	if s.count++; s.count == 1 {
+		s.least = now
+	} else {
+		s.least = sample{
+			voters: min(s.least.voters, now.voters), answering: min(s.least.answering, now.answering),
+			machines: min(s.least.machines, now.machines), ready: min(s.least.ready, now.ready),
+		}
+	}
+	s.most = max(s.most, now.machines)
+	if now != s.last || s.count == 1 {
+		s.timeline = append(s.timeline, fmt.Sprintf("%6.1f s: %s", time.Since(started).Seconds(), now))
+	}
+	s.last = now
+}
+
+// answering is the least number of members that answered so far.
+func (s *sampler) answering() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.least.answering
+}
+
+// machinesAtMost is the greatest number of machines so far.
+func (s *sampler) machinesAtMost() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
+}
+
+func (s *sampler) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := fmt.Sprintf("%s/%s: members that answer: never below %d; machines: %d to %d, ready: never below %d (samples: %d)\n  %s",
+		s.c.Namespace, s.c.Name, s.least.answering, s.least.machines, s.most, s.least.ready, s.count, strings.Join(s.timeline, "\n  "))
+	if s.broken != nil {
+		text += "\n  a look failed: " + s.broken.Error()
+	}
+	return text
+}
+
+// never fails the test when fewer members answered than the case allows, or more machines were there.
+func (s *sampler) never(t *testing.T, fewerMembers, moreMachines int) {
+	t.Helper()
+	if got := s.answering(); got < fewerMembers {
+		t.Errorf("only %d members answered at some time, want never fewer than %d", got, fewerMembers)
+	}
+	if got := s.machinesAtMost(); got > moreMachines {
+		t.Errorf("there were %d machines at some time, want never more than %d", got, moreMachines)
+	}
+}

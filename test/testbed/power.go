@@ -1,0 +1,97 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
+	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// PowerOff makes a control plane's machine fall silent: its node's Ready becomes Unknown, and its etcd member, still in
+// the member list, answers nobody. If it was the leader, another member is elected.
+func (w *Workload) PowerOff(ctx context.Context, node string) error {
+	if err := w.CutEtcdOff(node); err != nil {
+		return err
+	}
+	if err := w.elect(ctx, node); err != nil {
+		return err
+	}
+	return w.BreakNode(ctx, node, corev1.ConditionUnknown)
+}
+
+// PowerOn undoes PowerOff.
+func (w *Workload) PowerOn(ctx context.Context, node string) error {
+	if err := w.RejoinEtcd(ctx, node); err != nil {
+		return err
+	}
+	return w.RestoreNode(ctx, node)
+}
+
+// CutEtcdOff silences the etcd member of a node, and leaves the rest as it is: the node's conditions, and who leads.
+func (w *Workload) CutEtcdOff(node string) error {
+	return w.bed.cloud.SilenceEtcd(w.Namespace+"/"+w.Name, node)
+}
+
+// RejoinEtcd undoes CutEtcdOff, and has the provider look at the machine, which has the name of its node.
+func (w *Workload) RejoinEtcd(ctx context.Context, node string) error {
+	w.bed.cloud.WakeEtcd(w.Namespace+"/"+w.Name, node)
+	patch := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"test.scute.dev/woken":"`+time.Now().Format(time.RFC3339Nano)+`"}}}`))
+	side, err := w.side(ctx)
+	if err != nil {
+		return err
+	}
+	machine := &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: node}}
+	if err := side.client.Patch(ctx, machine, patch); err != nil {
+		return fmt.Errorf("waking machine %s/%s: %w", w.Namespace, node, err)
+	}
+	return nil
+}
+
+// Lead makes the etcd member of a node the leader.
+func (w *Workload) Lead(ctx context.Context, node string) error {
+	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
+		// Terms are told apart by the second.
+		pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = time.Now().Add(time.Second).Format(time.RFC3339)
+	})
+}
+
+// elect has another member lead, if this one does.
+func (w *Workload) elect(ctx context.Context, node string) error {
+	members, err := w.bed.cloud.Etcd(ctx, w.Namespace+"/"+w.Name)
+	if err != nil {
+		return err
+	}
+	lost, other := false, ""
+	for _, m := range members {
+		if m.Node == node {
+			lost = m.Leader
+		} else if m.Answers {
+			other = m.Node
+		}
+	}
+	if !lost || other == "" {
+		return nil
+	}
+	return w.Lead(ctx, other)
+}
+
+// side that manages this cluster.
+func (w *Workload) side(ctx context.Context) (*Side, error) {
+	for _, s := range w.bed.sides {
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, &clusterv1.Cluster{})
+		if err == nil {
+			return s, nil
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("finding the side that manages %s/%s: %w", w.Namespace, w.Name, err)
+		}
+	}
+	return nil, fmt.Errorf("finding the side that manages %s/%s: none does", w.Namespace, w.Name)
+}
