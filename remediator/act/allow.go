@@ -1,0 +1,131 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errGone: the object that a deed is about is gone, or it is another one of the same name.
+var errGone = errors.New("gone")
+
+// whenGone says what it means that an object is gone: there is nothing left to take back; but where something was to be
+// asked for, what was decided on is no more.
+func (d *deed) whenGone(err error, asking bool, why string) error {
+	switch {
+	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
+		return err
+	case asking:
+		return foreign("%s", why)
+	default:
+		return nil
+	}
+}
+
+// allowed reads the Machine, its owner and its Cluster again, except for the one that is at hand, and says why a step
+// that begins or advances a replacement may not be made; nil when it may.
+func (d *deed) allowed(ctx context.Context, atHand client.Object) error {
+	if err := d.allowedByMachine(ctx, atHand); err != nil {
+		return err
+	}
+	if err := d.allowedByOwner(ctx, atHand); err != nil {
+		return err
+	}
+	return d.allowedByCluster(ctx, atHand)
+}
+
+func (d *deed) allowedByMachine(ctx context.Context, atHand client.Object) error {
+	m, ok := atHand.(*clusterv1.Machine)
+	if !ok {
+		var err error
+		if m, err = d.machine(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m == nil:
+		return foreign("%s", machineGone)
+	case !m.DeletionTimestamp.IsZero():
+		return foreign("the machine is being deleted already")
+	case has(m, clusterv1.MachineSkipRemediationAnnotation):
+		return foreign("the machine has the annotation %s: take it off to have the machine replaced", clusterv1.MachineSkipRemediationAnnotation)
+	case has(m, clusterv1.PausedAnnotation):
+		return foreign("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
+	}
+	return nil
+}
+
+func (d *deed) allowedByOwner(ctx context.Context, atHand client.Object) error {
+	o, ok := atHand.(owner)
+	if !ok {
+		var err error
+		if o, err = d.owner(ctx); err != nil {
+			return err
+		}
+	}
+	kind := d.facts.Owner.Kind
+	switch {
+	case o == nil:
+		return foreign("%s", d.ownerGone())
+	case o.GetDeletionTimestamp() != nil:
+		return foreign("the %s %s is being deleted", kind, d.facts.Owner.Name)
+	case has(o, clusterv1.PausedAnnotation):
+		return foreign("the %s %s is paused (annotation %s)", kind, d.facts.Owner.Name, clusterv1.PausedAnnotation)
+	}
+	return nil
+}
+
+func (d *deed) allowedByCluster(ctx context.Context, atHand client.Object) error {
+	c, ok := atHand.(*clusterv1.Cluster)
+	if !ok {
+		c = &clusterv1.Cluster{}
+		err := d.get(ctx, d.clusterKey(), c)
+		if apierrors.IsNotFound(err) {
+			return foreign("the Cluster %s is gone", d.facts.Owner.Cluster)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case !c.DeletionTimestamp.IsZero():
+		return foreign("the Cluster %s is being deleted", c.Name)
+	case c.Spec.Paused != nil && *c.Spec.Paused:
+		return foreign("the Cluster %s is paused (spec.paused)", c.Name)
+	case has(c, clusterv1.PausedAnnotation):
+		return foreign("the Cluster %s is paused (annotation %s)", c.Name, clusterv1.PausedAnnotation)
+	}
+	return nil
+}
+
+func (d *deed) clusterKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Cluster}
+}
+
+func (d *deed) machineKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
+}
+
+// machine reads the Machine; nil when it is gone, or another one bears its name.
+func (d *deed) machine(ctx context.Context) (*clusterv1.Machine, error) {
+	m := &clusterv1.Machine{}
+	err := d.get(ctx, d.machineKey(), m)
+	if apierrors.IsNotFound(err) || err == nil && m.UID != d.Machine.UID {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking at the machine: %w", err)
+	}
+	return m, nil
+}
+
+// has says that an annotation is there, whatever its value: that is how Cluster API reads most of them.
+func has(o client.Object, annotation string) bool {
+	_, there := o.GetAnnotations()[annotation]
+	return there
+}

@@ -1,0 +1,115 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+)
+
+const (
+	callFor     = 10 * time.Second // one try of one call
+	retryFirst  = 100 * time.Millisecond
+	retryMax    = 2 * time.Second
+	retryFor    = 15 * time.Second
+	maxConflict = 10 // a controller that writes in between is outwaited; one that never stops is not
+)
+
+// call makes one call with a deadline for each try, and tries again only where that can help: what the server refuses
+// (403, 404, 409, 422) comes back at once.
+func call(ctx context.Context, what string, do func(context.Context) error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
+	err := backoff.Retry(func() error {
+		ctx, cancel := context.WithTimeout(ctx, callFor)
+		defer cancel()
+		err := do(ctx)
+		if err != nil && (!kube.Passing(err) || meta.IsNoMatchError(err)) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// get reads an object live. Not there is apierrors.IsNotFound.
+func (h *Hand) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
+	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return h.Client.Get(ctx, key, into) })
+}
+
+// change reads an object live, lets amend change it, and writes what amend changed, that alone, and only on the version
+// that amend has seen. When somebody wrote in between, amend is asked again about what is there then; so an answer that
+// was lost on the way is no second write. Nothing is written where amend changes nothing or fails. The object given is
+// only the kind to read, and the version of it.
+func change[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
+	return outwait(ctx, func() error {
+		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
+			return h.Client.Patch(ctx, object, patch)
+		})
+	})
+}
+
+// changeStatus is change for the status of an object.
+func changeStatus[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
+	return outwait(ctx, func() error {
+		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
+			return h.Client.Status().Patch(ctx, object, patch)
+		})
+	})
+}
+
+func changeOnce[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
+	object, err := blank(kind) // reading into one that was read before would keep what is no longer there
+	if err != nil {
+		return err
+	}
+	if err := h.get(ctx, key, object); err != nil {
+		return err
+	}
+	original, err := blank(object)
+	if err != nil {
+		return err
+	}
+	if err := amend(object); err != nil {
+		return err
+	}
+	changes, err := client.MergeFrom(original).Data(object)
+	if err != nil {
+		return fmt.Errorf("comparing %s: %w", key, err)
+	}
+	if string(changes) == "{}" {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
+	return call(ctx, "writing "+key.String(), func(ctx context.Context) error { return send(ctx, object, patch) })
+}
+
+// blank is a copy of its own type.
+func blank[T client.Object](object T) (T, error) {
+	copied, ok := object.DeepCopyObject().(T)
+	if !ok {
+		return copied, fmt.Errorf("copying a %T: the copy is a %T", object, copied)
+	}
+	return copied, nil
+}
+
+// outwait tries again, soon and a bounded number of times, where somebody else wrote in between.
+func outwait(ctx context.Context, once func() error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst/4), backoff.WithMaxInterval(retryMax/4))
+	return backoff.Retry(func() error {
+		err := once()
+		if err != nil && !apierrors.IsConflict(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(backoff.WithMaxRetries(b, maxConflict), ctx))
+}

@@ -1,0 +1,88 @@
+package act
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/remediator"
+)
+
+// onConditions changes the Machine's status.
+func (d *deed) onConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+	err := changeStatus(ctx, d.Hand, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
+		if m.UID != d.Machine.UID {
+			return errGone
+		}
+		return amend(m)
+	})
+	return d.whenGone(err, asking, machineGone)
+}
+
+// handOver sets the two conditions on which an owner remediates by itself, deleting first. Of the conditions of the
+// older contract the owners of this version read none for that.
+func (d *deed) handOver(ctx context.Context) error {
+	if _, err := blankOwner(d.facts.Owner.Kind); err != nil {
+		return err
+	}
+	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
+		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) && is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) {
+			return nil
+		}
+		if err := d.allowed(ctx, m); err != nil {
+			return err
+		}
+		if !is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
+				Reason: remediator.HandOverReason, Message: "The machine was found unhealthy; its annotation scute.dev/unhealthy says why",
+			})
+		}
+		if !is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner is at it
+			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+				Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
+				Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason, Message: "Waiting for remediation",
+			})
+		}
+		return nil
+	})
+}
+
+// takeBack leaves a Machine as a health check leaves one that it finds healthy, in both dialects: the owners write the
+// older conditions too, and whoever still reads those would see a broken machine for ever.
+func (d *deed) takeBack(ctx context.Context) error {
+	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
+		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
+		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineExternallyRemediatedCondition)
+		if !is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionTrue) {
+			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionTrue, ObservedGeneration: m.Generation,
+				Reason: clusterv1.MachineHealthCheckSucceededReason,
+			})
+		}
+		takeBackOlder(m)
+		return nil
+	})
+}
+
+// takeBackOlder does the same in the older dialect, where an owner has written it.
+func takeBackOlder(m *clusterv1.Machine) {
+	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, and still read by people's tools
+		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition
+	})
+	for i := range older {
+		if c := &older[i]; c.Type == clusterv1.MachineHealthCheckSucceededV1Beta1Condition && c.Status != "True" {
+			*c = clusterv1.Condition{Type: c.Type, Status: "True", LastTransitionTime: metav1.Now().Rfc3339Copy()} //nolint:staticcheck // as above
+		}
+	}
+	if m.GetV1Beta1Conditions() != nil {
+		m.SetV1Beta1Conditions(older)
+	}
+}
+
+func is(m *clusterv1.Machine, condition string, status metav1.ConditionStatus) bool {
+	return meta.IsStatusConditionPresentAndEqual(m.Status.Conditions, condition, status)
+}

@@ -1,0 +1,97 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/remediator"
+)
+
+// ErrForeign: what a deed builds on is not what it was when it was decided; somebody else changed it. Nothing was
+// written. Another look at the facts is due, not another try.
+var ErrForeign = errors.New("somebody else changed what this was decided on")
+
+// foreign is an ErrForeign that says what was found.
+func foreign(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrForeign, fmt.Sprintf(format, args...))
+}
+
+// performFor bounds one deed with all its calls.
+const performFor = time.Minute
+
+// Leader moves the leadership of a workload cluster's etcd to the member of a node. It reaches etcd by way of the given
+// nodes, and does nothing where that member leads already.
+type Leader interface {
+	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
+}
+
+// Hand performs actions on the management cluster.
+type Hand struct {
+	// Client of the management cluster. It must not cache: what a deed reads is what it builds on.
+	Client client.Client
+	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
+	Leader Leader
+	// Template is the object that a rung of a RepairPolicy's ladder makes; nil without an error when there is no such
+	// policy, or no such rung. By default it is read from the policy.
+	Template func(ctx context.Context, policy types.NamespacedName, rung string) (*unstructured.Unstructured, error)
+}
+
+// Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
+// reads all else again. An error that is ErrForeign says that nothing was written because a precondition has changed.
+func (h *Hand) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+	ctx, cancel := context.WithTimeout(ctx, performFor)
+	defer cancel()
+	d := &deed{Hand: h, Action: a, facts: f}
+	if err := d.perform(ctx); err != nil {
+		return fmt.Errorf("%s (machine %s/%s): %w", a.Do, f.Owner.Namespace, a.Machine.Name, err)
+	}
+	return nil
+}
+
+// deed is one action being performed.
+type deed struct {
+	*Hand
+	remediator.Action
+	facts *remediator.Facts
+}
+
+func (d *deed) perform(ctx context.Context) error {
+	switch d.Do {
+	case remediator.SetMark:
+		return d.setMark(ctx)
+	case remediator.SetDelete:
+		return d.setDelete(ctx)
+	case remediator.SetCertificates:
+		return d.setCertificates(ctx)
+	case remediator.SetClonedFrom:
+		return d.setClonedFrom(ctx)
+	case remediator.SetRelaxed:
+		return d.setRelaxed(ctx)
+	case remediator.Touch:
+		return d.touch(ctx)
+	case remediator.Scale:
+		return d.scale(ctx)
+	case remediator.HandOver:
+		return d.handOver(ctx)
+	case remediator.TakeBack:
+		return d.takeBack(ctx)
+	case remediator.Lead:
+		return d.lead(ctx)
+	case remediator.MakeRung:
+		return d.makeRung(ctx)
+	case remediator.DropRung:
+		return d.dropRung(ctx)
+	case remediator.MakeRequest:
+		return d.makeRequest(ctx)
+	case remediator.DropRequest:
+		return d.dropRequest(ctx)
+	default:
+		return fmt.Errorf("%q is nothing that this version knows how to do", d.Do)
+	}
+}

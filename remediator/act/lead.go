@@ -1,0 +1,35 @@
+package act
+
+import (
+	"context"
+	"errors"
+
+	"scute.dev/remediator"
+)
+
+// lead has etcd led by a member that stays, before its leader goes.
+func (d *deed) lead(ctx context.Context) error {
+	switch {
+	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
+		return errors.New("only a control plane has an etcd")
+	case d.Leader == nil:
+		return errors.New("nobody is here to ask etcd: this process was set up without a way to reach it")
+	case d.Value == "":
+		return errors.New("no node is named whose member shall lead")
+	}
+	var nodes []string
+	for _, m := range d.facts.Machines {
+		if m.Name == d.Machine.Name && m.Node == d.Value {
+			return foreign("the member of node %s is the machine's own", d.Value)
+		}
+		if m.Node != "" {
+			nodes = append(nodes, m.Node)
+		}
+	}
+	if err := d.allowed(ctx, nil); err != nil {
+		return err
+	}
+	return call(ctx, "moving etcd's leadership to the member of node "+d.Value, func(ctx context.Context) error {
+		return d.Leader.MoveLeader(ctx, d.clusterKey(), nodes, d.Value)
+	})
+}

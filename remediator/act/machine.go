@@ -1,0 +1,155 @@
+package act
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+const machineGone = "the machine is gone, or another one bears its name"
+
+// onMachine changes the Machine.
+func (d *deed) onMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+	err := change(ctx, d.Hand, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
+		if m.UID != d.Machine.UID {
+			return errGone
+		}
+		return amend(m)
+	})
+	return d.whenGone(err, asking, machineGone)
+}
+
+func (d *deed) setMark(ctx context.Context) error {
+	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
+		annotate(m, v1alpha1.UnhealthyAnnotation, d.Value)
+		return nil
+	})
+}
+
+// setDelete leaves every mark that is not scute's as it is: whoever made it wants what it says.
+func (d *deed) setDelete(ctx context.Context) error {
+	on := d.Value != ""
+	return d.onMachine(ctx, on, func(m *clusterv1.Machine) error {
+		have, there := m.Annotations[clusterv1.DeleteMachineAnnotation]
+		switch {
+		case !on && have == remediator.DeleteValue:
+			annotate(m, clusterv1.DeleteMachineAnnotation, "")
+			return nil
+		case !on, there, !m.DeletionTimestamp.IsZero(): // a machine that is on its way out needs no mark for it
+			return nil
+		}
+		if err := d.allowed(ctx, m); err != nil {
+			return err
+		}
+		annotate(m, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
+		return nil
+	})
+}
+
+func (d *deed) setCertificates(ctx context.Context) error {
+	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
+		have := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
+		if have == d.Value {
+			return nil
+		}
+		if err := d.mayPull(ctx, m, remediator.LeverCertificates, have); err != nil {
+			return err
+		}
+		annotate(m, clusterv1.MachineCertificatesExpiryDateAnnotation, d.Value)
+		return nil
+	})
+}
+
+// setClonedFrom writes on the infrastructure machine, of which only metadata are read.
+func (d *deed) setClonedFrom(ctx context.Context) error {
+	m, err := d.machine(ctx)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return d.whenGone(errGone, d.Value != "", machineGone)
+	}
+	infra, err := d.infrastructure(m)
+	if err != nil {
+		return err
+	}
+	err = change(ctx, d.Hand, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, func(i *metav1.PartialObjectMetadata) error {
+		have := i.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+		switch {
+		case have == d.Value:
+			return nil
+		case !ownedBy(i, m):
+			return foreign("the %s %s is not the machine's (any more)", i.Kind, i.Name)
+		}
+		if err := d.mayPull(ctx, m, remediator.LeverClonedFrom, have); err != nil {
+			return err
+		}
+		annotate(i, clusterv1.TemplateClonedFromNameAnnotation, d.Value)
+		return nil
+	})
+	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
+}
+
+// infrastructure names the machine's infrastructure machine in the version that the API server prefers: annotations are
+// the same in all.
+func (d *deed) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
+	ref := m.Spec.InfrastructureRef
+	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
+	if err != nil {
+		return nil, err
+	}
+	infra := &metav1.PartialObjectMetadata{}
+	infra.SetGroupVersionKind(mapping.GroupVersionKind)
+	infra.Name = ref.Name
+	return infra, nil
+}
+
+// mayPull says whether a lever may be given its value. To put one back, or to change nothing for the owner, is always
+// allowed; to make a machine outdated that is not is the beginning of its replacement.
+func (d *deed) mayPull(ctx context.Context, m *clusterv1.Machine, lever remediator.Lever, have string) error {
+	if d.Value == "" {
+		return nil
+	}
+	o, err := d.owner(ctx)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		return foreign("%s", d.ownerGone())
+	}
+	now := time.Now()
+	will, err := o.outdates(lever, d.Value, now)
+	if err != nil || !will {
+		return err
+	}
+	if was, err := o.outdates(lever, have, now); err == nil && was {
+		return nil
+	}
+	return d.allowed(ctx, m)
+}
+
+func ownedBy(o client.Object, m *clusterv1.Machine) bool {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.UID == m.UID {
+			return true
+		}
+	}
+	return false
+}
+
+// ignoreGone takes that something is not there any more for success.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// RequestFinalizer keeps a request until what it asked for is over.
+const RequestFinalizer = "scute.dev/remediation"
+
+// makeRequest makes the Machine's SurgeRemediation. One that is there, a MachineHealthCheck's for the most part, is kept
+// from disappearing.
+func (d *deed) makeRequest(ctx context.Context) error {
+	m, err := d.machine(ctx)
+	if err != nil {
+		return err
+	}
+	if m == nil || !m.DeletionTimestamp.IsZero() {
+		return foreign("the machine is gone, or on its way out")
+	}
+	err = d.holdRequest(ctx, m)
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, Finalizers: []string{RequestFinalizer},
+		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
+		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
+	}}
+	err = call(ctx, "creating SurgeRemediation "+m.Name, func(ctx context.Context) error { return d.Client.Create(ctx, request) })
+	if apierrors.IsAlreadyExists(err) { // a health check was quicker, or the answer to a first try was lost
+		return d.holdRequest(ctx, m)
+	}
+	return err
+}
+
+func (d *deed) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
+	return change(ctx, d.Hand, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(r *v1alpha1.SurgeRemediation) error {
+		switch {
+		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
+			return foreign("the SurgeRemediation %s belongs to another machine of that name", r.Name)
+		case controllerutil.ContainsFinalizer(r, RequestFinalizer):
+			return nil
+		case !r.DeletionTimestamp.IsZero():
+			return foreign("the SurgeRemediation %s is being deleted", r.Name)
+		}
+		controllerutil.AddFinalizer(r, RequestFinalizer)
+		return nil
+	})
+}
+
+// dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
+// it stays: only a check that finds its request still there says later that the machine is healthy.
+func (d *deed) dropRequest(ctx context.Context) error {
+	r := &v1alpha1.SurgeRemediation{}
+	if err := d.get(ctx, d.machineKey(), r); err != nil {
+		return ignoreGone(err)
+	}
+	if !d.isOf(r) {
+		return nil
+	}
+	if r.DeletionTimestamp.IsZero() {
+		m, err := d.machine(ctx)
+		if err != nil {
+			return err
+		}
+		if m != nil && is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+			return foreign("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
+		}
+		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {
+			return d.Client.Delete(ctx, r, client.Preconditions{UID: &r.UID})
+		})
+		if err := ignoreGone(err); err != nil {
+			return err
+		}
+	}
+	err := change(ctx, d.Hand, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(now *v1alpha1.SurgeRemediation) error {
+		if now.UID == r.UID {
+			controllerutil.RemoveFinalizer(now, RequestFinalizer)
+		}
+		return nil
+	})
+	return ignoreGone(err)
+}
+
+// isOf says that an object belongs to the very Machine that the deed is about, and to no later one of its name.
+func (d *deed) isOf(o client.Object) bool {
+	refs := o.GetOwnerReferences()
+	for _, ref := range refs {
+		if ref.UID == d.Machine.UID {
+			return true
+		}
+	}
+	return len(refs) == 0
+}
+
+func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID}
+}
+
+// labelled is a label's value for a machine's name, which may be longer than a label's value can be.
+func labelled(machine string) string {
+	const most = 63
+	if len(machine) <= most {
+		return machine
+	}
+	return fmt.Sprintf("%s-%s", machine[:most-9], digest(machine))
+}

@@ -1,0 +1,213 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// RungLabel holds the name of the machine that a gentler cure is asked for.
+const RungLabel = "scute.dev/remediation"
+
+// makeRung makes the object that asks somebody else for a gentler cure.
+func (d *deed) makeRung(ctx context.Context) error {
+	template, err := d.template(ctx)
+	if err != nil {
+		return err
+	}
+	if template == nil {
+		return foreign("the RepairPolicy %s has no step %q (any more)", d.facts.Policy.Name, d.Value)
+	}
+	m, err := d.machine(ctx)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return foreign("%s", machineGone)
+	}
+	object, err := d.rung(template, m)
+	if err != nil {
+		return err
+	}
+	if there, err := d.rungThere(ctx, object); err != nil || there {
+		return err
+	}
+	if err := d.allowed(ctx, m); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("creating %s %s", object.GetKind(), object.GetName())
+	err = call(ctx, what, func(ctx context.Context) error { return d.Client.Create(ctx, object.DeepCopy()) })
+	if apierrors.IsAlreadyExists(err) { // the answer to a first try was lost
+		_, err = d.rungThere(ctx, object)
+	}
+	return err
+}
+
+// rungThere says whether the object is there already.
+func (d *deed) rungThere(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(object.GroupVersionKind())
+	err := d.get(ctx, client.ObjectKeyFromObject(object), found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !d.isRung(found):
+		return false, foreign("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", object.GetKind(), object.GetName())
+	case found.DeletionTimestamp != nil:
+		return false, foreign("the %s %s of an earlier try is still being deleted", object.GetKind(), object.GetName())
+	default:
+		return true, nil
+	}
+}
+
+// dropRung deletes the object, if it is scute's. Without the template its kind is not known any more: then it goes with
+// the Machine that owns it.
+func (d *deed) dropRung(ctx context.Context) error {
+	template, err := d.template(ctx)
+	if err != nil || template == nil {
+		return err
+	}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(template.GroupVersionKind())
+	key := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: remediator.RungName(d.Machine.Name, d.Value)}
+	err = d.get(ctx, key, found)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil || !d.isRung(found) || found.DeletionTimestamp != nil {
+		return err
+	}
+	err = call(ctx, fmt.Sprintf("deleting %s %s", found.Kind, key.Name), func(ctx context.Context) error {
+		return d.Client.Delete(ctx, found, client.Preconditions{UID: &found.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	return ignoreGone(err)
+}
+
+func (d *deed) isRung(o client.Object) bool {
+	return o.GetLabels()[RungLabel] == labelled(d.Machine.Name) && d.isOf(o)
+}
+
+func (d *deed) template(ctx context.Context) (*unstructured.Unstructured, error) {
+	policy := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}
+	if d.Template != nil {
+		return d.Template(ctx, policy, d.Value)
+	}
+	return d.templateOf(ctx, policy, d.Value)
+}
+
+// templateOf reads the template of a rung from its RepairPolicy.
+func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung string) (*unstructured.Unstructured, error) {
+	if key.Name == "" {
+		return nil, nil
+	}
+	policy := &v1alpha1.RepairPolicy{}
+	if err := h.get(ctx, key, policy); err != nil {
+		return nil, ignoreGone(err)
+	}
+	for _, step := range policy.Spec.Escalation {
+		if step.Name != rung {
+			continue
+		}
+		template := &unstructured.Unstructured{}
+		if err := template.UnmarshalJSON(step.Template.Raw); err != nil {
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, rung, err)
+		}
+		return template, nil
+	}
+	return nil, nil
+}
+
+// rung is the object that is made from the template for the machine. Of the template's metadata it has labels and
+// annotations only.
+func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
+	gvk := template.GroupVersionKind()
+	if err := d.mayMake(template); err != nil {
+		return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
+	}
+	words := strings.NewReplacer(
+		"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace)
+	filled := &unstructured.Unstructured{Object: map[string]any{}}
+	for key, value := range template.Object {
+		if key != "metadata" && key != "status" {
+			filled.Object[key] = fill(value, words)
+		}
+	}
+	filled.SetGroupVersionKind(gvk)
+	filled.SetNamespace(m.Namespace)
+	filled.SetName(remediator.RungName(m.Name, d.Value))
+	labels := map[string]string{}
+	for key, value := range template.GetLabels() {
+		labels[key] = words.Replace(value)
+	}
+	labels[RungLabel] = labelled(m.Name)
+	filled.SetLabels(labels)
+	annotations := map[string]string{}
+	for key, value := range template.GetAnnotations() {
+		annotations[key] = words.Replace(value)
+	}
+	filled.SetAnnotations(annotations)
+	filled.SetOwnerReferences([]metav1.OwnerReference{machineReference(m)})
+	return filled, nil
+}
+
+// mayMake refuses kinds by which whoever may write a RepairPolicy could get more rights than they have.
+func (d *deed) mayMake(template *unstructured.Unstructured) error {
+	gvk := template.GroupVersionKind()
+	if gvk.Group == "rbac.authorization.k8s.io" || gvk.Group == "" && gvk.Kind == "Secret" {
+		return fmt.Errorf("a %s is not made from a policy: it would hand out rights", gvk.Kind)
+	}
+	if in := template.GetNamespace(); in != "" && in != d.facts.Owner.Namespace {
+		return fmt.Errorf("metadata.namespace is %s: the object is made in the policy's namespace, so leave it out", in)
+	}
+	mapping, err := d.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return fmt.Errorf("looking for kind %s: %w", gvk.Kind, err)
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return errors.New("a " + gvk.Kind + " is of the whole cluster: only objects of the policy's namespace are made")
+	}
+	return nil
+}
+
+// fill replaces words in all strings of a value.
+func fill(value any, words *strings.Replacer) any {
+	switch value := value.(type) {
+	case string:
+		return words.Replace(value)
+	case []any:
+		filled := make([]any, len(value))
+		for i, v := range value {
+			filled[i] = fill(v, words)
+		}
+		return filled
+	case map[string]any:
+		filled := make(map[string]any, len(value))
+		for key, v := range value {
+			filled[key] = fill(v, words)
+		}
+		return filled
+	default:
+		return value
+	}
+}
+
+func digest(text string) string {
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return fmt.Sprintf("%08x", h.Sum32())
+}

@@ -1,0 +1,131 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/remediator"
+)
+
+// scale asks for another number of machines where the owner's number is decided. Of a cluster with a topology that says
+// how many there shall be, that is the Cluster and never the owner: what is written there is taken back within a second,
+// after the owner has acted on it.
+func (d *deed) scale(ctx context.Context) error {
+	switch d.Where {
+	case remediator.AtOwner:
+		return d.scaleOwner(ctx)
+	case remediator.AtTopology:
+		return d.scaleTopology(ctx)
+	default:
+		return fmt.Errorf("replicas are asked for at %q or %q, not at %q", remediator.AtOwner, remediator.AtTopology, d.Where)
+	}
+}
+
+func (d *deed) scaleOwner(ctx context.Context) error {
+	return d.onOwner(ctx, d.Replicas > d.Expect, func(o owner) error {
+		if by := o.above(); by != "" {
+			return fmt.Errorf("the %s %s is managed by %s: replicas are to be asked for there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
+		}
+		if has := o.wanted(); has == d.Replicas {
+			return nil
+		} else if err := d.expected(has); err != nil {
+			return err
+		}
+		if err := d.outsideTopology(ctx, o); err != nil {
+			return err
+		}
+		if d.Replicas > d.Expect {
+			if err := d.allowed(ctx, o); err != nil {
+				return err
+			}
+		}
+		o.want(d.Replicas)
+		return nil
+	})
+}
+
+// outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology that leaves the number open
+// does not manage it.
+func (d *deed) outsideTopology(ctx context.Context, o owner) error {
+	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
+		return nil
+	}
+	c := &clusterv1.Cluster{}
+	if err := d.get(ctx, d.clusterKey(), c); err != nil {
+		return fmt.Errorf("looking whether the Cluster's topology manages replicas: %w", err)
+	}
+	at, err := topologyOf(c, o)
+	if err != nil {
+		return err
+	}
+	if *at != nil {
+		return foreign("the topology of Cluster %s manages the replicas of the %s: they are to be asked for there", c.Name, d.facts.Owner.Kind)
+	}
+	return nil
+}
+
+func (d *deed) scaleTopology(ctx context.Context) error {
+	up := d.Replicas > d.Expect
+	o, err := d.owner(ctx)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		return d.whenGone(errGone, up, d.ownerGone())
+	}
+	err = change(ctx, d.Hand, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
+		at, err := topologyOf(c, o)
+		if err != nil {
+			return err
+		}
+		if *at == nil {
+			return foreign("the topology of Cluster %s does not say how many machines the %s shall have", c.Name, d.facts.Owner.Kind)
+		}
+		if has := **at; has == d.Replicas {
+			return nil
+		} else if err := d.expected(has); err != nil {
+			return err
+		}
+		if up {
+			if err := d.allowed(ctx, c); err != nil {
+				return err
+			}
+		}
+		*at = &d.Replicas
+		return nil
+	})
+	return d.whenGone(err, up, "the Cluster is gone")
+}
+
+// expected refuses a number that somebody else has asked for in the meantime.
+func (d *deed) expected(has int32) error {
+	if has == d.Expect {
+		return nil
+	}
+	return foreign("replicas at the %s are %d, neither %d as they were nor %d as they are to be", d.Where, has, d.Expect, d.Replicas)
+}
+
+// topologyOf is the place in the Cluster's topology that holds the owner's replicas.
+func topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
+	if !c.Spec.Topology.IsDefined() {
+		return nil, foreign("the Cluster %s has no topology", c.Name)
+	}
+	name, of := o.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+	switch o.(type) {
+	case controlPlane:
+		if c.Spec.ControlPlaneRef.Name != o.GetName() {
+			return nil, foreign("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
+		}
+		return &c.Spec.Topology.ControlPlane.Replicas, nil
+	case deployment:
+		deployments := c.Spec.Topology.Workers.MachineDeployments
+		for i := range deployments {
+			if of && deployments[i].Name == name {
+				return &deployments[i].Replicas, nil
+			}
+		}
+	}
+	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, o.GetName())
+}
