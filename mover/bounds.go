@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
 )
 
@@ -17,7 +17,6 @@ const (
 	perEvent      = 250
 	findingsNamed = 250
 	leftNamed     = 500
-	messageBytes  = 1000
 )
 
 // parts cuts a map into pieces that fit into an event each, in the order of the references.
@@ -46,7 +45,7 @@ func boundFindings(list []Finding) []Finding {
 		})
 	}
 	for i := range kept {
-		kept[i].Message = Clean(kept[i].Message)
+		kept[i].Message = redact.Message(kept[i].Message)
 	}
 	return kept
 }
@@ -54,22 +53,7 @@ func boundFindings(list []Finding) []Finding {
 func cleanWaits(list []Wait) []Wait {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Why = Clean(list[i].Why)
+		list[i].Why = redact.Message(list[i].Why)
 	}
 	return list
-}
-
-// Clean makes a message of another program fit for the log, which keeps it for ever: it is cut to a sane length, and
-// what looks like a key or a token is taken out. (An API server that refuses an object quotes the field's value.)
-func Clean(message string) string {
-	message = regexp.MustCompile(
-		`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`+ // PEM
-			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`+ // a JSON web token
-			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b`+ // a bootstrap token
-			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
-	).ReplaceAllString(message, "(removed)")
-	if len(message) > messageBytes {
-		message = strings.ToValidUTF8(message[:messageBytes], "") + "..."
-	}
-	return message
 }

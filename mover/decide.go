@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 )
@@ -235,7 +236,7 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 // decideFailure: before Verified what cannot be helped, or does not pass in time, is rolled back; from Verified on,
 // and in a rollback, a move never gives up.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
-	o.Message = Clean(o.Message)
+	o.Message = redact.Message(o.Message)
 	again := func() []Event {
 		if s.Setback == o.Message {
 			return nil
@@ -273,7 +274,7 @@ func summary(list []Wait) string {
 	const named = 5
 	var said []string
 	for _, w := range list[:min(len(list), named)] {
-		said = append(said, w.Ref.String()+" ("+Clean(w.Why)+")")
+		said = append(said, w.Ref.String()+" ("+redact.Message(w.Why)+")")
 	}
 	if len(list) > named {
 		said = append(said, fmt.Sprintf("and %d more", len(list)-named))

@@ -232,6 +232,16 @@ func consumed(_ *State, v view, _ time.Time) []Event {
 	return []Event{SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}}
 }
 
+// tooMany: there are more machines than before it began. If somebody took another one away meanwhile, there are not, and a
+// newcomer has that place.
+func (v view) tooMany() bool {
+	wanted := v.f.Owner.Replicas
+	if v.scales() {
+		wanted = v.a.Request.From
+	}
+	return len(v.f.Machines)-v.leaving > int(wanted)
+}
+
 // spare: in a cancellation, the newcomers are marked before the victim loses its mark. There is never a moment with one
 // machine too many and no mark: the owner would take the oldest, a healthy veteran.
 func spare(_ *State, v view, now time.Time) []Event {
@@ -240,12 +250,12 @@ func spare(_ *State, v view, now time.Time) []Event {
 		return nil
 	}
 	for _, m := range v.newcomers {
-		if m.DeleteMark == "" {
+		if m.DeleteMark == "" && v.tooMany() {
 			return nil
 		}
 	}
-	if v.scales() && (v.replicas == a.Request.To && a.Request.To != a.Request.From || !v.f.Owner.Observed) {
-		return nil
+	if v.scales() && (v.replicas == a.Request.To || v.f.Owner.Replicas == a.Request.To || !v.f.Owner.Observed) {
+		return nil // the owner has not heard yet that no more is asked for
 	}
 	if v.pulled() || len(v.newcomers) == 0 && a.Replacement.UID == "" && now.Sub(a.Since) < spareAfter {
 		return nil
@@ -269,7 +279,7 @@ func (v view) pulled() bool {
 func conclude(_ *State, v view, now time.Time) []Event {
 	a := v.a
 	if a.Step == Cancelling {
-		if !a.Spared || len(v.newcomers) > 0 || v.leaving > 0 || len(unwind(v)) > 0 {
+		if !a.Spared || len(v.newcomers) > 0 && v.tooMany() || v.leaving > 0 || len(unwind(v)) > 0 {
 			return nil
 		}
 		return []Event{Cancelled{Cause: a.Cause}}

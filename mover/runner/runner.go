@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/redact"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 )
@@ -100,7 +101,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		}
 		failed, isFailure := outcome.(mover.StepFailed)
 		if isFailure {
-			r.Logger.Warn("step failed", "move", id, "step", step, "error", mover.Clean(failed.Message), "final", failed.Final)
+			r.Logger.Warn("step failed", "move", id, "step", step, "error", redact.Message(failed.Message), "final", failed.Final)
 		} else {
 			retry.Reset()
 		}

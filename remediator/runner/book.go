@@ -1,0 +1,150 @@
+package runner
+
+import (
+	"time"
+
+	"scute.dev/remediator"
+)
+
+// entry is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
+// read is the account, under the runner's lock.
+type entry struct {
+	agg      *aggregate
+	failures int
+	account
+}
+
+// account is what counts for the limits of a policy.
+type account struct {
+	policy  string // namespace/name of the one that selected the owner at its last turn
+	watched int    // machines that it had then
+	sick    int
+	busy    bool
+	started []time.Time
+	storm   bool
+	passed  time.Time // when the last storm ended
+}
+
+func accountOf(s *remediator.State, policy string, watched int) account {
+	return account{
+		policy: policy, watched: watched, sick: remediator.Sick(s), busy: remediator.Busy(s), started: remediator.Started(s),
+		storm: s.InStorm, passed: s.StormPassed,
+	}
+}
+
+func (r *Runner) entry(owner remediator.Owner) *entry {
+	id := owner.ID()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.book == nil {
+		r.book = make(map[string]*entry)
+		for _, known := range r.View.states() { // their limits and cooldowns count before their first turn
+			r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, policyOf(known.state), 0)}
+		}
+	}
+	e := r.book[id]
+	if e == nil {
+		e = &entry{agg: r.aggregate(id, new(remediator.State), 0)}
+		r.book[id] = e
+	}
+	return e
+}
+
+// policyOf is the policy that the owner's last decisions were taken under, as the log has it.
+func policyOf(s *remediator.State) string {
+	name := ""
+	for _, e := range s.Ends {
+		name = e.Seen.PolicyName
+	}
+	for _, p := range s.Patients {
+		if p.Seen.PolicyName != "" {
+			name = p.Seen.PolicyName
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return s.Owner.Namespace + "/" + name
+}
+
+// forget an owner that is gone, with nothing left to say about it.
+func (r *Runner) forget(owner remediator.Owner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.book[owner.ID()]; e != nil && e.agg.seq == 0 {
+		delete(r.book, owner.ID())
+	}
+}
+
+// note keeps what the limits count.
+func (r *Runner) note(e *entry, f *remediator.Facts) {
+	policy, watched := "", 0
+	if f.Policy.Name != "" {
+		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
+	}
+	now := accountOf(&e.agg.state, policy, watched)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.account = now
+}
+
+// ledger counts what the policy has under way beside this owner.
+func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
+	l := remediator.Ledger{Watched: len(f.Machines), Sick: remediator.Sick(&self.agg.state)}
+	if f.Policy.Name == "" {
+		return l
+	}
+	policy, now := f.Owner.Namespace+"/"+f.Policy.Name, r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.book {
+		if e == self || e.policy != policy {
+			continue
+		}
+		l.Watched += e.watched
+		l.Sick += e.sick
+		if e.busy {
+			l.Active++
+		}
+		for _, at := range e.started {
+			if now.Sub(at) < f.Policy.Limits.Window {
+				l.Started = append(l.Started, at)
+			}
+		}
+		if e.passed.After(l.StormPassed) {
+			l.StormPassed = e.passed
+		}
+	}
+	return l
+}
+
+// Totals is what one policy watches and does.
+type Totals struct {
+	Owners, Machines, Sick, Active int
+	// Storm is under way for at least one owner; StormPassed is when the last one ended.
+	Storm       bool
+	StormPassed time.Time
+}
+
+// Totals of the policy of that name.
+func (r *Runner) Totals(namespace, policy string) Totals {
+	var t Totals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.book {
+		if e.policy != namespace+"/"+policy {
+			continue
+		}
+		t.Owners++
+		t.Machines += e.watched
+		t.Sick += e.sick
+		t.Storm = t.Storm || e.storm
+		if e.busy {
+			t.Active++
+		}
+		if e.passed.After(t.StormPassed) {
+			t.StormPassed = e.passed
+		}
+	}
+	return t
+}

@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/redact"
+	"scute.dev/remediator"
+)
+
+// Log is what the runner needs of the event log.
+type Log interface {
+	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
+	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
+}
+
+// Eye looks at the world.
+type Eye interface {
+	// Look gathers an owner's facts without asking etcd. Ledger and Move are left empty. An owner that is gone is not an
+	// error: its facts say so.
+	Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error)
+	// Ask fills f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
+	Ask(ctx context.Context, f *remediator.Facts) error
+}
+
+// Hand writes. Each action is idempotent, and looks before it writes.
+type Hand interface {
+	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
+}
+
+// ErrLost says that another process has claimed the owner.
+var ErrLost = errors.New("another process has claimed it")
+
+// Runner makes turns. Its fields are set before use and not changed.
+type Runner struct {
+	Log Log
+	// Incarnation names this very process; a restarted process has another.
+	Incarnation string
+	Eye         Eye
+	Hand        Hand
+	// View says which owners the log knows; it has caught up before the first turn.
+	View *Remediations
+	// MoveOf is the id of a move of a cluster that is under way, "" without.
+	MoveOf func(namespace, cluster string) string
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+
+	mu   sync.Mutex
+	book map[string]*entry
+	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
+	gate sync.Mutex
+}
+
+const (
+	// rounds bounds how often one turn decides: each round says something new, and a remediation has fewer steps.
+	rounds = 64
+	// A turn whose write failed is made again after retryFirst, then less and less often.
+	retryFirst = time.Second
+	retryMax   = 30 * time.Second
+)
+
+// Turn looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
+// no watch has reported anything; zero for never. Turns of one owner must not overlap; those of several may.
+func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
+	e := r.entry(owner)
+	f, err := r.Eye.Look(ctx, owner)
+	if err != nil {
+		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
+	}
+	if r.MoveOf != nil {
+		f.Move = r.MoveOf(owner.Namespace, owner.Cluster)
+	}
+	if err := r.catchUp(ctx, e); err != nil {
+		return 0, err
+	}
+	if err := r.settle(ctx, e, f); err != nil {
+		return 0, err
+	}
+	if !f.Owner.Found && !remediator.Due(&e.agg.state) {
+		r.forget(owner)
+		return 0, nil
+	}
+	if err := r.act(ctx, e, f); err != nil {
+		return r.setback(ctx, e, f, err)
+	}
+	e.failures = 0
+	return remediator.Wake(&e.agg.state, f, r.now()), nil
+}
+
+// catchUp takes in what others appended: an operator, an earlier leader.
+func (r *Runner) catchUp(ctx context.Context, e *entry) error {
+	if r.View.seq(e.agg.name.ID) <= e.agg.seq {
+		return nil
+	}
+	return e.agg.read(ctx)
+}
+
+// settle records what follows from the facts, and what follows from that.
+func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) error {
+	for range rounds {
+		if remediator.Asks(&e.agg.state, f) {
+			if err := r.Eye.Ask(ctx, f); err != nil {
+				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
+			}
+		}
+		said, err := r.decide(ctx, e, f)
+		if err != nil || !said {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.name.ID, rounds)
+}
+
+// decide records what follows at once. All that may begin something is behind the gate.
+func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (said bool, err error) {
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	for {
+		f.Ledger = r.ledger(e, f)
+		events := remediator.Decide(&e.agg.state, f, r.now())
+		if len(events) == 0 {
+			r.note(e, f)
+			return false, nil
+		}
+		err := e.agg.append(ctx, r.claimed(e, events)...)
+		if errors.Is(err, eventlog.ErrConflict) {
+			if err := r.refresh(ctx, e); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err == nil {
+			r.tell(e, events)
+		}
+		r.note(e, f)
+		return true, err
+	}
+}
+
+func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event {
+	if e.agg.state.Holder == r.Incarnation {
+		return events
+	}
+	return append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
+}
+
+// refresh takes in what others appended, and lets go when one of them has claimed the owner that was ours.
+func (r *Runner) refresh(ctx context.Context, e *entry) error {
+	ours := e.agg.state.Holder == r.Incarnation
+	if err := e.agg.read(ctx); err != nil {
+		return err
+	}
+	if ours && e.agg.state.Holder != r.Incarnation {
+		return fmt.Errorf("%s: %w: %s", e.agg.name.ID, ErrLost, e.agg.state.Holder)
+	}
+	return nil
+}
+
+// act makes the writes that are due, after it has made sure that the owner is still ours.
+func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
+	actions := remediator.Actions(&e.agg.state, f)
+	if len(actions) == 0 {
+		return nil
+	}
+	if e.agg.state.Holder != r.Incarnation {
+		var first []remediator.Event
+		if e.agg.state.Owner.UID == "" {
+			first = append(first, remediator.Registered{Owner: f.Owner.Owner})
+		}
+		if err := e.agg.append(ctx, r.claimed(e, first)...); err != nil {
+			return err
+		}
+	} else if err := r.refresh(ctx, e); err != nil {
+		return err
+	}
+	for _, a := range actions {
+		if err := r.Hand.Perform(ctx, f, a); err != nil {
+			return fmt.Errorf("%s (%s): %w", a.Do, a.Machine.Name, err)
+		}
+		r.Logger.Info("done", "owner", e.agg.name.ID, "what", a.Do, "machine", a.Machine.Name)
+	}
+	return nil
+}
+
+// setback says in the log that a write failed, once for each reason, and when it is tried again.
+func (r *Runner) setback(ctx context.Context, e *entry, f *remediator.Facts, cause error) (time.Duration, error) {
+	if ctx.Err() != nil || errors.Is(cause, ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
+		return 0, cause
+	}
+	e.failures++
+	r.Logger.Warn("a write failed; trying again", "owner", e.agg.name.ID, "error", redact.Message(cause.Error()))
+	message := redact.Message(cause.Error())
+	if state := &e.agg.state; state.Active != nil && state.Setback != message && e.failures > 1 {
+		if err := e.agg.append(ctx, remediator.Setback{Message: message}); err != nil {
+			return 0, err
+		}
+	}
+	r.note(e, f)
+	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
+}
+
+func (r *Runner) tell(e *entry, events []remediator.Event) {
+	for _, event := range events {
+		if d, ok := event.(remediator.Decided); ok {
+			r.Logger.Info("decided", "owner", e.agg.name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)
+		} else {
+			r.Logger.Info("recorded", "owner", e.agg.name.ID, "what", fmt.Sprintf("%T", event))
+		}
+	}
+}
+
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now().UTC().Round(0)
+	}
+	return time.Now().UTC().Round(0)
+}

@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Remediations is the view of all owners in the log. It is filled by a projector and read by many.
+type Remediations struct {
+	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
+	Changed func(owner remediator.Owner)
+
+	catalog *eventlog.Catalog[remediator.Event]
+	mu      sync.RWMutex
+	owners  map[string]*logged
+}
+
+type logged struct {
+	state remediator.State
+	seq   uint64
+	err   error // the log holds something about the owner that this program cannot read
+}
+
+// NewRemediations makes an empty view.
+func NewRemediations(changed func(owner remediator.Owner)) *Remediations {
+	return &Remediations{Changed: changed, catalog: remediator.NewCatalog(), owners: make(map[string]*logged)}
+}
+
+// Apply folds a commit in; commits about anything but remediations are passed over.
+func (v *Remediations) Apply(r eventlog.Record) error {
+	if r.Aggregate.Kind != eventlog.KindRemediation {
+		return nil
+	}
+	owner, err := v.apply(r)
+	if v.Changed != nil && owner.UID != "" {
+		v.Changed(owner)
+	}
+	return err
+}
+
+func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.owners[r.Aggregate.ID]
+	if e == nil {
+		e = &logged{}
+		v.owners[r.Aggregate.ID] = e
+	}
+	e.seq = r.Seq
+	if e.err == nil {
+		e.err = Fold(&e.state, v.catalog, r)
+	}
+	return e.state.Owner, e.err
+}
+
+// Status is the view of the remediation of one machine.
+func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e := v.owners[owner]
+	if e == nil {
+		return v1alpha1.SurgeRemediationStatus{}, false
+	}
+	status, ok := remediator.Status(&e.state, machine)
+	if e.err != nil {
+		status.Message = "stranded: " + e.err.Error()
+		status.Next = "run the version of scute that wrote this event, or a newer one"
+		ok = true
+	}
+	status.LogSequence = int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
+	return status, ok
+}
+
+// Due lists the owners that wait for something, so that each gets a turn after a restart.
+func (v *Remediations) Due() []remediator.Owner {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var owners []remediator.Owner
+	for _, e := range v.owners {
+		if e.err == nil && remediator.Due(&e.state) {
+			owners = append(owners, e.state.Owner)
+		}
+	}
+	slices.SortFunc(owners, func(a, b remediator.Owner) int {
+		if a.ID() < b.ID() {
+			return -1
+		}
+		return 1
+	})
+	return owners
+}
+
+// Phases counts the machines that the log has something under way for, by phase.
+func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	phases := make(map[v1alpha1.RemediationPhase]int)
+	for _, e := range v.owners {
+		for uid := range e.state.Patients {
+			if status, ok := remediator.Status(&e.state, uid); ok && status.FinishedAt == nil {
+				phases[status.Phase]++
+			}
+		}
+	}
+	return phases
+}
+
+func (v *Remediations) seq(id string) uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if e := v.owners[id]; e != nil {
+		return e.seq
+	}
+	return 0
+}
+
+type known struct {
+	id    string
+	state *remediator.State
+	seq   uint64
+}
+
+// states are copies: the runner goes on from them by itself.
+func (v *Remediations) states() []known {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	list := make([]known, 0, len(v.owners))
+	for id, e := range v.owners {
+		if e.err == nil {
+			list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq})
+		}
+	}
+	return list
+}
