@@ -9,6 +9,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/remediator"
 	"scute.dev/workflow"
 )
 
@@ -16,7 +17,7 @@ import (
 type Fact struct {
 	// What happened, in a few words: "objects created".
 	What string
-	// Task of a run that it happened to; "" if it is no task's.
+	// Task of a run, or the machine, that it happened to; "" if it is no task's.
 	Task string
 	// Detail says more, in a line; may be empty.
 	Detail string
@@ -53,12 +54,15 @@ func (f Fact) Join(next Fact) (joined Fact, ok bool) {
 
 // Words reads events of every kind that scute writes.
 type Words struct {
-	moves *eventlog.Catalog[mover.Event]
-	runs  *eventlog.Catalog[workflow.Event]
+	moves        *eventlog.Catalog[mover.Event]
+	runs         *eventlog.Catalog[workflow.Event]
+	remediations *eventlog.Catalog[remediator.Event]
 }
 
 // New makes a reader.
-func New() *Words { return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog()} }
+func New() *Words {
+	return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog()}
+}
 
 // Of says what an event says. One of a type that this program does not know is told by its type.
 func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
@@ -70,6 +74,13 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	case eventlog.KindRun:
 		if e, err := w.runs.Decode(ev); err == nil {
 			return run(e)
+		}
+	case eventlog.KindRemediation:
+		if e, err := w.remediations.Decode(ev); err == nil {
+			if f, known := remediation(e); known {
+				return f
+			}
+			return Fact{What: name(ev.Type)}
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

@@ -14,6 +14,7 @@ import (
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/watch"
 	"scute.dev/mover"
 )
 
@@ -42,45 +43,12 @@ Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupt
 
 // watch follows a Move to its end and makes an exit status of it.
 func (d *Deps) watch(ctx context.Context, source moves.Source, key types.NamespacedName) error {
-	var last *v1alpha1.Move
-	var draw drawer = &lines{Deps: d}
+	var draw watch.Drawer[*v1alpha1.Move] = &lines{Deps: d}
 	if d.Env.Terminal() {
 		draw = &display{Deps: d, screen: term.Screen{Out: d.Env.Out, Size: d.size}}
 	}
-	facts := make(chan *v1alpha1.Move)
-	ended := make(chan error, 1)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		ended <- source.Watch(watching, key, func(m *v1alpha1.Move) bool {
-			select {
-			case facts <- m:
-			case <-watching.Done():
-				return true
-			}
-			return moves.Over(m)
-		})
-		close(ended)
-	}()
-	clock := time.NewTicker(time.Second)
-	defer clock.Stop()
-	for {
-		select {
-		case last = <-facts:
-			if err := draw.draw(last); err != nil {
-				stop()
-				for range ended { // until the watch has ended, in whatever way
-				}
-				return err
-			}
-		case <-clock.C:
-			if last != nil {
-				draw.tick(last)
-			}
-		case err := <-ended:
-			return d.ended(ctx, key, last, err)
-		}
-	}
+	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func(*v1alpha1.Move) bool) error { return source.Watch(ctx, key, fn) }, moves.Over, draw)
+	return d.ended(ctx, key, last, err)
 }
 
 func (d *Deps) ended(ctx context.Context, key types.NamespacedName, m *v1alpha1.Move, err error) error {
@@ -100,27 +68,22 @@ func (d *Deps) ended(ctx context.Context, key types.NamespacedName, m *v1alpha1.
 	return cli.Failed() // what came of it has been shown
 }
 
-// drawer shows a Move again and again.
-type drawer interface {
-	draw(m *v1alpha1.Move) error
-	// tick is called every second, for the clock.
-	tick(m *v1alpha1.Move)
-}
-
 // display redraws a terminal in place.
 type display struct {
 	*Deps
 	screen term.Screen
 }
 
-func (t *display) draw(m *v1alpha1.Move) error {
+// Draw writes the block anew.
+func (t *display) Draw(m *v1alpha1.Move) error {
 	v := t.view()
 	name := v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name)
 	lines := append([]string{name}, v.Standing(m)...)
 	return t.screen.Draw(append(lines, v.Lists(m)...))
 }
 
-func (t *display) tick(m *v1alpha1.Move) { _ = t.draw(m) }
+// Tick moves the clock on.
+func (t *display) Tick(m *v1alpha1.Move) { _ = t.Draw(m) }
 
 func (d *Deps) size() (width, height int) {
 	width, height, _ = d.Env.Size(d.Env.Out)
@@ -135,7 +98,8 @@ type lines struct {
 	at    time.Time
 }
 
-func (l *lines) draw(m *v1alpha1.Move) error {
+// Draw writes what is new.
+func (l *lines) Draw(m *v1alpha1.Move) error {
 	fact, now := show.Fact(m), l.Env.Now()
 	if fact == l.last || m.Status.Phase == l.phase && now.Sub(l.at) < time.Second && !moves.Over(m) {
 		return nil // the next tick looks again
@@ -159,4 +123,5 @@ func (l *lines) findings(m *v1alpha1.Move) error {
 	return errors.Join(errs...)
 }
 
-func (l *lines) tick(m *v1alpha1.Move) { _ = l.draw(m) }
+// Tick writes what was held back.
+func (l *lines) Tick(m *v1alpha1.Move) { _ = l.Draw(m) }

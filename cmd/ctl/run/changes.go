@@ -8,15 +8,11 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/watch"
 )
 
-// changer shows how a run stands again and again.
-type changer interface {
-	change(r *runs.Run) error
-	tick(r *runs.Run)
-}
-
-func (d *deps) changes(format output.Format) changer {
+// changes shows how a run stands again and again.
+func (d *deps) changes(format output.Format) watch.Drawer[*runs.Run] {
 	switch draw := d.drawer(format).(type) {
 	case *display:
 		return &redrawn{draw}
@@ -28,12 +24,14 @@ func (d *deps) changes(format output.Format) changer {
 // redrawn is the display of a terminal.
 type redrawn struct{ *display }
 
-func (t *redrawn) change(r *runs.Run) error {
+// Draw redraws it.
+func (t *redrawn) Draw(r *runs.Run) error {
 	t.draw(r)
 	return nil
 }
 
-func (t *redrawn) tick(r *runs.Run) { t.draw(r) }
+// Tick moves the clock on.
+func (t *redrawn) Tick(r *runs.Run) { t.draw(r) }
 
 // differences writes a line for each task, and for the run, that has changed.
 type differences struct {
@@ -43,7 +41,8 @@ type differences struct {
 	run   string
 }
 
-func (l *differences) change(r *runs.Run) error {
+// Draw writes what has changed.
+func (l *differences) Draw(r *runs.Run) error {
 	if l.tasks == nil {
 		l.tasks = make(map[string]string)
 	}
@@ -76,4 +75,5 @@ func (l *differences) write(who, what string) error {
 	return err
 }
 
-func (*differences) tick(*runs.Run) {}
+// Tick has nothing to add: a line has its time.
+func (*differences) Tick(*runs.Run) {}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
+	"scute.dev/cmd/ctl/watch"
 )
 
 type watchOptions struct {
@@ -56,49 +56,13 @@ func (o *watchOptions) run(ctx context.Context) error {
 
 // watch follows a run that another process drives to where it rests, and makes an exit status of it.
 func (d *deps) watch(ctx context.Context, at *opened, key types.NamespacedName, format output.Format) error {
-	draw := d.changes(format)
-	seen := make(chan *runs.Run)
-	taken := make(chan struct{})
-	ended := make(chan error, 1)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		ended <- at.source.Watch(watching, key, func(r *runs.Run) bool {
-			rests := r.Rests()
-			select {
-			case seen <- r: // it is the source's own until it is taken
-				<-taken
-			case <-watching.Done():
-				return true
-			}
-			return rests
+	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func(*runs.Run) bool) error {
+		return at.source.Watch(ctx, key, func(r *runs.Run) bool {
+			copied := *r // it is the source's own, and changes
+			return fn(&copied)
 		})
-		close(ended)
-	}()
-	clock := time.NewTicker(time.Second)
-	defer clock.Stop()
-	var last *runs.Run
-	for {
-		select {
-		case r := <-seen:
-			copied := *r
-			last = &copied
-			err := draw.change(last)
-			taken <- struct{}{}
-			if err != nil {
-				stop()
-				for range ended { // until the watch has ended, in whatever way
-				}
-				return err
-			}
-		case <-clock.C:
-			if last != nil {
-				draw.tick(last)
-			}
-		case err := <-ended:
-			return d.watched(ctx, at, key, last, err, format)
-		}
-	}
+	}, (*runs.Run).Rests, d.changes(format))
+	return d.watched(ctx, at, key, last, err, format)
 }
 
 func (d *deps) watched(ctx context.Context, at *opened, key types.NamespacedName, r *runs.Run, err error, format output.Format) error {

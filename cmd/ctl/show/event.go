@@ -38,11 +38,12 @@ func Events(words *fact.Words, r eventlog.Record) []Event {
 // style of a fact by what it means for the one who reads.
 func (e Event) style() term.Style {
 	switch e.Fact.What {
-	case "succeeded", "verified":
+	case "succeeded", "verified", "replacement ready", "mark cleared":
 		return term.Green
 	case "failed", "refused", "not readable":
 		return term.Red
-	case "setback", "rollback started", "rolled back", "abort requested", "abort refused":
+	case "setback", "rollback started", "rolled back", "abort requested", "abort refused", "marked", "frozen", "held", "cancel started", "cancelled",
+		"extra machine", "surge consumed":
 		return term.Yellow
 	default:
 		return term.Plain

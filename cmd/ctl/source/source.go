@@ -49,5 +49,5 @@ func (m *missing) Error() string {
 
 // Is makes it an ErrNotFound, and an ErrGone when it was there before.
 func (m *missing) Is(target error) bool {
-	return target == ErrNotFound || m.gone && target == ErrGone //nolint:errorlint // this is the comparison that errors.Is asks for
+	return target == ErrNotFound || m.gone && target == ErrGone
 }

@@ -1,0 +1,142 @@
+package fact
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/remediator"
+)
+
+// remediation says a fact of an owner's machines.
+func remediation(e remediator.Event) (f Fact, known bool) {
+	switch e := e.(type) {
+	case remediator.Registered:
+		return Fact{What: "registered", Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}, true
+	case remediator.Claimed:
+		return Fact{What: "claimed", Detail: "by " + e.Holder}, true
+	case remediator.MachineMarked:
+		return Fact{What: "marked", Task: e.Machine.Name, Detail: fmt.Sprintf("%s since %s: %s (%s)", e.State, term.Second(e.Since), e.Reason, e.Source)}, true
+	case remediator.MachineMarkCleared:
+		return Fact{What: "mark cleared", Task: e.Machine.Name, Detail: e.Why}, true
+	case remediator.Decided:
+		return Fact{What: "decided", Task: e.Machine.Name, Detail: join(Verdict(e.Decision)+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, Seen(e.Seen))}, true
+	case remediator.HoldSet:
+		return Fact{What: "held", Task: e.Machine.Name, Detail: join(until(e.Until), e.Reason)}, true
+	case remediator.HoldReleased:
+		return Fact{What: "released", Task: e.Machine.Name}, true
+	case remediator.AbortRequested:
+		return Fact{What: "abort requested", Task: e.Machine.Name}, true
+	case remediator.EscalationStarted:
+		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Rung}, true
+	case remediator.EscalationEnded:
+		if e.Cured {
+			return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " cured it"}, true
+		}
+		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " did not cure it"}, true
+	case remediator.SurgeRequested:
+		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
+	case remediator.HandedOver:
+		return Fact{What: "handed over", Task: e.Machine.Name, Detail: fmt.Sprintf("to its owner, which deletes it first; %s before; attempt %d", plural(len(e.Baseline), "machine"), e.Attempt)}, true
+	default:
+		return remediationStep(e)
+	}
+}
+
+// remediationStep says a fact of the remediation under way.
+func remediationStep(e remediator.Event) (f Fact, known bool) {
+	switch e := e.(type) {
+	case remediator.ReplacementObserved:
+		if e.Extra {
+			return Fact{What: "extra machine", Task: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}, true
+		}
+		return Fact{What: "replacement made", Task: e.Replacement.Name}, true
+	case remediator.ScaleRestored:
+		return Fact{What: "scale restored", Detail: "the owner's replicas are what they were"}, true
+	case remediator.ReplacementReady:
+		return Fact{What: "replacement ready", Task: e.Replacement.Name}, true
+	case remediator.VictimDeleting:
+		return Fact{What: "being deleted", Detail: "its owner has begun to delete the machine"}, true
+	case remediator.VictimGone:
+		return Fact{What: "gone", Detail: "the machine is no more"}, true
+	case remediator.SurgeConsumed:
+		return Fact{What: "surge consumed", Detail: e.Why}, true
+	case remediator.CancelStarted:
+		return Fact{What: "cancel started", Detail: because(string(e.Cause), e.Reason)}, true
+	case remediator.Frozen:
+		return Fact{What: "frozen", Detail: join(e.Reason, e.Next)}, true
+	case remediator.Thawed:
+		return Fact{What: "thawed", Detail: "the cause has passed"}, true
+	case remediator.Succeeded:
+		return Fact{What: "succeeded", Detail: e.Note}, true
+	case remediator.Cancelled:
+		return Fact{What: "cancelled", Detail: string(e.Cause)}, true
+	case remediator.Setback:
+		return Fact{What: "setback", Detail: e.Message}, true
+	case remediator.StormPassed:
+		return Fact{What: "storm passed"}, true
+	default:
+		return Fact{}, false
+	}
+}
+
+// Verdict of a decision as a status has it.
+func Verdict(d remediator.Decision) string {
+	if d.Relaxed {
+		return string(d.Verdict) + " (relaxed)"
+	}
+	return string(d.Verdict)
+}
+
+// Seen is what a decision was taken on, in a line.
+func Seen(s remediator.Seen) string {
+	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural(s.Machines, "machine"))}
+	if int(s.Replicas) != s.Machines {
+		parts[0] += fmt.Sprintf(" (%d wanted)", s.Replicas)
+	}
+	switch {
+	case s.External:
+		parts = append(parts, "etcd is external")
+	case s.EtcdError != "":
+		parts = append(parts, "etcd not asked: "+s.EtcdError)
+	case s.Voters > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), plural(s.Voters, "voter")))
+	}
+	if s.Learners > 0 {
+		parts = append(parts, plural(s.Learners, "learner"))
+	}
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{{"silent", s.Silent}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+		if len(l.names) > 0 {
+			parts = append(parts, l.what+" "+few(l.names))
+		}
+	}
+	if s.DryRun {
+		parts = append(parts, "dry run")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func surge(e remediator.SurgeRequested) string {
+	what := string(e.Method)
+	if e.Relaxed {
+		what += " (relaxed)"
+	}
+	switch {
+	case e.From != e.To:
+		what += fmt.Sprintf(", replicas %d to %d at the %s", e.From, e.To, e.Where)
+	case e.Lever != "":
+		what += " by " + string(e.Lever)
+	}
+	return fmt.Sprintf("%s; %s before; attempt %d", what, plural(len(e.Baseline), "machine"), e.Attempt)
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return "until it is released"
+	}
+	return "until " + term.Second(t)
+}

@@ -1,0 +1,75 @@
+package fact_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Every fact of the remediator has words of its own. UPDATE=1 writes them down anew.
+func TestWordsOfRemediations(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	m, n := remediator.Subject{Name: "cp-1", UID: "1"}, remediator.Subject{Name: "cp-4", UID: "4"}
+	seen := remediator.Seen{Replicas: 3, Machines: 4, Ready: 2, Broken: []string{"cp-1"}, Deleting: []string{"cp-2"}, Voters: 3, Learners: 1, Silent: []string{"cp-1"}, DryRun: true}
+	var out strings.Builder
+	for _, e := range []remediator.Event{
+		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "u", Cluster: "prod"}},
+		remediator.Claimed{Holder: "daemon/1"},
+		remediator.MachineMarked{Machine: m, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
+		remediator.MachineMarkCleared{Machine: m, Why: "healthy again"},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Seen: seen},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Seen: remediator.Seen{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Seen: remediator.Seen{Replicas: 1, Machines: 1, Ready: 1, External: true}},
+		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics\x1b[2J"},
+		remediator.HoldSet{Machine: m},
+		remediator.HoldReleased{Machine: m},
+		remediator.AbortRequested{Machine: m},
+		remediator.EscalationStarted{Machine: m, Rung: "reboot"},
+		remediator.EscalationEnded{Machine: m, Rung: "reboot", Cured: true},
+		remediator.EscalationEnded{Machine: m, Rung: "reboot"},
+		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Original: "o", Pull: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
+		remediator.SurgeRequested{Machine: m, Method: remediator.Surge, From: 3, To: 5, Where: remediator.AtTopology, Baseline: []remediator.Subject{m, n}, Attempt: 2},
+		remediator.HandedOver{Machine: m, Baseline: []remediator.Subject{m, n}, Attempt: 1},
+		remediator.ReplacementObserved{Replacement: n},
+		remediator.ReplacementObserved{Replacement: n, Extra: true},
+		remediator.ScaleRestored{},
+		remediator.ReplacementReady{Replacement: n},
+		remediator.VictimDeleting{},
+		remediator.VictimGone{},
+		remediator.SurgeConsumed{Why: "cp-2 was deleted by hand"},
+		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
+		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
+		remediator.Thawed{},
+		remediator.Succeeded{Note: "replaced by cp-4"},
+		remediator.Cancelled{Cause: remediator.TimedOut},
+		remediator.Setback{Message: "the API server is gone"},
+		remediator.StormPassed{},
+	} {
+		ev, err := remediator.NewCatalog().Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fact.New().Of(eventlog.KindRemediation, ev)
+		out.WriteString(strings.TrimRight(f.What+" | "+f.Text(), " ") + "\n")
+	}
+	const golden = "testdata/remediation.golden"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
