@@ -1,0 +1,125 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// The indexes of the cache.
+const (
+	byController = "controller" // Machines and MachineSets by the UID of what controls them
+	byCluster    = "cluster"    // Machines by the name of their cluster
+)
+
+// connection is what the cache and the live client share.
+type connection struct {
+	config *rest.Config
+	client *http.Client
+	scheme *runtime.Scheme
+	mapper meta.RESTMapper
+}
+
+func connect(config *rest.Config) (*connection, error) {
+	c := &connection{config: rest.CopyConfig(config), scheme: runtime.NewScheme()}
+	c.config.QPS = -1 // the server's priority and fairness slows us down, not a number of ours
+	c.config.UserAgent = "scute/remediator"
+	c.config.WarningHandler = rest.NoWarnings{} // about kinds that are not ours
+	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), controlplanev1.AddToScheme(c.scheme),
+		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
+	if err != nil {
+		return nil, err
+	}
+	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
+		return nil, err
+	}
+	c.mapper, err = apiutil.NewDynamicRESTMapper(c.config, c.client)
+	return c, err
+}
+
+// NewCache makes the cache that New gives an Eye, without the Eye.
+func NewCache(ctx context.Context, config *rest.Config) (cache.Cache, error) {
+	c, err := connect(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the cache of machines: %w", err)
+	}
+	return c.cache(ctx)
+}
+
+// cache watches what is below, and nothing that is not: whoever reads another kind from it gets an error, and not a watch
+// of all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
+func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
+	made, err := cache.New(c.config, cache.Options{
+		HTTPClient: c.client, Scheme: c.scheme, Mapper: c.mapper,
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&clusterv1.Machine{}:                  {Transform: stripped(stripMachine)},
+			&clusterv1.MachineSet{}:               {Transform: stripped(stripSet)},
+			&clusterv1.MachineDeployment{}:        {Transform: stripped(stripDeployment)},
+			&clusterv1.Cluster{}:                  {Transform: stripped(stripCluster)},
+			&controlplanev1.KubeadmControlPlane{}: {Transform: stripped(stripControlPlane)},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []client.Object{
+		&clusterv1.Machine{}, &clusterv1.MachineSet{}, &clusterv1.MachineDeployment{}, &clusterv1.Cluster{},
+		&controlplanev1.KubeadmControlPlane{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{},
+	} {
+		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("watching %T: %w", kind, err)
+		}
+	}
+	for _, index := range []struct {
+		kind client.Object
+		name string
+		of   client.IndexerFunc
+	}{
+		{&clusterv1.Machine{}, byController, controllerUID},
+		{&clusterv1.MachineSet{}, byController, controllerUID},
+		{&clusterv1.Machine{}, byCluster, clusterName},
+	} {
+		if err := made.IndexField(ctx, index.kind, index.name, index.of); err != nil {
+			return nil, fmt.Errorf("indexing %T: %w", index.kind, err)
+		}
+	}
+	return made, nil
+}
+
+func controllerUID(o client.Object) []string {
+	if by := metav1.GetControllerOfNoCopy(o); by != nil {
+		return []string{string(by.UID)}
+	}
+	return nil
+}
+
+func clusterName(o client.Object) []string {
+	if m, ok := o.(*clusterv1.Machine); ok {
+		return []string{m.Spec.ClusterName}
+	}
+	return nil
+}
+
+// absent says that a read of the cache found nothing, or a kind that nobody watches because it is not served.
+func absent(err error) bool {
+	var uncached *cache.ErrResourceNotCached
+	return apierrors.IsNotFound(err) || errors.As(err, &uncached)
+}

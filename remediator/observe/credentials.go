@@ -1,0 +1,123 @@
+package observe
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/cluster-api/util/certs"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+)
+
+// clientValid is how long a certificate for etcd is good; it is made anew for every survey, and kept nowhere. Clocks may
+// differ by as much.
+const clientValid = time.Hour
+
+// workload is how to reach a workload cluster's API. No error quotes what the Secret holds.
+func (e *Eye) workload(ctx context.Context, cluster types.NamespacedName) (*rest.Config, error) {
+	data, err := e.secret(ctx, cluster, secret.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config, err := kube.ParseKubeconfig(data[secret.KubeconfigDataName])
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig in Secret %s: %w", secret.Name(cluster.Name, secret.Kubeconfig), err)
+	}
+	config.UserAgent = "scute/remediator"
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	return config, nil
+}
+
+func (e *Eye) secret(ctx context.Context, cluster types.NamespacedName, purpose secret.Purpose) (map[string][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
+	defer cancel()
+	name := secret.Name(cluster.Name, purpose)
+	s := &corev1.Secret{}
+	err := e.live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no Secret %s", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	}
+	return s.Data, nil
+}
+
+// etcdTLS makes credentials for the etcd of a control plane, signed by its own CA. Members are reached by the names of
+// their pods, which no certificate bears: what is verified is that the CA signed it. distrusted is called when it did not.
+func (e *Eye) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
+	data, err := e.secret(ctx, cluster, secret.EtcdCA)
+	if err != nil {
+		return nil, err
+	}
+	name := secret.Name(cluster.Name, secret.EtcdCA)
+	ca, err := certs.DecodeCertPEM(data[secret.TLSCrtDataName])
+	if err != nil || ca == nil {
+		return nil, fmt.Errorf("reading Secret %s: there is no certificate that can be read in %s", name, secret.TLSCrtDataName)
+	}
+	key, err := certs.DecodePrivateKeyPEM(data[secret.TLSKeyDataName])
+	if err != nil || key == nil {
+		return nil, fmt.Errorf("reading Secret %s: there is no key that can be read in %s, so no client certificate can be signed", name, secret.TLSKeyDataName)
+	}
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key for etcd: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for etcd: %w", err)
+	}
+	now := e.now()
+	signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "scute.dev"},
+		NotBefore: now.Add(-clientValid), NotAfter: now.Add(clientValid),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, ca, own.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("signing a certificate for etcd with the CA of Secret %s: it holds no pair of a CA", name)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca)
+	return func(distrusted func(error)) *tls.Config {
+		return &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			Certificates:       []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: own}},
+			InsecureSkipVerify: true, //nolint:gosec // of the name alone: VerifyConnection verifies the chain
+			VerifyConnection: func(state tls.ConnectionState) error {
+				err := verify(state, roots)
+				if err != nil {
+					distrusted(err)
+				}
+				return err
+			},
+		}
+	}, nil
+}
+
+func verify(state tls.ConnectionState, roots *x509.CertPool) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("the member presents no certificate")
+	}
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+	return err
+}

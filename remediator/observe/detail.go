@@ -1,0 +1,135 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube"
+	"scute.dev/remediator"
+)
+
+// requests are the SurgeRemediations by the names of the machines.
+func (l *look) requests(ctx context.Context) error {
+	for i := range l.facts.Machines {
+		m := &l.facts.Machines[i]
+		found := &v1alpha1.SurgeRemediation{}
+		err := l.eye.cache.Get(ctx, l.key(m.Name), found)
+		if absent(err) || err == nil && !about(found, m) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the request for machine %s: %w", m.Name, err)
+		}
+		m.Request = request(found)
+	}
+	return nil
+}
+
+// about says that a request is for this machine, not for an earlier one of its name that it outlives for a moment.
+func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
+	for _, ref := range r.OwnerReferences {
+		if ref.Kind == "Machine" && groupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
+			return ref.UID == m.UID
+		}
+	}
+	return true // made by hand
+}
+
+func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
+	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, Abort: r.Spec.Abort}
+	if hold := r.Spec.Hold; hold != nil {
+		f.Hold, f.HoldWhy = true, hold.Reason
+		if hold.Until != nil {
+			f.HoldUntil = hold.Until.Time
+		}
+	}
+	return f
+}
+
+// details are what costs a request each: what the infrastructure machines of suspect machines were cloned from. It is
+// wanted of machines of a control plane that a policy selects.
+func (l *look) details(ctx context.Context) error {
+	if l.facts.Owner.Kind != string(remediator.ControlPlane) || l.facts.Policy.Name == "" {
+		return nil
+	}
+	for i := range l.facts.Machines {
+		m := &l.facts.Machines[i]
+		if !suspect(m) {
+			continue
+		}
+		var err error
+		if m.ClonedFrom, err = l.eye.clonedFrom(ctx, l.found[i]); err != nil {
+			return fmt.Errorf("reading the infrastructure machine of %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// clonedFrom is "" where the infrastructure machine cannot be had for good: then that lever is not there either.
+func (e *Eye) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
+	ref := m.Spec.InfrastructureRef
+	mapping, err := e.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
+	if err != nil {
+		return "", refused(err)
+	}
+	infra := &metav1.PartialObjectMetadata{}
+	infra.SetGroupVersionKind(mapping.GroupVersionKind)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := e.live.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, infra); err != nil {
+		return "", refused(err)
+	}
+	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
+}
+
+// refused drops an error that will be the same the next time.
+func refused(err error) error {
+	if meta.IsNoMatchError(err) || !kube.Passing(err) {
+		return nil
+	}
+	return err
+}
+
+// rungs are the steps of the ladder whose objects are there. Only a machine that has our mark, or a request, can have one.
+func (l *look) rungs(ctx context.Context) error {
+	for i := range l.facts.Machines {
+		m := &l.facts.Machines[i]
+		if m.Mark == "" && m.Request == nil {
+			continue
+		}
+		for _, step := range l.ladder {
+			there, err := l.eye.rung(ctx, l.facts.Owner.Namespace, step, m.Name)
+			if err != nil {
+				return fmt.Errorf("looking for the object of step %s for machine %s: %w", step.Name, m.Name, err)
+			}
+			if there {
+				m.Rungs = append(m.Rungs, step.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// rung says that the object of a step is there; one of a kind that cannot be had is not.
+func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (bool, error) {
+	template := &unstructured.Unstructured{}
+	if template.UnmarshalJSON(step.Template.Raw) != nil {
+		return false, nil // nothing can have been made from it; whoever makes it says what is wrong
+	}
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(template.GroupVersionKind())
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := e.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: remediator.RungName(machine, step.Name)}, found); err != nil {
+		return false, refused(err)
+	}
+	return true, nil
+}

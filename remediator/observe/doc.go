@@ -1,0 +1,11 @@
+// Package observe is the remediator's look at the world: an owner's facts from a cache of its own, and from etcd, each
+// member asked itself.
+//
+// Look sends no request while nothing is sick: it reads a cache that watches, and that keeps of each object what facts
+// need and no more. Ask is for when something is sick, or under way: it opens connections to the workload cluster, and
+// closes them all before it returns. What could not be had is Unknown, with the reason: never a guess, never an error.
+//
+// What never may live here: writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret
+// or Node, and the content of a Secret in an error. MoveLeader is the one call that changes something: it is here because
+// the connections to etcd are, and act asks for it.
+package observe

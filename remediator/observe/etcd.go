@@ -1,0 +1,208 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"golang.org/x/sync/errgroup"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// atOnce bounds the members asked at the same time.
+const atOnce = 9
+
+// answer of one member, asked itself.
+type answer struct {
+	node    string
+	answers object.Truth
+	why     string
+	leader  uint64         // as it says
+	list    []*etcd.Member // as its majority has it
+	stale   []*etcd.Member // as it remembers it, where it has no majority
+	alarms  []*etcd.AlarmMember
+}
+
+// survey asks the members on the nodes, and those that they list.
+func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
+	answers := d.askAll(ctx, nodes)
+	list, alarms := listed(answers)
+	if list == nil {
+		return &remediator.Etcd{Err: "no member could list the members: " + whys(answers)}
+	}
+	var others []string // members that no machine has: their pods may be there
+	for _, m := range list {
+		if m.Name != "" && !slices.Contains(nodes, m.Name) {
+			others = append(others, m.Name)
+		}
+	}
+	answers = append(answers, d.askAll(ctx, others)...)
+	return conclude(list, alarms, answers)
+}
+
+func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
+	answers := make([]answer, len(nodes))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, node := range nodes {
+		group.Go(func() error {
+			answers[i] = d.ask(ctx, node)
+			return nil
+		})
+	}
+	_ = group.Wait() // there is no error: each is in its answer
+	return answers
+}
+
+func (d *dialer) ask(ctx context.Context, node string) answer {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	a := answer{node: node, answers: object.Unknown}
+	line, err := d.open(ctx, node)
+	if err != nil {
+		a.why = "no connection could be prepared: " + brief(err)
+		return a
+	}
+	defer line.Close()
+	cluster, maintenance := etcd.NewClusterClient(line.ClientConn), etcd.NewMaintenanceClient(line.ClientConn)
+	status, err := maintenance.Status(ctx, &etcd.StatusRequest{})
+	if err != nil {
+		a.answers, a.why = line.meaning(err)
+		return a
+	}
+	a.answers, a.leader = object.True, status.Leader
+	if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{Linearizable: true}); err == nil {
+		a.list = list.Members
+	} else if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
+		a.stale = list.Members
+	}
+	complaints := status.Errors
+	if alarm, err := maintenance.Alarm(ctx, &etcd.AlarmRequest{Action: etcd.AlarmRequest_GET}); err == nil {
+		a.alarms, complaints = alarm.Alarms, ownComplaints(complaints)
+	}
+	if len(complaints) > 0 {
+		a.answers, a.why = object.False, strings.Join(complaints, "; ")
+	}
+	return a
+}
+
+// ownComplaints are those of a status that are about the member itself. Every member tells the alarms of all: conclude
+// gives each to its own.
+func ownComplaints(errs []string) []string {
+	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
+}
+
+// listed is the list of members that a majority stands behind; without one, the longest that a member remembers, so that
+// what is lost can be shown.
+func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
+	for _, a := range answers {
+		if len(a.list) > 0 && a.answers == object.True {
+			return a.list, a.alarms
+		}
+	}
+	for _, a := range answers {
+		for _, remembered := range [][]*etcd.Member{a.list, a.stale} {
+			if len(remembered) > len(list) {
+				list, alarms = remembered, a.alarms
+			}
+		}
+	}
+	return list, alarms
+}
+
+// conclude joins the list with what each member answered. It lists nobody whom etcd does not list: a node whose member was
+// removed has none, and quorum is counted without it.
+func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
+	leader := elected(answers)
+	names := make(map[uint64]string, len(list))
+	found := &remediator.Etcd{}
+	for _, m := range list {
+		f := remediator.Member{Node: m.Name, Learner: m.IsLearner, Leader: leader != 0 && m.ID == leader, Answers: object.Unknown}
+		if m.Name == "" {
+			f.Node, f.Answers, f.Why = "member "+strconv.FormatUint(m.ID, 16), object.False, "it was added, and has not started yet"
+		}
+		names[m.ID] = f.Node
+		if i := slices.IndexFunc(answers, func(a answer) bool { return a.node == m.Name }); i >= 0 {
+			f.Answers, f.Why = answers[i].answers, answers[i].why
+		}
+		for _, alarm := range alarms {
+			if alarm.MemberID == m.ID && alarm.Alarm != etcd.AlarmType_NONE && f.Answers == object.True {
+				f.Answers, f.Why = object.False, "alarm "+alarm.Alarm.String()
+			}
+		}
+		found.Members = append(found.Members, f)
+	}
+	slices.SortFunc(found.Members, func(a, b remediator.Member) int { return strings.Compare(a.Node, b.Node) })
+	for _, alarm := range alarms {
+		if alarm.Alarm != etcd.AlarmType_NONE {
+			found.Alarms = append(found.Alarms, alarm.Alarm.String()+" of "+cmp.Or(names[alarm.MemberID], "member "+strconv.FormatUint(alarm.MemberID, 16)))
+		}
+	}
+	slices.Sort(found.Alarms)
+	return found
+}
+
+// elected is the leader that most members name, of those that are well; 0 without one.
+func elected(answers []answer) uint64 {
+	votes := make(map[uint64]int)
+	leader := uint64(0)
+	for _, a := range answers {
+		if a.answers != object.True || a.leader == 0 {
+			continue
+		}
+		votes[a.leader]++
+		if votes[a.leader] > votes[leader] {
+			leader = a.leader
+		}
+	}
+	return leader
+}
+
+func whys(answers []answer) string {
+	var all []string
+	for _, a := range answers {
+		all = append(all, a.node+": "+cmp.Or(a.why, "no list"))
+	}
+	return strings.Join(all, "; ")
+}
+
+// moveLeader asks the leader, which alone can do it.
+func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
+	answers := d.askAll(ctx, nodes)
+	list, _ := listed(answers)
+	leader := elected(answers)
+	target := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.Name == to })
+	switch {
+	case target < 0:
+		return fmt.Errorf("it has no member: %s", whys(answers))
+	case leader == 0:
+		return fmt.Errorf("no leader is known: %s", whys(answers))
+	case list[target].ID == leader:
+		return nil
+	case list[target].IsLearner:
+		return errors.New("its member is a learner")
+	}
+	i := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.ID == leader })
+	if i < 0 {
+		return errors.New("the leader is not in the list of members")
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	line, err := d.open(ctx, list[i].Name)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	if _, err := etcd.NewMaintenanceClient(line.ClientConn).MoveLeader(ctx, &etcd.MoveLeaderRequest{TargetID: list[target].ID}); err != nil {
+		_, why := line.meaning(err)
+		return fmt.Errorf("asking the leader on %s: %s", list[i].Name, why)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/remediator"
+)
+
+// callTimeout bounds one request to the management cluster.
+const callTimeout = 10 * time.Second
+
+// Eye looks at owners of machines. Its methods may be called from many goroutines, once its cache runs and is synced.
+type Eye struct {
+	cache  cache.Cache
+	live   client.Client // does not cache
+	tested answered
+	now    func() time.Time
+}
+
+// New makes an Eye and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2.
+func New(ctx context.Context, config *rest.Config) (*Eye, error) {
+	connection, err := connect(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+	}
+	live, err := client.New(connection.config, client.Options{HTTPClient: connection.client, Scheme: connection.scheme, Mapper: connection.mapper})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+	}
+	c, err := connection.cache(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the look at machines: %w", err)
+	}
+	return &Eye{cache: c, live: live, now: time.Now}, nil
+}
+
+// Cache is what Look reads. Controllers watch it too, and so add no watch of their own. Of each object it holds only what
+// facts need (see strip.go): never write back what was read from it.
+func (e *Eye) Cache() cache.Cache { return e.cache }
+
+// Look gathers an owner's facts. An owner that is gone is not Found, and no error.
+func (e *Eye) Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error) {
+	l := &look{eye: e, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.requests, l.details, l.rungs} {
+		if err := step(ctx); err != nil {
+			return nil, err // each step says what it did; the caller knows whose facts it wanted
+		}
+	}
+	return l.facts, nil
+}

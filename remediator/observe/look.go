@@ -1,0 +1,213 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// look is one look at one owner: what its steps read, and the facts that they fill.
+type look struct {
+	eye   *Eye
+	facts *remediator.Facts
+
+	found    []*clusterv1.Machine // in the order of facts.Machines
+	inside   *clusterv1.Cluster   // nil when it is gone
+	template string               // the infrastructure template that the control plane asks for
+	ladder   []v1alpha1.EscalationStep
+}
+
+func (l *look) in() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
+
+func (l *look) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
+}
+
+// machines are those that the owner controls: a MachineDeployment by its MachineSets.
+func (l *look) machines(ctx context.Context) error {
+	controllers := []string{string(l.facts.Owner.UID)}
+	if l.facts.Owner.Kind == string(remediator.Deployment) {
+		sets := &clusterv1.MachineSetList{}
+		if err := l.eye.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing its MachineSets: %w", err)
+		}
+		controllers = nil
+		for i := range sets.Items {
+			controllers = append(controllers, string(sets.Items[i].UID))
+		}
+	}
+	for _, uid := range controllers {
+		list := &clusterv1.MachineList{}
+		if err := l.eye.cache.List(ctx, list, l.in(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing its machines: %w", err)
+		}
+		for i := range list.Items {
+			l.found = append(l.found, &list.Items[i])
+		}
+	}
+	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	for _, m := range l.found {
+		l.facts.Machines = append(l.facts.Machines, machine(m))
+	}
+	return nil
+}
+
+func (l *look) cluster(ctx context.Context) error {
+	cluster := &clusterv1.Cluster{}
+	err := l.eye.cache.Get(ctx, l.key(l.facts.Owner.Cluster), cluster, client.UnsafeDisableDeepCopy)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading its cluster: %w", err)
+	}
+	l.inside = cluster
+	f := &l.facts.Cluster
+	f.Found = true
+	f.Deleting = !cluster.DeletionTimestamp.IsZero()
+	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
+	for _, domain := range cluster.Status.FailureDomains {
+		if set(domain.ControlPlane) {
+			f.FailureDomains = append(f.FailureDomains, domain.Name)
+		}
+	}
+	return nil
+}
+
+func (l *look) owner(ctx context.Context) error {
+	switch remediator.OwnerKind(l.facts.Owner.Kind) {
+	case remediator.ControlPlane:
+		return l.controlPlane(ctx)
+	case remediator.Deployment:
+		return l.deployment(ctx)
+	case remediator.Set:
+		return l.set(ctx)
+	default:
+		// Nobody here watches its kind: it is there as long as it has machines, and it will be asked for nothing.
+		l.facts.Owner.Found = len(l.found) > 0
+		return nil
+	}
+}
+
+// read gets the owner, and fills what all kinds of it have; false when it is gone, or another one bears its name.
+func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
+	err := l.eye.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
+	if absent(err) || err == nil && o.GetUID() != l.facts.Owner.UID {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading it: %w", err)
+	}
+	f := &l.facts.Owner
+	f.Found = true
+	f.Deleting = o.GetDeletionTimestamp() != nil
+	f.Paused = paused(o)
+	f.Generation = o.GetGeneration()
+	f.Relaxed = o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
+	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
+	f.MaxSurge = 1
+	return true, nil
+}
+
+func (l *look) controlPlane(ctx context.Context) error {
+	kcp := &controlplanev1.KubeadmControlPlane{}
+	if ok, err := l.read(ctx, kcp); !ok || err != nil {
+		return err
+	}
+	f := &l.facts.Owner
+	f.Replicas, f.Version = replicas(kcp.Spec.Replicas), kcp.Spec.Version
+	f.Observed = kcp.Status.ObservedGeneration >= kcp.Generation
+	if surge := kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
+		f.MaxSurge = int32(surge.IntValue()) //nolint:gosec // the API allows 0 and 1
+	}
+	external := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
+	f.ExternalEtcd = external.IsDefined()
+	f.CertificateLever = kcp.Spec.Rollout.Before.CertificatesExpiryDays > 0
+	l.template = kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name
+	f.RollingOut = rollingOut(l.found, kcp.Spec.Version)
+	f.Tested = l.eye.Tested(ctx)
+	if l.managed(kcp) {
+		l.topology(l.inside.Spec.Topology.ControlPlane.Replicas)
+	}
+	return nil
+}
+
+func (l *look) deployment(ctx context.Context) error {
+	d := &clusterv1.MachineDeployment{}
+	if ok, err := l.read(ctx, d); !ok || err != nil {
+		return err
+	}
+	f := &l.facts.Owner
+	f.Replicas, f.Version = replicas(d.Spec.Replicas), d.Spec.Template.Spec.Version
+	f.Observed = d.Status.ObservedGeneration >= d.Generation
+	f.Paused = f.Paused || set(d.Spec.Paused)
+	if surge := d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
+			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
+		}
+	}
+	if d.Spec.Rollout.Strategy.Type != clusterv1.OnDeleteMachineDeploymentStrategyType { // which leaves outdated machines alone
+		f.RollingOut = rollingOut(l.found, f.Version)
+	}
+	if !l.managed(d) {
+		return nil
+	}
+	name := d.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+	for _, t := range l.inside.Spec.Topology.Workers.MachineDeployments {
+		if t.Name == name {
+			l.topology(t.Replicas)
+		}
+	}
+	return nil
+}
+
+func (l *look) set(ctx context.Context) error {
+	s := &clusterv1.MachineSet{}
+	if ok, err := l.read(ctx, s); !ok || err != nil {
+		return err
+	}
+	f := &l.facts.Owner
+	f.Replicas, f.Version = replicas(s.Spec.Replicas), s.Spec.Template.Spec.Version
+	f.Observed = s.Status.ObservedGeneration >= s.Generation
+	return nil // it never rolls out: a machine that is outdated stays
+}
+
+// managed says that the Cluster's topology owns an owner of machines.
+func (l *look) managed(o client.Object) bool {
+	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+	return owned && l.inside != nil && l.inside.Spec.Topology.IsDefined()
+}
+
+// topology: where it does not say how many, it leaves replicas to whoever sets them at the owner.
+func (l *look) topology(wanted *int32) {
+	if wanted != nil {
+		l.facts.Cluster.Topology, l.facts.Cluster.TopologyReplicas = true, *wanted
+	}
+	l.facts.Cluster.UpgradePending = l.inside.Spec.Topology.Version != l.facts.Owner.Version
+}
+
+func set(b *bool) bool { return b != nil && *b }
+
+func paused(o metav1.Object) bool {
+	_, found := o.GetAnnotations()[clusterv1.PausedAnnotation]
+	return found
+}
+
+// replicas that are not set are 1, by the API's default.
+func replicas(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}

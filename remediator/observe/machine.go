@@ -1,0 +1,93 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// machine reads the facts of a Machine, all but its infrastructure machine and its request.
+func machine(m *clusterv1.Machine) remediator.Machine {
+	f := remediator.Machine{
+		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
+		Node: m.Status.NodeRef.Name, FailureDomain: cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain),
+		Conditions:     make(map[string]remediator.Condition, len(m.Status.Conditions)),
+		Hooks:          hooks(m.Annotations),
+		Paused:         paused(m),
+		Mark:           m.Annotations[v1alpha1.UnhealthyAnnotation],
+		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
+		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
+	}
+	if m.DeletionTimestamp != nil {
+		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time
+	}
+	_, f.Skip = m.Annotations[clusterv1.MachineSkipRemediationAnnotation]
+	_, f.Remediate = m.Annotations[clusterv1.RemediateMachineAnnotation]
+	if value, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]; marked {
+		f.DeleteMark = cmp.Or(value, foreignMark)
+	}
+	for _, c := range m.Status.Conditions {
+		f.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
+	}
+	return f
+}
+
+// foreignMark stands for a delete mark without a value: kubectl annotate sets one, and "" says that there is none.
+const foreignMark = "(no value)"
+
+// hooks are the deletion hooks of others than the owner, by the name behind the prefix.
+func hooks(annotations map[string]string) []string {
+	var names []string
+	for key := range annotations {
+		if isHook(key) && key != controlplanev1.PreTerminateHookCleanupAnnotation {
+			names = append(names, hookName(key))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func isHook(key string) bool {
+	return strings.HasPrefix(key, clusterv1.PreDrainDeleteHookAnnotationPrefix) || strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
+}
+
+// hookName is short and still tells the phase: "pre-drain/etcd-backup".
+func hookName(key string) string {
+	for prefix, phase := range map[string]string{
+		clusterv1.PreDrainDeleteHookAnnotationPrefix: "pre-drain", clusterv1.PreTerminateDeleteHookAnnotationPrefix: "pre-terminate",
+	} {
+		if name, found := strings.CutPrefix(key, prefix); found {
+			return phase + "/" + strings.TrimPrefix(name, "/")
+		}
+	}
+	return key
+}
+
+// suspect says that something is up with a machine, so that what costs a request is asked for too. A healthy machine at
+// rest costs none.
+func suspect(f *remediator.Machine) bool {
+	if f.Request != nil || f.Mark != "" || f.DeleteMark != "" || f.Remediate {
+		return true
+	}
+	is := func(condition string, status object.Truth) bool { return f.Conditions[condition].Status == status }
+	return is(clusterv1.MachineHealthCheckSucceededCondition, object.False) || !is(clusterv1.MachineReadyCondition, object.True) ||
+		is(clusterv1.MachineUpToDateCondition, object.False)
+}
+
+// condition of a Machine, nil without it.
+func condition(m *clusterv1.Machine, kind string) *metav1.Condition {
+	for i := range m.Status.Conditions {
+		if m.Status.Conditions[i].Type == kind {
+			return &m.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// OwnersFor says whose facts a change of an object is about: what a controller maps its events by.
+//
+//	Machine                                     its owner
+//	KubeadmControlPlane, MachineDeployment      itself
+//	MachineSet                                  the MachineDeployment that controls it, else itself
+//	Cluster                                     the owners of all its machines
+//	SurgeRemediation                            the owner of the Machine of that name
+//	RepairPolicy                                the owners of all machines of its namespace: also of those that it no longer selects
+//
+// Objects may come from a watch of Cache, deleted ones too. Of a Machine whose MachineSet is gone nobody can say what
+// owned it, and nobody needs to: its MachineDeployment is gone as well.
+func (e *Eye) OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error) {
+	one := func(owner remediator.Owner, ok bool, err error) ([]remediator.Owner, error) {
+		if err != nil || !ok {
+			return nil, err
+		}
+		return []remediator.Owner{owner}, nil
+	}
+	switch o := o.(type) {
+	case *clusterv1.Machine:
+		return one(e.OwnerOf(ctx, o))
+	case *controlplanev1.KubeadmControlPlane:
+		owner := self(remediator.ControlPlane, o, clusterOf(o))
+		return one(owner, owner.Cluster != "", nil)
+	case *clusterv1.MachineDeployment:
+		return one(self(remediator.Deployment, o, o.Spec.ClusterName), true, nil)
+	case *clusterv1.MachineSet:
+		return one(ownerOfSet(o), true, nil)
+	case *clusterv1.Cluster:
+		return e.OwnersOf(ctx, client.ObjectKeyFromObject(o))
+	case *v1alpha1.SurgeRemediation:
+		machine := &clusterv1.Machine{}
+		err := e.cache.Get(ctx, client.ObjectKeyFromObject(o), machine)
+		if absent(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("finding the machine of %s/%s: %w", o.Namespace, o.Name, err)
+		}
+		return one(e.OwnerOf(ctx, machine))
+	case *v1alpha1.RepairPolicy:
+		return e.owners(ctx, client.InNamespace(o.Namespace))
+	default:
+		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", o)
+	}
+}
+
+// OwnersOf are the owners of a cluster's machines.
+func (e *Eye) OwnersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
+	return e.owners(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
+}
+
+func (e *Eye) owners(ctx context.Context, of ...client.ListOption) ([]remediator.Owner, error) {
+	list := &clusterv1.MachineList{}
+	if err := e.cache.List(ctx, list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("finding the owners of machines: %w", err)
+	}
+	seen := make(map[remediator.Owner]bool)
+	var owners []remediator.Owner
+	for i := range list.Items {
+		owner, ok, err := e.OwnerOf(ctx, &list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if ok && !seen[owner] {
+			seen[owner] = true
+			owners = append(owners, owner)
+		}
+	}
+	return owners, nil
+}
+
+// OwnerOf is what replaces a machine; false for one that nothing controls, or whose owner is going.
+func (e *Eye) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error) {
+	by := metav1.GetControllerOfNoCopy(m)
+	if by == nil {
+		return remediator.Owner{}, false, nil
+	}
+	owner := remediator.Owner{Kind: kindOf(by), Namespace: m.Namespace, Name: by.Name, UID: by.UID, Cluster: m.Spec.ClusterName}
+	if owner.Kind != string(remediator.Set) {
+		return owner, true, nil
+	}
+	set := &clusterv1.MachineSet{}
+	err := e.cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: by.Name}, set, client.UnsafeDisableDeepCopy)
+	if absent(err) || err == nil && set.UID != by.UID {
+		return remediator.Owner{}, false, nil
+	}
+	if err != nil {
+		return remediator.Owner{}, false, fmt.Errorf("finding the MachineSet of machine %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return ownerOfSet(set), true, nil
+}
+
+func ownerOfSet(s *clusterv1.MachineSet) remediator.Owner {
+	by := metav1.GetControllerOfNoCopy(s)
+	if by == nil {
+		return self(remediator.Set, s, s.Spec.ClusterName)
+	}
+	return remediator.Owner{Kind: kindOf(by), Namespace: s.Namespace, Name: by.Name, UID: by.UID, Cluster: s.Spec.ClusterName}
+}
+
+// kindOf says the kind of an owner: a kind of another group that only bears a known name is not known.
+func kindOf(ref *metav1.OwnerReference) string {
+	groups := map[string]string{
+		string(remediator.ControlPlane): controlplanev1.GroupVersion.Group,
+		string(remediator.Deployment):   clusterv1.GroupVersion.Group,
+		string(remediator.Set):          clusterv1.GroupVersion.Group,
+	}
+	group := groupOf(ref.APIVersion)
+	if expected, known := groups[ref.Kind]; known && expected != group {
+		return ref.Kind + "." + group
+	}
+	return ref.Kind
+}
+
+func self(kind remediator.OwnerKind, o client.Object, cluster string) remediator.Owner {
+	return remediator.Owner{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Cluster: cluster}
+}
+
+// clusterOf is the cluster of a control plane, from its owner reference: the label is not on every one.
+func clusterOf(o client.Object) string {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == clusterv1.ClusterKind && groupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
+			return ref.Name
+		}
+	}
+	return o.GetLabels()[clusterv1.ClusterNameLabel]
+}
+
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}

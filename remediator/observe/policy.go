@@ -1,0 +1,128 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// policy is the one that selects the owner's cluster, and machines of its kind: of several the first by name.
+func (l *look) policy(ctx context.Context) error {
+	if l.inside == nil {
+		return nil
+	}
+	list := &v1alpha1.RepairPolicyList{}
+	if err := l.eye.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy); err != nil {
+		if absent(err) {
+			return nil
+		}
+		return fmt.Errorf("listing repair policies: %w", err)
+	}
+	p := Select(list.Items, l.inside.Labels, l.facts.Owner.Kind)
+	if p == nil {
+		return nil
+	}
+	l.facts.Policy = Policy(p)
+	l.ladder = p.Spec.Escalation
+	return nil
+}
+
+// Select is the policy for machines of an owner's kind, of a cluster with these labels: the first by name of those that
+// select it; nil without.
+func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
+	var first *v1alpha1.RepairPolicy
+	for i := range policies {
+		p := &policies[i]
+		if p.DeletionTimestamp != nil || !Selects(&p.Spec, cluster, ownerKind) || first != nil && first.Name <= p.Name {
+			continue
+		}
+		first = p
+	}
+	return first
+}
+
+// Selects says that a policy is for machines of an owner's kind, of a cluster with these labels. A selector that cannot be
+// read selects nothing.
+func Selects(spec *v1alpha1.RepairPolicySpec, cluster map[string]string, ownerKind string) bool {
+	wanted := spec.Workers
+	if isControlPlane(ownerKind) {
+		wanted = spec.ControlPlanes == nil || *spec.ControlPlanes
+	}
+	if !wanted {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
+	return err == nil && selector.Matches(labels.Set(cluster))
+}
+
+// isControlPlane says so of kinds that we do not know too: all control plane providers name theirs so.
+func isControlPlane(ownerKind string) bool {
+	kind, _, _ := strings.Cut(ownerKind, ".")
+	return strings.HasSuffix(kind, "ControlPlane")
+}
+
+// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a field.
+func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
+	s := &p.Spec
+	f := remediator.Policy{
+		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, Accepts: s.AcceptDeleteFirst,
+		Hold: duration(s.Hold, 0), Attempts: int(cmp.Or(s.MaxAttempts, 3)),
+		Checks: remediator.Checks{
+			NodeStartup: duration(s.Checks.NodeStartup, 10*time.Minute),
+			Machine:     checks(s.Checks.UnhealthyMachineConditions), Node: checks(s.Checks.UnhealthyNodeConditions),
+		},
+		Limits: remediator.Limits{
+			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: duration(s.Limits.Window, time.Hour),
+			StormPercent: int(cmp.Or(s.Limits.Storm, 20)), StormFloor: int(cmp.Or(s.Limits.StormFloor, 4)),
+			StormCooldown: duration(s.Limits.StormCooldown, 10*time.Minute), Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
+		},
+		Timeouts: remediator.Timeouts{
+			ScaleUp: duration(s.Timeouts.ScaleUp, 5*time.Minute), Ready: duration(s.Timeouts.Ready, 20*time.Minute),
+			Removal: duration(s.Timeouts.Removal, 30*time.Minute),
+		},
+	}
+	if len(f.Checks.Node) == 0 {
+		for _, status := range []object.Truth{object.False, object.Unknown} {
+			f.Checks.Node = append(f.Checks.Node, remediator.Check{Type: "Ready", Status: status, Timeout: 5 * time.Minute})
+		}
+	}
+	methods := s.Methods
+	if len(methods) == 0 {
+		methods = []v1alpha1.RepairMethod{v1alpha1.MethodRolloutSurge, v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge, v1alpha1.MethodOwnerRemediation}
+	}
+	f.Methods = make(map[v1alpha1.RepairMethod]bool, len(methods))
+	for _, m := range methods {
+		f.Methods[m] = true
+	}
+	for _, step := range s.Escalation {
+		f.Ladder = append(f.Ladder, remediator.Rung{Name: step.Name, Timeout: step.Timeout.Duration})
+	}
+	f.Paused = slices.Clone(f.Paused)
+	return f
+}
+
+func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
+	var all []remediator.Check
+	for _, c := range conditions {
+		all = append(all, remediator.Check{Type: c.Type, Status: object.Truth(c.Status), Timeout: c.Timeout.Duration})
+	}
+	return all
+}
+
+func duration(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}
