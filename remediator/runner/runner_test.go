@@ -1,0 +1,216 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
+	l, w := openLog(t), newWorld("rest")
+	r := process(t, "one", &counting{Log: l}, w)
+	for range 3 {
+		again, err := r.Turn(t.Context(), w.facts.Owner.Owner)
+		if err != nil || again != 0 {
+			t.Fatalf("again in %s, error %v", again, err)
+		}
+	}
+	if log := r.Log.(*counting); log.appends+log.reads > 0 {
+		t.Errorf("%d appends, %d reads of a healthy owner", log.appends, log.reads)
+	}
+}
+
+type counting struct {
+	runner.Log
+	appends, reads int
+}
+
+func (c *counting) Append(ctx context.Context, commit eventlog.Commit) (eventlog.Receipt, error) {
+	c.appends++
+	return c.Log.Append(ctx, commit)
+}
+
+func (c *counting) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+	if after > 0 {
+		c.reads++
+	}
+	return c.Log.Read(ctx, a, after)
+}
+
+var errDead = errors.New("the process is dead")
+
+// mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored.
+type mortal struct {
+	runner.Log
+	left   int
+	stored bool
+}
+
+func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if m.left <= 0 {
+		if m.left == 0 && m.stored {
+			if _, err := m.Log.Append(ctx, c); err != nil {
+				return eventlog.Receipt{}, err
+			}
+		}
+		m.left = -1
+		return eventlog.Receipt{}, errDead
+	}
+	m.left--
+	return m.Log.Append(ctx, c)
+}
+
+// A process that dies at any of its appends leaves what the next one brings to the same end.
+func TestDeathAtEveryAppend(t *testing.T) {
+	l := openLog(t)
+	for _, stored := range []bool{false, true} {
+		for n := 0; ; n++ {
+			w := newWorld(fmt.Sprintf("append-%t-%d", stored, n))
+			w.sicken(1)
+			dying := &mortal{Log: l, left: n, stored: stored}
+			err := drive(t, process(t, "mortal", dying, w), l, w)
+			if err == nil {
+				t.Logf("stored=%t: killed at each of %d appends", stored, n)
+				w.replaced(t, "m2")
+				break
+			}
+			if dying.left >= 0 {
+				t.Fatalf("append %d: %v", n, err)
+			}
+			if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
+				t.Fatalf("after a death at append %d: %v", n, err)
+			}
+			w.replaced(t, "m2")
+		}
+	}
+}
+
+// The same between any two writes. The error of a write is no death: the turn is over, and the next one goes on.
+func TestDeathAtEveryWrite(t *testing.T) {
+	l := openLog(t)
+	for n := 0; ; n++ {
+		w := newWorld(fmt.Sprintf("write-%d", n))
+		w.sicken(1)
+		left, died := n, false
+		w.before = func(remediator.Action) error {
+			if left--; left < 0 {
+				died = true
+				return errDead
+			}
+			return nil
+		}
+		for range 40 {
+			if _, err := process(t, "mortal", l, w).Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+			if died || len(stateOf(t, l, w.facts.Owner.Owner).Ends) > 0 {
+				break
+			}
+			w.owner()
+		}
+		w.before = nil
+		if err := drive(t, process(t, "heir", l, w), l, w); err != nil {
+			t.Fatalf("after a death at write %d: %v", n, err)
+		}
+		w.replaced(t, "m2")
+		if !died {
+			t.Logf("killed at each of %d writes", n)
+			return
+		}
+	}
+}
+
+// A leader who was replaced appends nothing more, and writes nothing.
+func TestClaimFences(t *testing.T) {
+	l, w := openLog(t), newWorld("fence")
+	w.sicken(1)
+	older := process(t, "older", l, w)
+	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	w.owner()
+	newer := process(t, "newer", l, w)
+	if _, err := newer.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	written := false
+	w.before = func(remediator.Action) error { written = true; return nil }
+	w.owner()
+	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, runner.ErrLost) {
+		t.Errorf("the older one says %v", err)
+	}
+	if written {
+		t.Error("the older one wrote")
+	}
+}
+
+// The limit of a policy holds for owners that are decided on at the same time.
+func TestAtOnce(t *testing.T) {
+	l := openLog(t)
+	worlds := make([]*world, 6)
+	for i := range worlds {
+		worlds[i] = newWorld(fmt.Sprintf("cluster-%d", i))
+		worlds[i].sicken(0)
+	}
+	r := process(t, "one", l, worlds[0])
+	fleet := &many{worlds: worlds}
+	r.Eye, r.Hand = fleet, fleet
+	done := make(chan error)
+	for _, w := range worlds {
+		go func() {
+			_, err := r.Turn(t.Context(), w.facts.Owner.Owner)
+			done <- err
+		}()
+	}
+	for range worlds {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	active := 0
+	for _, w := range worlds {
+		if s := stateOf(t, l, w.facts.Owner.Owner); s.Active != nil {
+			active++
+		} else if p := s.Patients["m1"]; p == nil || p.Decision.Rule != "at-once" {
+			t.Errorf("%s waits for %+v", w.facts.Owner.Name, p)
+		}
+	}
+	if active != 2 {
+		t.Errorf("%d under way at once, the limit is 2", active)
+	}
+	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Sick != 6 || totals.Machines != 18 {
+		t.Errorf("totals %+v", totals)
+	}
+}
+
+type many struct{ worlds []*world }
+
+func (m *many) of(owner remediator.Owner) *world {
+	for _, w := range m.worlds {
+		if w.facts.Owner.UID == owner.UID {
+			return w
+		}
+	}
+	return nil
+}
+
+func (m *many) Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error) {
+	return m.of(owner).Look(ctx, owner)
+}
+
+func (m *many) Ask(ctx context.Context, f *remediator.Facts) error {
+	return m.of(f.Owner.Owner).Ask(ctx, f)
+}
+
+func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+	return m.of(f.Owner.Owner).Perform(ctx, f, a)
+}

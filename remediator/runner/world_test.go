@@ -1,0 +1,238 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+// world is a control plane of three as its owner would treat it: it makes a machine when one is outdated, and deletes the
+// outdated one when the newcomer is well. It stands in for the world in tests of the loop alone; what the real owners do is
+// tried in test/remediation.
+type world struct {
+	mu    sync.Mutex
+	now   time.Time
+	facts remediator.Facts
+	made  int
+	// before is called before each write; its error is what the write comes to.
+	before func(remediator.Action) error
+	wrong  []string
+}
+
+func newWorld(name string) *world {
+	w := &world{now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
+	w.facts = remediator.Facts{
+		Owner: remediator.OwnerFacts{
+			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: name, UID: types.UID(name + "-uid"), Cluster: name},
+			Found: true, Replicas: 3, Observed: true, MaxSurge: 1, Tested: true,
+		},
+		Cluster: remediator.ClusterFacts{Found: true},
+		Policy: remediator.Policy{
+			Name: "repair", Attempts: 3,
+			Checks:   remediator.Checks{NodeStartup: time.Hour, Node: []remediator.Check{{Type: "Ready", Status: object.Unknown, Timeout: time.Minute}}},
+			Limits:   remediator.Limits{AtOnce: 2, PerWindow: 10, Window: time.Hour, StormPercent: 50, StormFloor: 20},
+			Timeouts: remediator.Timeouts{ScaleUp: time.Hour, Ready: time.Hour, Removal: time.Hour},
+		},
+	}
+	for range 3 {
+		w.add()
+	}
+	return w
+}
+
+func (w *world) add() {
+	w.made++
+	name := fmt.Sprintf("m%d", w.made)
+	m := remediator.Machine{Name: name, UID: types.UID(name), Created: w.now, Node: name, ClonedFrom: "template", Conditions: map[string]remediator.Condition{}}
+	for _, c := range []string{
+		clusterv1.MachineNodeReadyCondition, "APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy", "EtcdPodHealthy", "EtcdMemberHealthy",
+	} {
+		m.Conditions[c] = remediator.Condition{Status: object.True, Since: w.now}
+	}
+	w.facts.Machines = append(w.facts.Machines, m)
+}
+
+// sicken turns the node of a machine Unknown.
+func (w *world) sicken(i int) {
+	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.Unknown, Since: w.now}
+	w.now = w.now.Add(2 * time.Minute)
+}
+
+// owner does what the owner would do next.
+func (w *world) owner() {
+	w.now = w.now.Add(10 * time.Second)
+	machines := w.facts.Machines
+	if gone := slices.IndexFunc(machines, func(m remediator.Machine) bool { return m.Deleting }); gone >= 0 {
+		w.facts.Machines = slices.Delete(machines, gone, gone+1)
+		return
+	}
+	outdated := slices.IndexFunc(machines, func(m remediator.Machine) bool { return m.ClonedFrom != "template" })
+	switch {
+	case len(machines) == 3 && outdated >= 0:
+		w.add()
+	case len(machines) > 3:
+		marked := slices.IndexFunc(machines, func(m remediator.Machine) bool { return m.DeleteMark != "" })
+		if marked < 0 {
+			w.wrong = append(w.wrong, "one machine too many, and none is marked")
+			marked = 0
+		}
+		machines[marked].Deleting = true
+	}
+}
+
+// Look implements runner.Eye.
+func (w *world) Look(context.Context, remediator.Owner) (*remediator.Facts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.facts
+	f.Machines = slices.Clone(w.facts.Machines)
+	return &f, nil
+}
+
+// Ask implements runner.Eye.
+func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
+	f.Cluster.Reach, f.Etcd = object.True, &remediator.Etcd{}
+	for i := range f.Machines {
+		f.Etcd.Members = append(f.Etcd.Members, remediator.Member{Node: f.Machines[i].Node, Answers: object.True})
+	}
+	return nil
+}
+
+var errRefused = errors.New("refused")
+
+// Perform implements runner.Hand.
+func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Action) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.before != nil {
+		if err := w.before(a); err != nil {
+			return err
+		}
+	}
+	i := slices.IndexFunc(w.facts.Machines, func(m remediator.Machine) bool { return m.UID == a.Machine.UID })
+	if i < 0 {
+		return nil
+	}
+	switch m := &w.facts.Machines[i]; a.Do {
+	case remediator.SetMark:
+		m.Mark = a.Value
+	case remediator.SetDelete:
+		m.DeleteMark = a.Value
+	case remediator.SetClonedFrom:
+		m.ClonedFrom = a.Value
+	case remediator.Touch:
+		w.facts.Owner.Touched = a.Value
+	case remediator.MakeRequest:
+		m.Request = &remediator.Request{UID: "r", Created: w.now}
+	case remediator.DropRequest:
+		m.Request = nil
+	default:
+		return fmt.Errorf("%s: %w", a.Do, errRefused)
+	}
+	return nil
+}
+
+// replaced: the veterans but the sick one are there, a newcomer took its place, and nothing is left behind.
+func (w *world) replaced(t *testing.T, sick string) {
+	t.Helper()
+	for _, wrong := range w.wrong {
+		t.Error(wrong)
+	}
+	var names []string
+	for _, m := range w.facts.Machines {
+		names = append(names, m.Name)
+		if m.DeleteMark != "" || m.Mark != "" || m.ClonedFrom != "template" {
+			t.Errorf("left on %s: %+v", m.Name, m)
+		}
+	}
+	if len(names) != 3 || slices.Contains(names, sick) || w.facts.Owner.Touched != "" {
+		t.Errorf("machines %v, touched %q", names, w.facts.Owner.Touched)
+	}
+	veterans := 0
+	for _, veteran := range []string{"m1", "m2", "m3"} {
+		if slices.Contains(names, veteran) {
+			veterans++
+		}
+	}
+	if veterans != 2 {
+		t.Errorf("of the veterans, %d are left: %v", veterans, names)
+	}
+}
+
+// process is a runner as a process of its own would have it: another incarnation, and a view that has read the log.
+func process(t *testing.T, name string, l runner.Log, w *world) *runner.Runner {
+	t.Helper()
+	view := runner.NewRemediations(nil)
+	for _, r := range records(t, l, w.facts.Owner.Owner) {
+		if err := view.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &runner.Runner{
+		Log: l, Incarnation: name, Eye: w, Hand: w, View: view, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return w.now },
+	}
+}
+
+// drive makes turns, and lets the owner act between them, until the log says that it is over.
+func drive(t *testing.T, r *runner.Runner, l runner.Log, w *world) error {
+	t.Helper()
+	for range 40 {
+		if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			return err
+		}
+		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Ends) > 0 && s.Active == nil && !remediator.Due(&s) {
+			_, err := r.Turn(t.Context(), w.facts.Owner.Owner) // what is to be tidied up
+			return err
+		}
+		w.owner()
+	}
+	return errors.New("it does not come to an end")
+}
+
+func stateOf(t *testing.T, l runner.Log, owner remediator.Owner) remediator.State {
+	t.Helper()
+	var s remediator.State
+	for _, r := range records(t, l, owner) {
+		if err := runner.Fold(&s, remediator.NewCatalog(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func records(t *testing.T, l runner.Log, owner remediator.Owner) []eventlog.Record {
+	t.Helper()
+	list, err := l.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: owner.ID()}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func openLog(t *testing.T) *eventlog.Log {
+	t.Helper()
+	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
