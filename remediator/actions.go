@@ -21,11 +21,9 @@ func Actions(s *State, f *Facts) []Action {
 		return nil // of a paused cluster nothing is written, not even a mark: it may be on its way to another place
 	}
 	if s.Active != nil {
-		if urgent := underWay(s, f); len(urgent) > 0 {
-			return urgent
-		}
+		return append(underWay(s, f), housekeeping(s, f)...)
 	}
-	return append(tidy(s, f), housekeeping(s, f)...)
+	return append(tidy(f), housekeeping(s, f)...)
 }
 
 // underWay are the writes of the remediation under way.
@@ -38,6 +36,8 @@ func underWay(s *State, f *Facts) []Action {
 		return unwind(v)
 	case a.Gone:
 		return settle(v)
+	case v.victim == nil:
+		return nil // first it is said that it is gone
 	case a.Frozen != "":
 		return v.restore() // of what was asked for, no more than was needed is to come
 	case f.isControlPlane():
@@ -113,7 +113,7 @@ func (v view) restore() []Action {
 	}
 	var actions []Action
 	for _, m := range v.newcomers {
-		if contains(a.Extras, m) && m.DeleteMark == "" {
+		if contains(a.Extras, m) && m.DeleteMark == "" && v.surplus() {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
@@ -205,27 +205,32 @@ func (v view) worker() []Action {
 func unwind(v view) []Action {
 	var actions []Action
 	for _, m := range v.newcomers {
-		if m.DeleteMark == "" {
+		if m.DeleteMark == "" && v.tooMany() {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
 	actions = append(actions, v.relaxOff()...)
 	actions = append(actions, v.pull(v.a.Request.Original)...)
-	actions = append(actions, v.scaleBack()...)
+	if back := v.scaleBack(); len(back) > 0 {
+		if v.victim != nil && v.victim.DeleteMark == "" && len(v.newcomers) == 0 && !v.a.Spared {
+			actions = append(actions, v.set(SetDelete, DeleteValue)) // a newcomer may be there that was not seen yet
+		}
+		actions = append(actions, back...)
+	}
 	if v.victim != nil && v.a.Request.Method == OwnerRemediation && v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
 		actions = append(actions, v.set(TakeBack, ""))
 	}
 	if v.victim != nil && v.a.Spared && v.victim.DeleteMark == DeleteValue {
 		actions = append(actions, v.set(SetDelete, ""))
 	}
-	return append(actions, v.touch(!v.a.Spared || len(v.newcomers) > 0, "-cancel")...)
+	return append(actions, v.touch(!v.a.Spared || len(v.newcomers) > 0 && v.tooMany(), "-cancel")...)
 }
 
 // settle leaves nothing of ours behind: the victim is gone.
 func settle(v view) []Action {
 	actions := v.restore()
 	for _, m := range v.newcomers {
-		if !contains(v.a.Extras, m) && m.DeleteMark == DeleteValue {
+		if (!contains(v.a.Extras, m) || !v.tooMany()) && m.DeleteMark == DeleteValue {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}
@@ -233,9 +238,9 @@ func settle(v view) []Action {
 }
 
 // tidy removes what an interrupted cancellation left: delete marks of ours, where the owner has no machine too many.
-func tidy(s *State, f *Facts) []Action {
+func tidy(f *Facts) []Action {
 	var actions []Action
-	if s.Active != nil || len(f.Machines) > int(f.Owner.Replicas) {
+	if len(f.Machines) > int(f.Owner.Replicas) {
 		return nil
 	}
 	for i := range f.Machines {
