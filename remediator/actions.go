@@ -82,10 +82,11 @@ func (v view) controlPlane(s *State) []Action {
 	return append(actions, v.restore()...)
 }
 
-// leave moves etcd's leadership off a victim whose owner cannot: its components are not well.
+// leave moves etcd's leadership off a victim whose owner cannot: its components are not well. A member that does not answer
+// loses it by itself.
 func (v view) leave() []Action {
 	member := v.f.Etcd.member(v.victim)
-	if !v.a.Request.Relaxed || member == nil || !member.Leader {
+	if member == nil || !member.Leader || member.Answers != object.True || len(v.victim.broken(v.f.Owner.ExternalEtcd)) == 0 {
 		return nil
 	}
 	for _, other := range v.f.Etcd.Members {
@@ -186,7 +187,7 @@ func (v view) handOver() []Action {
 	if v.victim.Deleting || v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
 		return nil
 	}
-	return []Action{v.set(HandOver, "")}
+	return append(v.leave(), v.set(HandOver, ""))
 }
 
 // worker: one more, wait until it is ready, mark the victim, back.

@@ -242,6 +242,15 @@ func (v view) tooMany() bool {
 	return len(v.f.Machines)-v.leaving > int(wanted)
 }
 
+// surplus: there will be too many even when the victim is gone.
+func (v view) surplus() bool {
+	staying := len(v.f.Machines) - v.leaving
+	if v.victim != nil && !v.victim.Deleting {
+		staying--
+	}
+	return staying > int(v.a.Request.From)
+}
+
 // spare: in a cancellation, the newcomers are marked before the victim loses its mark. There is never a moment with one
 // machine too many and no mark: the owner would take the oldest, a healthy veteran.
 func spare(_ *State, v view, now time.Time) []Event {
@@ -287,7 +296,7 @@ func conclude(_ *State, v view, now time.Time) []Event {
 	if !a.Gone || v.leaving > 0 || len(settle(v)) > 0 {
 		return nil
 	}
-	if a.Ready && v.f.machine(a.Replacement) != nil {
+	if a.Ready && v.f.machine(a.Replacement) != nil && !v.tooMany() {
 		return []Event{Succeeded{}}
 	}
 	enough := !v.f.isControlPlane() || len(v.f.Machines) >= int(v.f.Owner.Replicas)
@@ -298,7 +307,7 @@ func conclude(_ *State, v view, now time.Time) []Event {
 		}
 	}
 	switch {
-	case enough && ready >= int(v.f.Owner.Replicas):
+	case enough && ready >= int(v.f.Owner.Replicas) && !v.tooMany():
 		return []Event{Succeeded{Note: "all machines are ready"}}
 	case now.Sub(a.Since) > v.f.Policy.Timeouts.Ready+v.f.Policy.Timeouts.ScaleUp:
 		return []Event{CancelStarted{Cause: TimedOut, Reason: "the machine is gone, and its replacement is not ready in time"}, Cancelled{Cause: TimedOut}}

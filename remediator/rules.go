@@ -28,7 +28,7 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 	if f.isControlPlane() {
 		return controlPlane(m, f)
 	}
-	return worker(f)
+	return worker(m, f)
 }
 
 // foreignState: somebody else has the owner in hand.
@@ -229,9 +229,12 @@ func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 func (p Policy) allows(m v1alpha1.RepairMethod) bool { return len(p.Methods) == 0 || p.Methods[m] }
 
 // worker: replicas + 1, wait until it is ready, mark the victim, replicas back.
-func worker(f *Facts) Decision {
+func worker(m *Machine, f *Facts) Decision {
 	switch {
 	case f.Policy.allows(v1alpha1.MethodSurge):
+		if d := f.otherMarked(m); d != nil {
+			return *d
+		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: "the policy allows no surge: " + f.Owner.Name + " deletes it first"}

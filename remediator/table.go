@@ -157,17 +157,22 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	case !f.Policy.allows(v1alpha1.MethodSurge):
 		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
 	}
-	if other := c.marked(); other != "" {
-		return *wait("foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", other)
+	if d := f.otherMarked(c.m); d != nil {
+		return *d
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
-func (c oneCase) marked() string {
-	for i := range c.f.Machines {
-		if m := &c.f.Machines[i]; m.UID != c.m.UID && m.DeleteMark != "" {
-			return m.Name
+// otherMarked: with one machine too many, the owner may take another than the victim.
+func (f *Facts) otherMarked(victim *Machine) *Decision {
+	for i := range f.Machines {
+		switch m := &f.Machines[i]; {
+		case m.UID == victim.UID || m.Deleting:
+		case m.DeleteMark == DeleteValue:
+			return wait("leftover-mark", "machine %s bears a mark of an earlier remediation that is to be taken off first", m.Name)
+		case m.DeleteMark != "":
+			return wait("foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
 		}
 	}
-	return ""
+	return nil
 }
