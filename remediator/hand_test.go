@@ -1,0 +1,123 @@
+package remediator_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// errForeign: what was to be changed is not what it was.
+var errForeign = errors.New("somebody else changed it")
+
+// perform does what a Hand does: it looks, and writes what is missing.
+func (w *world) perform(a remediator.Action) error {
+	m := w.machine(a.Machine.Name)
+	if m != nil && m.UID != a.Machine.UID {
+		m = nil
+	}
+	switch a.Do {
+	case remediator.SetRelaxed:
+		return w.relax(a)
+	case remediator.Touch:
+		w.owner.Touched = a.Value
+		return nil
+	case remediator.Scale:
+		return w.scale(a)
+	case remediator.Lead:
+		w.elect(a.Value)
+		return nil
+	}
+	if m == nil {
+		return nil
+	}
+	switch a.Do {
+	case remediator.SetMark:
+		m.Mark = a.Value
+	case remediator.SetDelete:
+		if (a.Value != "" && m.DeleteMark == "") || (a.Value == "" && m.DeleteMark == remediator.DeleteValue) {
+			m.DeleteMark = a.Value
+		}
+	case remediator.SetCertificates:
+		m.Certificates = a.Value
+	case remediator.SetClonedFrom:
+		m.ClonedFrom = a.Value
+	case remediator.HandOver:
+		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
+			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)
+		}
+		delete(m.Conditions, "OwnerRemediated")
+		w.set(m, "OwnerRemediated", object.False, "WaitingForRemediation")
+	case remediator.TakeBack:
+		delete(m.Conditions, "OwnerRemediated")
+		delete(m.Conditions, "ExternallyRemediated")
+		w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
+	case remediator.MakeRung, remediator.DropRung:
+		m.Rungs = slices.DeleteFunc(m.Rungs, func(rung string) bool { return rung == a.Value })
+		if a.Do == remediator.MakeRung {
+			m.Rungs = append(m.Rungs, a.Value)
+		}
+	case remediator.MakeRequest:
+		if m.Request == nil {
+			m.Request = &remediator.Request{UID: "request-" + m.UID, Created: w.now.Truncate(time.Second)}
+		}
+	case remediator.DropRequest:
+		m.Request = nil
+	default:
+		return fmt.Errorf("no such deed: %s", a.Do)
+	}
+	return nil
+}
+
+func (w *world) relax(a remediator.Action) error {
+	switch data, ok := remediation(w.owner.Relaxed); {
+	case a.Value == "":
+		if ok && data.Machine == a.Machine.Name {
+			w.owner.Relaxed = ""
+		}
+	case w.owner.Relaxed != "" && (!ok || data.Machine != a.Machine.Name):
+		return errForeign
+	default:
+		if _, ok := remediation(a.Value); !ok {
+			return fmt.Errorf("the owner cannot read %q and stops working", a.Value)
+		}
+		w.owner.Relaxed = a.Value
+	}
+	return nil
+}
+
+// inProgress is the owner's bookkeeping of a remediation.
+type inProgress struct {
+	Machine    string    `json:"machine"`
+	Timestamp  time.Time `json:"timestamp"`
+	RetryCount int       `json:"retryCount"`
+}
+
+func remediation(value string) (data inProgress, ok bool) {
+	err := json.Unmarshal([]byte(value), &data)
+	return data, err == nil && data.Machine != ""
+}
+
+func (w *world) scale(a remediator.Action) error {
+	replicas := &w.owner.Replicas
+	if w.cluster.Topology != (a.Where == remediator.AtTopology) {
+		return fmt.Errorf("replicas at the %s: the topology controller takes them back, and a healthy machine goes with them", a.Where)
+	}
+	if w.cluster.Topology {
+		replicas = &w.cluster.TopologyReplicas
+	}
+	switch {
+	case *replicas == a.Replicas:
+	case *replicas != a.Expect:
+		return errForeign
+	case w.stacked() && a.Replicas%2 == 0:
+		return fmt.Errorf("%d replicas: cannot be an even number when etcd is stacked", a.Replicas)
+	default:
+		*replicas = a.Replicas
+	}
+	return nil
+}

@@ -1,0 +1,489 @@
+package remediator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// TestScenarios tells remediations as stories, one for each rule, which stands at the head of its script. A command lets
+// time pass (after=5m) and the lines below it happen, then looks until there is nothing more to say or to do. Its output:
+// what the owner did, the facts that were decided, > the writes, and how it all stands. Rewrite with -rewrite.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/remediation", func(t *testing.T, path string) {
+		start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+		s := &story{start: start, world: newWorld(start)}
+		datadriven.RunTest(t, path, s.tell)
+	})
+}
+
+type story struct {
+	start time.Time
+	world *world
+	state remediator.State
+	log   []entry
+}
+
+type entry struct {
+	event remediator.Event
+	at    time.Time
+}
+
+func (s *story) tell(t *testing.T, d *datadriven.TestData) string {
+	var b strings.Builder
+	w := s.world
+	if d.HasArg("after") {
+		var text string
+		d.ScanArgs(t, "after", &text)
+		w.now = w.now.Add(duration(d, t, text))
+	}
+	for line := range strings.Lines(d.Input) {
+		if words := strings.Fields(line); len(words) > 0 {
+			s.happen(t, d, &b, words)
+		}
+	}
+	switch d.Cmd {
+	case "given":
+		return b.String()
+	case "turn":
+		s.turn(t, &b)
+	default:
+		d.Fatalf(t, "no such command: %s", d.Cmd)
+	}
+	return b.String()
+}
+
+// turn looks until there is nothing more to say or to do.
+func (s *story) turn(t *testing.T, b *strings.Builder) {
+	t.Helper()
+	w := s.world
+	if s.state.Owner.UID == "" {
+		s.store(t, nil, remediator.Registered{Owner: w.owner.Owner}, remediator.Claimed{Holder: "one"})
+	}
+	for range 12 {
+		f := s.look()
+		events := remediator.Decide(&s.state, f, w.now)
+		if again := remediator.Decide(s.state.Clone(), s.look(), w.now); !reflect.DeepEqual(events, again) {
+			t.Fatalf("decided otherwise on the same facts: %s", cmp.Diff(events, again))
+		}
+		s.store(t, b, events...)
+		actions := remediator.Actions(&s.state, f)
+		for _, a := range actions {
+			word := "> " + action(a)
+			if err := w.perform(a); err != nil {
+				word += ": " + err.Error()
+			}
+			line(b, "%s", word)
+		}
+		if rest := remediator.Actions(&s.state, s.look()); len(rest) > 0 && len(actions) > 0 {
+			line(b, "still to be done: %v", rest)
+		}
+		if len(events) == 0 && len(actions) == 0 {
+			line(b, "%s", s.summary())
+			return
+		}
+	}
+	t.Fatalf("it never comes to rest:\n%s", b)
+}
+
+func (s *story) look() *remediator.Facts {
+	f := s.world.look(false)
+	if remediator.Asks(&s.state, f) {
+		f = s.world.look(true)
+	}
+	return f
+}
+
+// store folds events in, out of their stored form, and proves that the state is the fold of the log and nothing more.
+func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Event) {
+	t.Helper()
+	catalog := remediator.NewCatalog()
+	for _, e := range events {
+		if b != nil {
+			line(b, "%s", telling(e, s.world.now))
+		}
+		stored, err := catalog.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := catalog.Decode(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.log = append(s.log, entry{again, s.world.now})
+		s.state.Apply(e, s.world.now)
+	}
+	var again remediator.State
+	for _, f := range s.log {
+		again.Apply(f.event, f.at)
+	}
+	if diff := cmp.Diff(s.state.Clone(), again.Clone()); diff != "" {
+		t.Fatalf("a replay gives another state: %s", diff)
+	}
+}
+
+// happen lets one thing happen to the world.
+func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder, words []string) {
+	t.Helper()
+	w := s.world
+	word := func(n int) string {
+		if n < len(words) {
+			return words[n]
+		}
+		return ""
+	}
+	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
+	verb, value := word(0), word(2)
+	m := w.machine(word(1))
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "moved"}, verb) {
+		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
+	}
+	switch verb {
+	case "machines":
+		n, err := strconv.Atoi(word(1))
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		for i := range n {
+			domain := ""
+			if w.owner.Kind == string(remediator.ControlPlane) {
+				domain = string(rune('a' + i%3))
+			}
+			w.add(domain)
+		}
+		w.owner.Replicas = int32(n) //nolint:gosec // a handful
+		if w.cluster.Topology {
+			w.cluster.TopologyReplicas = w.owner.Replicas
+		}
+	case "owner":
+		s.owner(t, d, b, words[1:])
+	case "cluster":
+		for _, pair := range words[1:] {
+			key, value, _ := strings.Cut(pair, "=")
+			set(t, d, pair, map[string]func() error{
+				"topology": boolean(&w.cluster.Topology, value), "paused": boolean(&w.cluster.Paused, value),
+				"deleting": boolean(&w.cluster.Deleting, value), "upgrade-pending": boolean(&w.cluster.UpgradePending, value),
+				"replicas": integer(&w.cluster.TopologyReplicas, value),
+				"reach":    func() error { w.cluster.Reach = object.Truth(value); return nil },
+			}[key])
+		}
+	case "policy":
+		s.policy(t, d, words[1:])
+	case "ledger":
+		l := &w.ledger
+		for _, pair := range words[1:] {
+			key, value, _ := strings.Cut(pair, "=")
+			set(t, d, pair, map[string]func() error{
+				"active": integer(&l.Active, value), "watched": integer(&l.Watched, value), "sick": integer(&l.Sick, value),
+				"started": func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
+				"storm":   func() error { l.StormPassed = w.now.Add(-duration(d, t, value)); return nil },
+			}[key])
+		}
+	case "move":
+		w.move = word(1)
+	case "kubelet":
+		m.Kubelet = value == "alive"
+	case "node":
+		m.Pressed = value != "well"
+	case "pods":
+		m.Pods = value == "well"
+	case "etcd":
+		switch value {
+		case "alive", "dead":
+			m.Etcd = value == "alive"
+			if m.Leader && !m.Etcd {
+				w.elect("")
+			}
+		case "askable", "unaskable":
+			m.Unaskable = value == "unaskable"
+		case "leads":
+			w.elect(m.Node)
+		case "learner":
+			m.Learner = true
+		case "removed":
+			m.Member, m.Etcd = false, false
+			w.elect("")
+		default:
+			d.Fatalf(t, "etcd %s: no such thing", value)
+		}
+	case "etcd-error":
+		w.etcdErr = rest(1)
+	case "acts":
+		did, _ := w.act()
+		if did == "" {
+			did = "does nothing"
+		}
+		line(b, "the owner %s", did)
+	case "appears":
+		w.provision(word(1))
+	case "joins":
+		if !w.join(m) {
+			line(b, "etcd does not take %s", m.Name)
+		}
+	case "doomed":
+		m.Doomed = true
+	case "moved": // a machine's failure domain
+		m.FailureDomain = value
+	case "delete":
+		line(b, "somebody %s", w.delete(m))
+	case "gone":
+		if !w.gone(m) {
+			line(b, "%s stays", m.Name)
+		}
+	case "hook":
+		m.Hooks = words[2:]
+	case "request":
+		m.Request = &remediator.Request{UID: types.UID("request-" + m.UID), Created: w.now.Truncate(time.Second), Deleting: value == "deleting"}
+	case "hold":
+		if m.Request == nil {
+			d.Fatalf(t, "no request of %s to hold", m.Name)
+		}
+		m.Request.Hold, m.Request.HoldUntil, m.Request.HoldWhy = value != "off", time.Time{}, rest(3)
+		if value != "off" && value != "on" {
+			m.Request.HoldUntil = w.now.Add(duration(d, t, value))
+		}
+	case "abort":
+		m.Request.Abort = value != "off"
+	case "remediate":
+		m.Remediate = value != "off"
+	case "skip":
+		m.Skip = value != "off"
+	case "condition":
+		if value == "-" {
+			delete(m.Conditions, word(3))
+			break
+		}
+		w.set(m, value, object.Truth(word(3)), rest(4))
+	case "annotate":
+		set(t, d, strings.Join(words, " "), map[string]func() error{
+			"delete":          func() error { m.DeleteMark = word(3); return nil },
+			"remediation-for": func() error { m.RemediationFor = word(3); return nil },
+			"mark":            func() error { m.Mark = word(3); return nil },
+			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
+			"certificates":    func() error { m.Certificates = word(3); return nil },
+		}[value])
+	case "rollout":
+		w.target = word(1)
+	case "dies":
+		s.store(t, b, remediator.Claimed{Holder: "another"})
+	default:
+		d.Fatalf(t, "%s: no such thing happens", verb)
+	}
+}
+
+func (s *story) owner(t *testing.T, d *datadriven.TestData, b *strings.Builder, pairs []string) {
+	t.Helper()
+	o := &s.world.owner
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		set(t, d, pair, map[string]func() error{
+			"kind": func() error {
+				o.Kind = value
+				if value != string(remediator.ControlPlane) {
+					o.CertificateLever, s.world.cluster.FailureDomains = false, nil
+				}
+				return nil
+			},
+			"tested": boolean(&o.Tested, value), "certificate-lever": boolean(&o.CertificateLever, value),
+			"external-etcd": boolean(&o.ExternalEtcd, value), "paused": boolean(&o.Paused, value), "deleting": boolean(&o.Deleting, value),
+			"observed": boolean(&o.Observed, value), "found": boolean(&o.Found, value),
+			"max-surge": integer(&o.MaxSurge, value), "replicas": integer(&o.Replicas, value),
+			"version": func() error { o.Version = value; return nil },
+			"relaxed": func() error { o.Relaxed = value; return nil },
+		}[key])
+	}
+}
+
+func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
+	t.Helper()
+	p := &s.world.policy
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		span := func(to *time.Duration) func() error { return func() error { *to = duration(d, t, value); return nil } }
+		set(t, d, pair, map[string]func() error{
+			"none":    func() error { p.Name, p.UID = "", ""; return nil },
+			"again":   func() error { p.Name, p.UID = "default", "policy"; return nil },
+			"dry-run": boolean(&p.DryRun, value), "accepts-delete-first": boolean(&p.Accepts, value),
+			"pause": func() error {
+				p.Paused = slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
+				return nil
+			},
+			"methods": func() error {
+				clear(p.Methods)
+				for method := range strings.SplitSeq(value, ",") {
+					p.Methods[v1alpha1.RepairMethod(method)] = true
+				}
+				return nil
+			},
+			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
+			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
+			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
+			"rung": func() error {
+				name, timeout, _ := strings.Cut(value, "/")
+				p.Ladder = append(p.Ladder, remediator.Rung{Name: name, Timeout: duration(d, t, timeout)})
+				return nil
+			},
+		}[key])
+	}
+}
+
+func set(t *testing.T, d *datadriven.TestData, what string, do func() error) {
+	t.Helper()
+	if do == nil {
+		d.Fatalf(t, "%s: no such thing", what)
+	} else if err := do(); err != nil {
+		d.Fatalf(t, "%s: %v", what, err)
+	}
+}
+
+func boolean(to *bool, value string) func() error {
+	return func() error { *to = value != "off"; return nil }
+}
+
+func integer[T int | int32](to *T, value string) func() error {
+	return func() error {
+		n, err := strconv.Atoi(value)
+		*to = T(n) //nolint:gosec // a handful
+		return err
+	}
+}
+
+func duration(d *datadriven.TestData, t *testing.T, text string) time.Duration {
+	t.Helper()
+	out, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return out
+}
+
+// summary says how it stands.
+func (s *story) summary() string {
+	out := s.world.now.Sub(s.start).String() + ":"
+	for _, m := range s.world.machines {
+		out += " " + m.Name
+		if m.DeleteMark != "" {
+			out += "*"
+		}
+		if m.Deleting {
+			out += "(deleting)"
+		} else if !s.world.well(m) {
+			out += "(not well)"
+		}
+	}
+	if wake := remediator.Wake(&s.state, s.look(), s.world.now); wake > 0 {
+		out += fmt.Sprintf("; looks again in %s", wake)
+	}
+	return out
+}
+
+// action says a write in one line.
+func action(a remediator.Action) string {
+	out := string(a.Do)
+	if a.Machine.Name != "" {
+		out += " " + a.Machine.Name
+	}
+	if a.Do == remediator.Scale {
+		return fmt.Sprintf("%s at the %s from %d to %d", a.Do, a.Where, a.Expect, a.Replicas)
+	}
+	if a.Value == "" {
+		return out + " -"
+	}
+	return out + " " + a.Value
+}
+
+// telling says a fact in one line.
+func telling(e remediator.Event, now time.Time) string {
+	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "remediator.")
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err.Error()
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err.Error()
+	}
+	if d, ok := e.(remediator.Decided); ok {
+		return decided(d)
+	}
+	for _, key := range []string{"machine", "replacement"} {
+		if subject, ok := fields[key].(map[string]any); ok {
+			out += fmt.Sprintf(" %v", subject["name"])
+			delete(fields, key)
+		}
+	}
+	for _, key := range slices.Sorted(func(yield func(string) bool) {
+		for key := range fields {
+			if !yield(key) {
+				return
+			}
+		}
+	}) {
+		switch v := fields[key].(type) {
+		case string:
+			if at, err := time.Parse(time.RFC3339, v); err == nil && (key == "since" || key == "until") {
+				v = at.Sub(now).String()
+			}
+			out += fmt.Sprintf(" %s=%s", key, v)
+		case []any:
+			var names []string
+			for _, one := range v {
+				if subject, ok := one.(map[string]any); ok {
+					names = append(names, fmt.Sprint(subject["name"]))
+				}
+			}
+			out += fmt.Sprintf(" %s=%s", key, strings.Join(names, ","))
+		default:
+			out += fmt.Sprintf(" %s=%v", key, v)
+		}
+	}
+	return out
+}
+
+func decided(e remediator.Decided) string {
+	out := fmt.Sprintf("Decided %s %s", e.Machine.Name, e.Decision.Verdict)
+	if e.Decision.Relaxed {
+		out += " (relaxed)"
+	}
+	out += fmt.Sprintf(" by %s: %s", e.Decision.Rule, e.Decision.Reason)
+	if e.Decision.Next != "" {
+		out += " Next: " + e.Decision.Next
+	}
+	seen := e.Seen
+	out += fmt.Sprintf("\n  seen: replicas %d, machines %d, ready %d", seen.Replicas, seen.Machines, seen.Ready)
+	for _, list := range []struct {
+		word  string
+		names []string
+	}{{"broken", seen.Broken}, {"deleting", seen.Deleting}, {"silent", seen.Silent}} {
+		if len(list.names) > 0 {
+			out += fmt.Sprintf(", %s %s", list.word, strings.Join(list.names, " "))
+		}
+	}
+	if seen.Voters > 0 {
+		out += fmt.Sprintf(", voters %d", seen.Voters)
+	}
+	if seen.Learners > 0 {
+		out += fmt.Sprintf(", learners %d", seen.Learners)
+	}
+	if seen.EtcdError != "" {
+		out += ", etcd: " + seen.EtcdError
+	}
+	return out
+}
+
+func line(b *strings.Builder, format string, args ...any) {
+	fmt.Fprintln(b, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}

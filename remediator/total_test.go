@@ -1,0 +1,198 @@
+package remediator_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// facts of every kind that there is.
+func kinds() []remediator.Event {
+	return []remediator.Event{
+		remediator.Registered{}, remediator.Claimed{}, remediator.MachineMarked{}, remediator.MachineMarkCleared{},
+		remediator.Decided{}, remediator.HoldSet{}, remediator.HoldReleased{}, remediator.AbortRequested{},
+		remediator.EscalationStarted{}, remediator.EscalationEnded{}, remediator.SurgeRequested{}, remediator.HandedOver{},
+		remediator.ScaleRaised{}, remediator.VictimSpared{},
+		remediator.ReplacementObserved{}, remediator.ScaleRestored{}, remediator.ReplacementReady{}, remediator.VictimDeleting{},
+		remediator.VictimGone{}, remediator.SurgeConsumed{}, remediator.CancelStarted{}, remediator.Frozen{}, remediator.Thawed{},
+		remediator.Succeeded{}, remediator.Cancelled{}, remediator.Setback{}, remediator.StormPassed{},
+	}
+}
+
+// TestKinds holds the list above to what is declared.
+func TestKinds(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "events.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared, known []string
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "event" && f.Recv != nil {
+			declared = append(declared, fmt.Sprint(f.Recv.List[0].Type))
+		}
+	}
+	for _, e := range kinds() {
+		known = append(known, reflect.TypeOf(e).Name())
+	}
+	slices.Sort(declared)
+	slices.Sort(known)
+	if diff := cmp.Diff(declared, known); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnyFacts applies any facts in any order: a log that another version wrote, or that was damaged, may give a strange
+// state, but never ends the process; it is the same state each time, and what is done with a copy does not reach it.
+func TestAnyFacts(t *testing.T) {
+	catalog := remediator.NewCatalog()
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+		w := anyWorld(t, now)
+		var s, twin remediator.State
+		if rapid.Bool().Draw(t, "registered") {
+			s.Apply(remediator.Registered{Owner: w.owner.Owner}, now)
+			twin.Apply(remediator.Registered{Owner: w.owner.Owner}, now)
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "facts") {
+			e := anyFact(t, w)
+			again := stored(t, catalog, e)
+			now = now.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "seconds")) * time.Second)
+			w.now = now
+			s.Apply(e, now)
+			twin.Apply(again, now)
+			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
+				t.Fatalf("the log gives another state: %s", diff)
+			}
+			copied := s.Clone()
+			for range 3 {
+				copied.Apply(anyFact(t, w), now)
+			}
+			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
+				t.Fatalf("a copy's facts reach the state: %s", diff)
+			}
+			f := w.look(rapid.Bool().Draw(t, "asked"))
+			_, _, _, _ = remediator.Asks(&s, f), remediator.Decide(&s, f, now), remediator.Actions(&s, f), remediator.Wake(&s, f, now)
+			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
+				t.Fatalf("a decision changes the state: %s", diff)
+			}
+		}
+	})
+}
+
+func stored(t interface{ Fatal(...any) }, catalog *eventlog.Catalog[remediator.Event], e remediator.Event) remediator.Event {
+	encoded, err := catalog.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := catalog.Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e, again); diff != "" {
+		t.Fatal(fmt.Sprintf("%T: the log gives back something else: %s", e, diff))
+	}
+	return again
+}
+
+// anyFact is a fact of any kind with any words in it, those of the world among them.
+func anyFact(t *rapid.T, w *world) remediator.Event {
+	prototype := rapid.SampledFrom(kinds()).Draw(t, "fact")
+	v := reflect.New(reflect.TypeOf(prototype)).Elem()
+	anyValue(t, w, v)
+	return v.Interface().(remediator.Event)
+}
+
+func anyValue(t *rapid.T, w *world, v reflect.Value) {
+	for i := range v.NumField() {
+		field, name := v.Field(i), v.Type().Field(i).Name
+		switch p := field.Addr().Interface().(type) {
+		case *time.Time:
+			*p = w.now.Add(time.Duration(rapid.IntRange(-1000, 1000).Draw(t, name)) * time.Second)
+		case *remediator.Subject:
+			*p = anySubject(t, w)
+		case *[]remediator.Subject:
+			*p = []remediator.Subject{anySubject(t, w), anySubject(t, w)}
+		case *[]string:
+			*p = []string{"x"}
+		case *remediator.MarkState:
+			*p = rapid.SampledFrom([]remediator.MarkState{remediator.Failing, remediator.Unhealthy, remediator.Scheduled, "?"}).Draw(t, name)
+		case *remediator.Verdict:
+			*p = rapid.SampledFrom([]remediator.Verdict{remediator.RolloutSurge, remediator.Surge, remediator.OwnerRemediation, remediator.Wait, remediator.Freeze, "?"}).Draw(t, name)
+		case *remediator.Cause:
+			*p = rapid.SampledFrom([]remediator.Cause{remediator.Recovered, remediator.TimedOut, remediator.Aborted, remediator.OwnerGone, remediator.Deselected, ""}).Draw(t, name)
+		case *remediator.Lever:
+			*p = rapid.SampledFrom([]remediator.Lever{remediator.LeverCertificates, remediator.LeverClonedFrom, "", "?"}).Draw(t, name)
+		case *remediator.Where:
+			*p = rapid.SampledFrom([]remediator.Where{remediator.AtOwner, remediator.AtTopology, ""}).Draw(t, name)
+		case *remediator.Owner:
+			*p = w.owner.Owner
+		default:
+			switch field.Kind() {
+			case reflect.Struct:
+				anyValue(t, w, field)
+			case reflect.Bool:
+				field.SetBool(rapid.Bool().Draw(t, name))
+			case reflect.Int, reflect.Int32:
+				field.SetInt(int64(rapid.IntRange(-1, 9).Draw(t, name)))
+			case reflect.String:
+				field.SetString(rapid.SampledFrom([]string{"", "x", remediator.RuleStorm, "reboot", strings.Repeat("y", 300)}).Draw(t, name))
+			}
+		}
+	}
+}
+
+// anySubject is a machine of the world, one that is gone, or none.
+func anySubject(t *rapid.T, w *world) remediator.Subject {
+	n := rapid.IntRange(0, len(w.machines)+60).Draw(t, "machine")
+	switch {
+	case n == 0:
+		return remediator.Subject{}
+	case n <= len(w.machines):
+		m := w.machines[n-1]
+		return remediator.Subject{Name: m.Name, UID: m.UID}
+	}
+	return remediator.Subject{Name: fmt.Sprintf("old-%d", n), UID: types.UID(fmt.Sprintf("old-%d-uid", n))}
+}
+
+// anyWorld is an owner of any kind with one to nine machines.
+func anyWorld(t *rapid.T, now time.Time) *world {
+	w := newWorld(now)
+	w.owner.Kind = string(rapid.SampledFrom([]remediator.OwnerKind{
+		remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.Deployment, remediator.Set, "OtherControlPlane",
+	}).Draw(t, "kind"))
+	n := rapid.IntRange(1, 9).Draw(t, "machines")
+	w.owner.ExternalEtcd = rapid.IntRange(0, 5).Draw(t, "external etcd") == 0
+	if w.stacked() {
+		n += (n + 1) % 2
+	}
+	w.cluster.Topology = rapid.Bool().Draw(t, "topology")
+	w.owner.CertificateLever = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate lever")
+	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
+	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
+	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete-first")
+	for i := range n {
+		domain := ""
+		if w.owner.Kind == string(remediator.ControlPlane) {
+			domain = string(rune('a' + i%3))
+		}
+		w.add(domain)
+	}
+	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
+	if rapid.IntRange(0, 5).Draw(t, "ladder") == 0 {
+		w.policy.Ladder = []remediator.Rung{{Name: "reboot", Timeout: 5 * time.Minute}}
+	}
+	return w
+}

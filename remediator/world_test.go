@@ -1,0 +1,276 @@
+package remediator_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// The conditions of a control plane's machine that its owner looks at before it scales.
+var components = []string{
+	"APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy", "EtcdPodHealthy", "EtcdMemberHealthy",
+}
+
+const template = "template-1" // that every machine of the owner is cloned from
+
+// world is a naive owner with its machines and their etcd, as far as the real ones were measured. It proves nothing about
+// them: it lets rules be told as stories, and be played against any mix of faults.
+type world struct {
+	now      time.Time
+	owner    remediator.OwnerFacts
+	cluster  remediator.ClusterFacts
+	policy   remediator.Policy
+	ledger   remediator.Ledger
+	move     string
+	machines []*machine
+	made     int
+	etcdErr  string
+	target   string // the template that the owner clones from now: another one is a rollout of somebody's
+	say      func(format string, args ...any)
+}
+
+// machine is what was written on a Machine, and what is true of it.
+type machine struct {
+	remediator.Machine
+	Kubelet, Pods, Etcd     bool   // alive
+	Pressed                 bool   // its kubelet lives, and says that the node is not ready
+	Member, Learner, Leader bool   // of etcd
+	Unaskable               bool   // its etcd cannot be asked, whether it lives or not
+	Doomed                  bool   // never joins
+	Template                string // that it was really cloned from
+}
+
+func newWorld(now time.Time) *world {
+	return &world{
+		now: now, target: template, say: func(string, ...any) {},
+		owner: remediator.OwnerFacts{
+			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0a0b0c0d-1111", Cluster: "blue"},
+			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateLever: true,
+		},
+		cluster: remediator.ClusterFacts{Found: true, Reach: object.True, FailureDomains: []string{"a", "b", "c"}},
+		policy: remediator.Policy{
+			Name: "default", UID: "policy",
+			Checks: remediator.Checks{
+				NodeStartup: 10 * time.Minute,
+				Node: []remediator.Check{
+					{Type: "Ready", Status: object.False, Timeout: 5 * time.Minute}, {Type: "Ready", Status: object.Unknown, Timeout: 5 * time.Minute},
+				},
+			},
+			Methods: map[v1alpha1.RepairMethod]bool{
+				v1alpha1.MethodRolloutSurge: true, v1alpha1.MethodSurge: true, v1alpha1.MethodRelaxedSurge: true, v1alpha1.MethodOwnerRemediation: true,
+			},
+			Limits:   remediator.Limits{AtOnce: 3, PerWindow: 10, Window: time.Hour, StormPercent: 20, StormFloor: 4, StormCooldown: 10 * time.Minute, Cooldown: 5 * time.Minute},
+			Timeouts: remediator.Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute, Removal: 30 * time.Minute},
+			Attempts: 3,
+		},
+	}
+}
+
+// add makes a machine that is there, joined and well.
+func (w *world) add(domain string) *machine {
+	m := w.provision(domain)
+	m.Created = m.Created.Add(-time.Hour)
+	w.join(m)
+	return m
+}
+
+// provision makes a machine that has begun.
+func (w *world) provision(domain string) *machine {
+	w.made++
+	name := fmt.Sprintf("m%d", w.made)
+	m := &machine{
+		Machine: remediator.Machine{
+			Name: name, UID: types.UID(name + "-uid"), Created: w.now, FailureDomain: domain, ClonedFrom: w.target,
+			Conditions: make(map[string]remediator.Condition),
+		},
+		Template: w.target,
+	}
+	w.machines = append(w.machines, m)
+	return m
+}
+
+// join lets a machine become a node and, with stacked etcd, a voter. Etcd refuses a member that would cost it quorum if it
+// failed; such a machine never joins.
+func (w *world) join(m *machine) bool {
+	if m.Doomed || m.Deleting {
+		return false
+	}
+	if w.stacked() {
+		voters, silent := w.voters()
+		if voters-silent < (voters+1)/2+1 && voters > 1 {
+			m.Doomed = true
+			return false
+		}
+		m.Member, m.Etcd, m.Leader = true, true, voters == 0
+	}
+	m.Node, m.Kubelet, m.Pods = "node-"+m.Name, true, true
+	return true
+}
+
+// stacked: the owner's machines carry etcd.
+func (w *world) stacked() bool {
+	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
+}
+
+// voters of etcd, and how many of them are dead.
+func (w *world) voters() (voters, dead int) {
+	for _, m := range w.machines {
+		if m.Member && !m.Learner {
+			voters++
+			if !m.Etcd {
+				dead++
+			}
+		}
+	}
+	return voters, dead
+}
+
+func (w *world) quorum() bool {
+	voters, dead := w.voters()
+	return voters-dead >= voters/2+1 || voters == 0
+}
+
+// gone: the owner and the infrastructure have done their part.
+func (w *world) gone(m *machine) bool {
+	if !m.Deleting || len(m.Hooks) > 0 || (m.Member && !w.quorum()) {
+		return false
+	}
+	w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
+	if m.Leader {
+		w.elect("")
+	}
+	return true
+}
+
+// elect makes a leader of the machine with this node, or of the first that can be one.
+func (w *world) elect(node string) {
+	chosen := false
+	for _, m := range w.machines {
+		m.Leader = !chosen && m.Member && !m.Learner && m.Etcd && (m.Node == node || node == "")
+		chosen = chosen || m.Leader
+	}
+}
+
+func (w *world) machine(name string) *machine {
+	i := slices.IndexFunc(w.machines, func(m *machine) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return w.machines[i]
+}
+
+// well says that a machine is one that somebody may count on: there, with all that it should run.
+func (w *world) well(m *machine) bool {
+	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
+}
+
+// settle brings the conditions in line with what is true, and says since when.
+func (w *world) settle() {
+	for _, m := range w.machines {
+		if m.Node != "" && m.Kubelet && m.Pressed {
+			w.set(m, "NodeReady", object.False, "NodeNotReady")
+		} else {
+			w.condition(m, "NodeReady", m.Node != "", m.Kubelet, "NodeReadyUnknown")
+		}
+		if w.owner.Kind != string(remediator.ControlPlane) {
+			continue
+		}
+		for _, c := range components[:3] {
+			w.condition(m, c, m.Node != "", m.Kubelet, "Unknown")
+			if m.Node != "" && m.Kubelet && !m.Pods {
+				w.set(m, c, object.False, "PodFailed")
+			}
+		}
+		if !w.stacked() {
+			continue
+		}
+		w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
+		if m.Node != "" && m.Kubelet && !m.Etcd {
+			w.set(m, "EtcdPodHealthy", object.False, "PodFailed")
+		}
+		// Membership as one other endpoint sees it, and no sign of life.
+		w.condition(m, "EtcdMemberHealthy", m.Node != "", true, "")
+		if m.Node != "" && (!m.Member || m.Learner) {
+			w.set(m, "EtcdMemberHealthy", object.False, "NotHealthy")
+		}
+	}
+}
+
+func (w *world) condition(m *machine, name string, known, alive bool, reason string) {
+	switch {
+	case !known:
+	case alive:
+		w.set(m, name, object.True, name)
+	default:
+		w.set(m, name, object.Unknown, reason)
+	}
+}
+
+func (w *world) set(m *machine, name string, status object.Truth, reason string) {
+	if c, ok := m.Conditions[name]; !ok || c.Status != status {
+		m.Conditions[name] = remediator.Condition{Status: status, Reason: reason, Since: w.now}
+	}
+}
+
+// look is what an Eye sees; asked etcd or not.
+func (w *world) look(asked bool) *remediator.Facts {
+	w.settle()
+	w.owner.RollingOut = ""
+	for _, m := range w.machines {
+		if m.Template != w.target {
+			w.owner.RollingOut = "machines are rolled out to " + w.target
+		}
+	}
+	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Move: w.move}
+	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
+	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
+	f.Policy.Paused, f.Ledger.Started = slices.Clone(w.policy.Paused), slices.Clone(w.ledger.Started)
+	for _, m := range w.machines {
+		seen := m.Machine
+		seen.Conditions, seen.Hooks, seen.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.Rungs)
+		if m.Request != nil {
+			request := *m.Request
+			seen.Request = &request
+		}
+		f.Machines = append(f.Machines, seen)
+	}
+	slices.SortFunc(f.Machines, func(a, b remediator.Machine) int { return strings.Compare(a.Name, b.Name) })
+	if !asked {
+		f.Cluster.Reach = object.Absent
+		return f
+	}
+	if w.stacked() {
+		f.Etcd = w.ask()
+	}
+	return f
+}
+
+func (w *world) ask() *remediator.Etcd {
+	etcd := &remediator.Etcd{Err: w.etcdErr}
+	if etcd.Err != "" {
+		return etcd
+	}
+	for _, m := range w.machines {
+		if !m.Member {
+			continue
+		}
+		member := remediator.Member{Node: m.Node, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
+		switch {
+		case m.Unaskable:
+			member.Answers, member.Why = object.Unknown, "the port cannot be forwarded"
+		case !m.Etcd:
+			member.Answers, member.Why = object.False, "connection refused"
+		}
+		etcd.Members = append(etcd.Members, member)
+	}
+	slices.SortFunc(etcd.Members, func(a, b remediator.Member) int { return strings.Compare(a.Node, b.Node) })
+	return etcd
+}
