@@ -1,0 +1,63 @@
+package remediation
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// when makes a predicate that lets an update through when it changed something that matters. Statuses are written often
+// and say mostly what they said before: such a write makes no turn.
+func when[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
+	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
+		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
+	}}
+}
+
+func metadataDiffers(a, b client.Object) bool {
+	return a.GetUID() != b.GetUID() || a.GetGeneration() != b.GetGeneration() || a.GetDeletionTimestamp().IsZero() != b.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(a.GetAnnotations(), b.GetAnnotations()) || !maps.Equal(a.GetLabels(), b.GetLabels()) ||
+		!slices.EqualFunc(a.GetOwnerReferences(), b.GetOwnerReferences(), func(x, y metav1.OwnerReference) bool { return x.UID == y.UID })
+}
+
+func machineDiffers(a, b *clusterv1.Machine) bool {
+	return a.Status.NodeRef != b.Status.NodeRef || a.Status.FailureDomain != b.Status.FailureDomain || a.Status.Phase != b.Status.Phase ||
+		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+}
+
+func controlPlaneDiffers(a, b *controlplanev1.KubeadmControlPlane) bool {
+	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || a.Status.Version != b.Status.Version ||
+		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+}
+
+func clusterDiffers(a, b *clusterv1.Cluster) bool {
+	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
+}
+
+func deploymentDiffers(a, b *clusterv1.MachineDeployment) bool {
+	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+}
+
+func setDiffers(a, b *clusterv1.MachineSet) bool {
+	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+}
+
+// Their statuses are ours.
+func requestDiffers(a, b *v1alpha1.SurgeRemediation) bool { return false }
+func policyDiffers(a, b *v1alpha1.RepairPolicy) bool      { return false }
+
+// conditionsDiffer compares what is judged by: not the messages, which count and name things that change all the time.
+func conditionsDiffer(a, b []metav1.Condition) bool {
+	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
+		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)
+	})
+}

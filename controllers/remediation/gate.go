@@ -1,0 +1,101 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/remediator"
+)
+
+const (
+	// lookAgain is how soon a start that waits for its caches goes on, missing how soon one that waits for Cluster API.
+	lookAgain, missing = 200 * time.Millisecond, 30 * time.Second
+)
+
+// Gate starts the remediator when the first RepairPolicy appears: until then it costs one watch, of that kind. It stays
+// open: what a policy that is no more has begun is still to be taken back.
+type Gate struct {
+	Client client.Client
+	// Due are the owners for which something is under way in the log: they need no policy to be looked after.
+	Due func() []remediator.Owner
+	// Start goes one step towards the start. missing says what is not installed; done, that all runs.
+	Start func(ctx context.Context) (done bool, missing string, err error)
+	// CaughtUp is closed when the view holds all that the log held at the start.
+	CaughtUp <-chan struct{}
+
+	open bool // of the one worker
+}
+
+// SetupWithManager registers the controller.
+func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("remediator").
+		For(&v1alpha1.RepairPolicy{}).
+		WithOptions(retries(1)).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			q.Add(reconcile.Request{}) // for what is due without a policy
+			return nil
+		})).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("preparing the start of the remediator: %w", err)
+	}
+	return nil
+}
+
+// Reconcile starts the remediator if it is needed and does not run.
+func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.open {
+		return ctrl.Result{}, nil
+	}
+	if waiting(r.CaughtUp) {
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
+	p := &v1alpha1.RepairPolicy{}
+	if req.Name == "" {
+		if len(r.Due()) == 0 {
+			return ctrl.Result{}, nil
+		}
+	} else if err := r.Client.Get(ctx, req.NamespacedName, p); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	done, without, err := r.Start(ctx)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, fmt.Errorf("starting the remediator: %w", err)
+	case done:
+		r.open = true
+		return ctrl.Result{}, nil
+	case without == "":
+		return ctrl.Result{RequeueAfter: lookAgain}, nil
+	case req.Name == "":
+		return ctrl.Result{RequeueAfter: missing}, nil
+	default:
+		return ctrl.Result{RequeueAfter: missing}, r.tell(ctx, p, without)
+	}
+}
+
+// tell says in a policy's status that nothing can be done about it here.
+func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without string) error {
+	after := p.DeepCopy()
+	message := without + ": scute looks again every " + missing.String()
+	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
+	after.Status.Conditions = conditions.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
+		conditions.Said{Message: message}, conditions.Said{}, conditions.Said{True: true, Message: message})
+	if equality.Semantic.DeepEqual(p.Status, after.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(p)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package remediation
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator/observe"
+)
+
+// PolicyLabel names, on what a RepairPolicy owns, that policy.
+const PolicyLabel = "scute.dev/policy"
+
+// leastStartup is the shortest that a MachineHealthCheck takes. scute itself looks by what the policy says.
+const leastStartup = 30 * time.Second
+
+// templateKind is what a MachineHealthCheck refers to.
+const templateKind = "SurgeRemediationTemplate"
+
+// templateName of a policy's SurgeRemediationTemplate.
+func templateName(policy string) string { return "scute-" + policy }
+
+// healthCheckName of the MachineHealthCheck of a control plane.
+func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
+
+// limit is how many machines may be unhealthy for a MachineHealthCheck to ask for remediation: as many as can fail in a
+// control plane of this size without its quorum, and one more while our own newcomer provisions, which counts as unhealthy
+// until it has joined. Of one machine none may fail, and yet it can be replaced while its etcd answers: whether it does is
+// decided with more facts than a count.
+func limit(replicas int32, newcomer bool) int32 {
+	n := max(1, (replicas-1)/2)
+	if newcomer {
+		n++
+	}
+	return n
+}
+
+// healthCheckSpec is what the MachineHealthCheck of a control plane says.
+func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clusterv1.MachineHealthCheckSpec {
+	from := observe.Policy(p).Checks // with defaults
+	checks := clusterv1.MachineHealthCheckChecks{NodeStartupTimeoutSeconds: startup(from.NodeStartup)}
+	for _, c := range from.Node {
+		checks.UnhealthyNodeConditions = append(checks.UnhealthyNodeConditions, clusterv1.UnhealthyNodeCondition{
+			Type: corev1.NodeConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), TimeoutSeconds: seconds(c.Timeout),
+		})
+	}
+	for _, c := range from.Machine {
+		checks.UnhealthyMachineConditions = append(checks.UnhealthyMachineConditions, clusterv1.UnhealthyMachineCondition{
+			Type: c.Type, Status: metav1.ConditionStatus(c.Status), TimeoutSeconds: seconds(c.Timeout),
+		})
+	}
+	trigger := intstr.FromInt32(most)
+	return clusterv1.MachineHealthCheckSpec{
+		ClusterName: cluster,
+		Selector:    controlPlaneSelector(cluster),
+		Checks:      checks,
+		Remediation: clusterv1.MachineHealthCheckRemediation{
+			TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf{UnhealthyLessThanOrEqualTo: &trigger},
+			TemplateRef: clusterv1.MachineHealthCheckRemediationTemplateReference{
+				APIVersion: v1alpha1.GroupVersion().String(), Kind: templateKind, Name: templateName(p.Name),
+			},
+		},
+	}
+}
+
+func controlPlaneSelector(cluster string) metav1.LabelSelector {
+	return metav1.LabelSelector{
+		MatchLabels:      map[string]string{clusterv1.ClusterNameLabel: cluster},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: clusterv1.MachineControlPlaneLabel, Operator: metav1.LabelSelectorOpExists}},
+	}
+}
+
+// startup in seconds; 0 switches that check off.
+func startup(d time.Duration) *int32 {
+	if d == 0 {
+		return new(int32)
+	}
+	return seconds(max(d, leastStartup))
+}
+
+// seconds rounds up: no machine is called sick earlier than the policy says.
+func seconds(d time.Duration) *int32 {
+	s := int32((d + time.Second - 1) / time.Second)
+	return &s
+}
+
+// rival is another's MachineHealthCheck of the same control plane, nil without one. What is wired to scute is none: its
+// author brought it instead of ours.
+func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmControlPlane, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
+	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: kcp.Name}
+	for i := range checks {
+		c := &checks[i]
+		if c.Spec.ClusterName != cluster || c.Labels[PolicyLabel] != "" || !c.DeletionTimestamp.IsZero() {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
+		if err != nil {
+			continue // it selects nothing
+		}
+		selects := selector.Matches(own)
+		for j := range machines {
+			selects = selects || selector.Matches(labels.Set(machines[j].Labels))
+		}
+		if !selects {
+			continue
+		}
+		ref := c.Spec.Remediation.TemplateRef
+		if ref.Kind == templateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group {
+			wired = true
+			continue
+		}
+		return c, wired
+	}
+	return nil, wired
+}

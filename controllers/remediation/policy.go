@@ -1,0 +1,262 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+// Policies brings each RepairPolicy and what it owns together.
+type Policies struct {
+	// Cache reads what is watched anyway, Live writes.
+	Cache client.Reader
+	Live  client.Client
+	View  View
+	// Totals of a policy's machines, as far as their owners had a turn.
+	Totals func(namespace, policy string) runner.Totals
+	// CaughtUp is closed when the view holds all that the log held at the start.
+	CaughtUp <-chan struct{}
+}
+
+// Reconcile makes, mends and removes what a policy owns, and says in its status what it watches.
+func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if waiting(r.CaughtUp) {
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	p := &v1alpha1.RepairPolicy{}
+	err := r.Cache.Get(ctx, req.NamespacedName, p)
+	if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.abandon(ctx, req)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if wrong := problems(p); len(wrong) > 0 {
+		return r.publish(ctx, p, &scope{}, wrong) // what it owns stays as it is until it can be read again
+	}
+	s, err := look(ctx, r.Cache, p)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	conflicts, failed := r.own(ctx, p, s)
+	result, err := r.publish(ctx, p, s, conflicts)
+	if err = errors.Join(failed, err); err != nil {
+		return ctrl.Result{}, err
+	}
+	return result, nil
+}
+
+// own makes what the policy owns as it should be.
+func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
+	if err := r.template(ctx, p); err != nil {
+		return nil, err
+	}
+	checks, err := r.checks(ctx, p.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*clusterv1.MachineHealthCheck, len(checks))
+	for i := range checks {
+		byName[checks[i].Name] = &checks[i]
+	}
+	wanted := p.Spec.HealthCheck == nil || *p.Spec.HealthCheck
+	kept := make(map[string]bool)
+	var errs []error
+	for i := range s.planes {
+		pl := &s.planes[i]
+		name := healthCheckName(pl.kcp.Name)
+		existing := byName[name]
+		if pl.resting() {
+			kept[name] = true
+			continue
+		}
+		if !wanted || p.Spec.DryRun {
+			continue
+		}
+		if existing != nil && existing.Labels[PolicyLabel] == "" {
+			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s is not this policy's: rename or remove it, or set spec.healthCheck to false", pl.cluster.Name, name))
+			continue
+		}
+		other, wired := rival(checks, pl.kcp, pl.cluster.Name, pl.machines)
+		if other != nil {
+			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate beside this policy: remove it, or refer its templateRef to %s %s",
+				pl.cluster.Name, other.Name, templateKind, templateName(p.Name)))
+			continue
+		}
+		if wired {
+			continue
+		}
+		kept[name] = true
+		errs = append(errs, r.check(ctx, p, pl, existing))
+	}
+	for i := range checks {
+		if c := &checks[i]; c.Labels[PolicyLabel] == p.Name && !kept[c.Name] {
+			errs = append(errs, r.remove(ctx, c))
+		}
+	}
+	return conflicts, errors.Join(errs...)
+}
+
+// checks are the MachineHealthChecks of a namespace.
+func (r *Policies) checks(ctx context.Context, namespace string) ([]clusterv1.MachineHealthCheck, error) {
+	var list clusterv1.MachineHealthCheckList
+	if err := r.Cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading the MachineHealthChecks: %w", err)
+	}
+	return list.Items, nil
+}
+
+// template makes the policy's SurgeRemediationTemplate.
+func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
+	t := &v1alpha1.SurgeRemediationTemplate{}
+	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: templateName(p.Name)}, t)
+	switch {
+	case apierrors.IsNotFound(err):
+		t = &v1alpha1.SurgeRemediationTemplate{}
+		t.Namespace, t.Name = p.Namespace, templateName(p.Name)
+		t.Labels = map[string]string{PolicyLabel: p.Name}
+		if err := r.adopt(p, t); err != nil {
+			return err
+		}
+		if err := r.Live.Create(ctx, t); client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("creating %s %s: %w", templateKind, t.Name, err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading %s %s: %w", templateKind, templateName(p.Name), err)
+	default: // what it holds is its reader's business: an operator may have a hold in it
+		return r.patch(ctx, p, t, func() {})
+	}
+}
+
+// check makes the MachineHealthCheck of a control plane, or mends it.
+func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
+	spec := healthCheckSpec(p, pl.cluster.Name, limit(pl.size(), r.newcomer(pl)))
+	if existing != nil {
+		c := existing.DeepCopy()
+		return r.patch(ctx, p, c, func() { c.Spec = spec })
+	}
+	c := &clusterv1.MachineHealthCheck{Spec: spec}
+	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.kcp.Name)
+	c.Labels = map[string]string{PolicyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
+	if err := r.adopt(p, c); err != nil {
+		return err
+	}
+	// One that is there already is not in the cache yet: the watch brings it, and another look.
+	if err := r.Live.Create(ctx, c); client.IgnoreAlreadyExists(err) != nil {
+		return fmt.Errorf("creating MachineHealthCheck %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// newcomer: a machine that is to take another's place provisions, or is about to be made.
+func (r *Policies) newcomer(pl *plane) bool {
+	owner := remediator.Owner{Namespace: pl.kcp.Namespace, Name: pl.kcp.Name, UID: pl.kcp.UID}
+	for i := range pl.machines {
+		status, ok := r.View.Status(owner.ID(), pl.machines[i].UID)
+		if ok && (status.Phase == v1alpha1.RemediationSurging || status.Phase == v1alpha1.RemediationReplacing) {
+			return true
+		}
+	}
+	return false
+}
+
+// patch writes what differs in an object that the policy owns.
+func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client.Object, change func()) error {
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T cannot be patched", o)
+	}
+	change()
+	if o.GetLabels()[PolicyLabel] != p.Name {
+		labels := maps.Clone(o.GetLabels())
+		if labels == nil {
+			labels = make(map[string]string)
+		}
+		labels[PolicyLabel] = p.Name
+		o.SetLabels(labels)
+	}
+	patch := client.MergeFrom(before)
+	if !metav1.IsControlledBy(o, p) {
+		// Another policy had it, or one of this name that is no more. Owner references are one list for all writers.
+		o.SetOwnerReferences(withoutController(o.GetOwnerReferences()))
+		if err := r.adopt(p, o); err != nil {
+			return err
+		}
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if equality.Semantic.DeepEqual(before, o) {
+		return nil
+	}
+	if err := r.Live.Patch(ctx, o, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("mending %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
+}
+
+// adopt makes the policy the object's controller, so that it goes with the policy. It does not hold up the policy's
+// deletion: that would take one more permission, and nothing waits for it.
+func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
+	if err := controllerutil.SetControllerReference(p, o, r.Live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
+		return fmt.Errorf("owning %s: %w", o.GetName(), err)
+	}
+	return nil
+}
+
+func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
+	var others []metav1.OwnerReference
+	for _, ref := range refs {
+		if ref.Controller == nil || !*ref.Controller {
+			others = append(others, ref)
+		}
+	}
+	return others
+}
+
+// abandon removes what a policy that is no more has left. The garbage collector would too, where one runs.
+func (r *Policies) abandon(ctx context.Context, req ctrl.Request) error {
+	checks, err := r.checks(ctx, req.Namespace)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range checks {
+		if checks[i].Labels[PolicyLabel] == req.Name {
+			errs = append(errs, r.remove(ctx, &checks[i]))
+		}
+	}
+	t := &v1alpha1.SurgeRemediationTemplate{}
+	err = r.Cache.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: templateName(req.Name)}, t)
+	if err == nil && t.Labels[PolicyLabel] == req.Name {
+		err = r.remove(ctx, t)
+	}
+	return errors.Join(append(errs, client.IgnoreNotFound(err))...)
+}
+
+// remove deletes an object of ours, and no later one of its name.
+func (r *Policies) remove(ctx context.Context, o client.Object) error {
+	uid := o.GetUID()
+	if !o.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	err := r.Live.Delete(ctx, o, client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/remediator/observe"
+	"scute.dev/remediator/runner"
+)
+
+// publish writes what a policy watches into its status. wrong is what only a human can mend. It comes back when the
+// cooldown after a storm is over: nothing else would say so.
+func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
+	totals := r.Totals(p.Namespace, p.Name)
+	var calm time.Duration
+	if !totals.StormPassed.IsZero() {
+		calm = max(0, time.Until(totals.StormPassed.Add(observe.Policy(p).Limits.StormCooldown)))
+	}
+	totals.Storm = totals.Storm || calm > 0
+	after := p.DeepCopy()
+	after.Status = policyStatus(p, s, totals, wrong)
+	if equality.Semantic.DeepEqual(p.Status, after.Status) {
+		return ctrl.Result{RequeueAfter: calm}, nil
+	}
+	if err := r.Live.Status().Patch(ctx, after, client.MergeFrom(p)); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
+	}
+	return ctrl.Result{RequeueAfter: calm}, nil
+}
+
+func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) v1alpha1.RepairPolicyStatus {
+	reason, message := stands(p, s, t, wrong)
+	return v1alpha1.RepairPolicyStatus{
+		ObservedGeneration: p.Generation, Clusters: s.clusters, Machines: s.machines,
+		Unhealthy: t.Sick, Active: t.Active, Storm: t.Storm, Message: conditions.Long(message),
+		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
+			conditions.Said{True: len(wrong) == 0, Message: message},
+			conditions.Said{},
+			conditions.Said{True: len(wrong) > 0, Message: strings.Join(wrong, "; ")}),
+	}
+}
+
+// stands says in one sentence what a policy does now, or why it does nothing.
+func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) (reason, message string) {
+	watches := fmt.Sprintf("%s of %s watched", count(s.machines, "machine"), count(s.clusters, "cluster"))
+	if len(s.elsewhere) > 0 {
+		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", count(len(s.elsewhere), "cluster"), few(s.elsewhere))
+	}
+	switch {
+	case len(wrong) > 0 && s.clusters == 0 && s.machines == 0:
+		return "Refused", "refused: " + strings.Join(wrong, "; ")
+	case len(wrong) > 0:
+		return "Conflict", strings.Join(wrong, "; ") + "; " + watches
+	case len(p.Spec.PauseRequests) > 0:
+		return "Paused", "begins nothing: paused: " + strings.Join(p.Spec.PauseRequests, "; ") + "; " + watches
+	case p.Spec.DryRun:
+		return "DryRun", "decides and records, touches nothing: dry run; " + watches
+	case t.Storm:
+		return "Storm", fmt.Sprintf("begins nothing: a storm, or the cooldown after it, %d unhealthy; %s", t.Sick, watches)
+	case t.Active > 0:
+		return "Remediating", fmt.Sprintf("%s under way, %d unhealthy; %s", count(t.Active, "remediation"), t.Sick, watches)
+	case t.Sick > 0:
+		return "Unhealthy", fmt.Sprintf("%d unhealthy, none under way; %s", t.Sick, watches)
+	case s.clusters == 0:
+		return "Watching", "selects no cluster of the namespace"
+	default:
+		return "Watching", watches
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// few names at most three.
+func few(names []string) string {
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}

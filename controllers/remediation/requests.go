@@ -1,0 +1,191 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/remediator"
+	"scute.dev/remediator/act"
+	"scute.dev/remediator/observe"
+)
+
+// Requests shows, in each SurgeRemediation, the log's view of its machine, and keeps it until that is told.
+type Requests struct {
+	// Cache reads what is watched anyway, Live writes.
+	Cache    client.Reader
+	Live     client.Client
+	Recorder events.EventRecorder
+	View     View
+	// OwnerOf is what replaces a machine; false when nothing does.
+	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
+	// CaughtUp is closed when the view holds all that the log held at the start.
+	CaughtUp <-chan struct{}
+}
+
+// Reconcile holds or releases a request, and writes its status.
+func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if waiting(r.CaughtUp) {
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	request := &v1alpha1.SurgeRemediation{}
+	if err := r.Cache.Get(ctx, req.NamespacedName, request); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	machine, err := r.machine(ctx, request)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if machine == nil {
+		return ctrl.Result{}, r.release(ctx, request) // it goes with its Machine
+	}
+	owner, owned, err := r.OwnerOf(ctx, machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	policy, err := r.policy(ctx, machine, owner.Kind)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var status v1alpha1.SurgeRemediationStatus
+	known := false
+	if owned {
+		status, known = r.View.Status(owner.ID(), machine.UID)
+	}
+	open := known && status.FinishedAt == nil
+	switch {
+	// A MachineHealthCheck finds a machine healthy again only while its request is there.
+	case open, policy != "" && request.DeletionTimestamp.IsZero():
+		if err := r.hold(ctx, request); err != nil {
+			return ctrl.Result{}, err
+		}
+	default: // nothing is to be waited for: nobody who removes it, or scute, is to be kept
+		if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, r.publish(ctx, request, machine, shown(status, known, policy, machine))
+}
+
+// shown is the status of a request: the log's view, or why the log has none.
+func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy string, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
+	switch {
+	case known:
+	case policy == "":
+		status.Phase, status.Cluster = v1alpha1.RemediationUnselected, m.Spec.ClusterName
+		status.Message = "no RepairPolicy of the namespace selects this machine: nothing is done about it"
+		status.Next = fmt.Sprintf("to opt in, make a RepairPolicy in namespace %s whose selector matches the labels of Cluster %s", m.Namespace, m.Spec.ClusterName)
+		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; !ok {
+			status.Next += ", with spec.workers set to true"
+		}
+	default:
+		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationMarked, m.Spec.ClusterName, policy
+		status.Message = "asked for; nothing was decided yet"
+	}
+	return status
+}
+
+// machine that the request is about: the one that owns it, nil when that is gone.
+func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
+	m := &clusterv1.Machine{}
+	err := r.Cache.Get(ctx, client.ObjectKeyFromObject(request), m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Machine %s: %w", request.Name, err)
+	}
+	for _, ref := range request.OwnerReferences {
+		if ref.Kind == "Machine" && ref.UID != m.UID {
+			return nil, nil // a later one of this name
+		}
+	}
+	return m, nil
+}
+
+// policy that selects a machine, "" without one.
+func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (string, error) {
+	c := &clusterv1.Cluster{}
+	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, c)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading Cluster %s: %w", m.Spec.ClusterName, err)
+	}
+	var policies v1alpha1.RepairPolicyList
+	if err := r.Cache.List(ctx, &policies, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("reading the RepairPolicies: %w", err)
+	}
+	if p := observe.Select(policies.Items, c.Labels, ownerKind); p != nil {
+		return p.Name, nil
+	}
+	return "", nil
+}
+
+// hold puts the finalizer on. To one that is being deleted none can be added: it goes, and is made again if need be.
+func (r *Requests) hold(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+	before := request.DeepCopy()
+	if !request.DeletionTimestamp.IsZero() || !controllerutil.AddFinalizer(request, act.RequestFinalizer) {
+		return nil
+	}
+	return r.finalizers(ctx, request, before)
+}
+
+func (r *Requests) release(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+	before := request.DeepCopy()
+	if !controllerutil.RemoveFinalizer(request, act.RequestFinalizer) {
+		return nil
+	}
+	return r.finalizers(ctx, request, before)
+}
+
+// finalizers are one list for all writers, so nobody may have written since it was read.
+func (r *Requests) finalizers(ctx context.Context, request, before *v1alpha1.SurgeRemediation) error {
+	err := r.Live.Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the finalizers: %w", err)
+	}
+	return nil
+}
+
+func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
+	before := request.DeepCopy()
+	status.ObservedGeneration = request.Generation
+	status.Message, status.Next = conditions.Long(status.Message), conditions.Long(status.Next)
+	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
+	request.Status = status
+	if equality.Semantic.DeepEqual(before.Status, request.Status) {
+		return nil
+	}
+	if err := r.Live.Status().Patch(ctx, request, client.MergeFrom(before)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	for _, n := range news(&before.Status, &status) {
+		r.Recorder.Eventf(request, m, n.kind, n.reason, "Remediate", "%s", n.note)
+		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
+	}
+	return nil
+}
+
+// over are the phases in which nothing more is to come.
+func over(p v1alpha1.RemediationPhase) bool {
+	return slices.Contains([]v1alpha1.RemediationPhase{
+		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,
+	}, p)
+}

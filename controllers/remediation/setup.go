@@ -1,0 +1,135 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// gather is how long changes in a namespace are gathered before its policies are looked at: each look counts all of it.
+const gather = 300 * time.Millisecond
+
+type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// SetupWithManager registers the controller of policies. controlPlanes says that the API server serves KubeadmControlPlane.
+func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed, controlPlanes bool) error {
+	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
+		WithOptions(retries(1)).
+		WatchesRawSource(into(feed, &feed.policies)).
+		WatchesRawSource(concernsPolicies(watched, &v1alpha1.RepairPolicy{}, policyDiffers)).
+		WatchesRawSource(concernsPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, same)).
+		WatchesRawSource(concernsPolicies(watched, &clusterv1.MachineHealthCheck{}, same)).
+		WatchesRawSource(concernsPolicies(watched, &clusterv1.Cluster{}, same)).
+		// Machines are counted, no more.
+		WatchesRawSource(concernsPolicies(watched, &clusterv1.Machine{}, nil))
+	if controlPlanes {
+		b = b.WatchesRawSource(concernsPolicies(watched, &controlplanev1.KubeadmControlPlane{}, same))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("preparing the RepairPolicy controller: %w", err)
+	}
+	return nil
+}
+
+// same: no status is of interest.
+func same[T client.Object](T, T) bool { return false }
+
+// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. Without differs,
+// updates concern nobody.
+func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
+	queue := func(ctx context.Context, q requestQueue, o T) {
+		if isPolicy(o) {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also one that is no more
+		}
+		later(ctx, watched, q, o.GetNamespace())
+	}
+	only := when(differs)
+	if differs == nil {
+		only = predicate.TypedFuncs[T]{UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false }}
+	}
+	return source.Kind(watched, kind, handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q requestQueue) { queue(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q requestQueue) { queue(ctx, q, e.ObjectNew) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q requestQueue) { queue(ctx, q, e.Object) },
+	}, []predicate.TypedPredicate[T]{only}...)
+}
+
+func isPolicy(o client.Object) bool {
+	_, ok := o.(*v1alpha1.RepairPolicy)
+	return ok
+}
+
+// later queues the policies of a namespace when changes have been gathered.
+func later(ctx context.Context, watched client.Reader, q requestQueue, namespace string) {
+	var list v1alpha1.RepairPolicyList
+	if err := watched.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache is being shut down
+	}
+	for _, key := range keys(&list) {
+		q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+	}
+}
+
+// SetupWithManager registers the controller of requests.
+func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed) error {
+	all := func(ctx context.Context, q requestQueue, namespace string) {
+		add(ctx, watched, q, &v1alpha1.SurgeRemediationList{}, namespace)
+	}
+	named := func(q requestQueue, o client.Object) {
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+	}
+	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
+		WithOptions(retries(2)).
+		WatchesRawSource(into(feed, &feed.requests)).
+		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(requestDiffers))).
+		// A request is let go when its Machine is gone, which bears its name.
+		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
+			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*clusterv1.Machine], q requestQueue) {
+				named(q, e.Object)
+			},
+		})).
+		WatchesRawSource(source.Kind(watched, &v1alpha1.RepairPolicy{}, handler.TypedFuncs[*v1alpha1.RepairPolicy, reconcile.Request]{
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1alpha1.RepairPolicy], q requestQueue) {
+				all(ctx, q, e.Object.Namespace)
+			},
+			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.RepairPolicy], q requestQueue) {
+				all(ctx, q, e.ObjectNew.Namespace)
+			},
+			DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1alpha1.RepairPolicy], q requestQueue) {
+				all(ctx, q, e.Object.Namespace)
+			},
+		}, when(policyDiffers))).
+		WatchesRawSource(source.Kind(watched, &clusterv1.Cluster{}, handler.TypedFuncs[*clusterv1.Cluster, reconcile.Request]{
+			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1.Cluster], q requestQueue) {
+				all(ctx, q, e.ObjectNew.Namespace)
+			},
+		}, when(same[*clusterv1.Cluster]))).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("preparing the SurgeRemediation controller: %w", err)
+	}
+	return nil
+}
+
+// retries bounds how long what failed waits until it is tried again.
+func retries(workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	}
+}

@@ -1,0 +1,122 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+const (
+	// turnTimeout bounds one turn: a look, the questions to etcd, one append and a few writes.
+	turnTimeout = time.Minute
+	// A turn that failed comes again after so long, and at the latest after so long.
+	firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
+)
+
+// Owners finds whose turn it is when an object changed, from caches alone; *observe.Eye does.
+type Owners interface {
+	OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error)
+}
+
+// Turns gives each owner of machines its turn when something about it changed.
+type Turns struct {
+	Cache  cache.Cache
+	Owners Owners
+	// Turn takes one look at an owner, and does what follows from it; again is when to look though nothing changes.
+	Turn func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
+	// CaughtUp is closed when the view holds all that the log held at the start: before that no turn is taken.
+	CaughtUp <-chan struct{}
+	// Concurrency is how many owners have their turn at once.
+	Concurrency int
+	// ControlPlanes: the API server serves KubeadmControlPlane.
+	ControlPlanes bool
+	// Feed says when the log has something new about an owner.
+	Feed *Feed
+	// Marked is told of a Machine whose mark changed.
+	Marked func(before, after *clusterv1.Machine)
+}
+
+// SetupWithManager registers the controller. The caches are synced before.
+func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
+	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
+		WithOptions(controller.TypedOptions[remediator.Owner]{
+			MaxConcurrentReconciles: r.Concurrency, ReconciliationTimeout: turnTimeout,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry),
+		}).
+		WatchesRawSource(into(r.Feed, &r.Feed.owners)).
+		WatchesRawSource(concerns(r, &clusterv1.Machine{}, machineDiffers)).
+		WatchesRawSource(concerns(r, &clusterv1.Cluster{}, clusterDiffers)).
+		WatchesRawSource(concerns(r, &clusterv1.MachineDeployment{}, deploymentDiffers)).
+		WatchesRawSource(concerns(r, &clusterv1.MachineSet{}, setDiffers)).
+		WatchesRawSource(concerns(r, &v1alpha1.SurgeRemediation{}, requestDiffers)).
+		WatchesRawSource(concerns(r, &v1alpha1.RepairPolicy{}, policyDiffers))
+	if r.ControlPlanes {
+		b = b.WatchesRawSource(concerns(r, &controlplanev1.KubeadmControlPlane{}, controlPlaneDiffers))
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("preparing the turns of owners: %w", err)
+	}
+	return nil
+}
+
+// concerns watches a kind in the cache, and queues the owners whose turn it is when an object of it changed.
+func concerns[T client.Object](r *Turns, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
+	type queue = workqueue.TypedRateLimitingInterface[remediator.Owner]
+	add := func(ctx context.Context, q queue, objects ...T) {
+		for _, o := range objects {
+			owners, err := r.Owners.OwnersFor(ctx, o)
+			if err != nil { // of caches that are being shut down
+				ctrl.LoggerFrom(ctx).Error(err, "finding whose turn it is")
+			}
+			for _, owner := range owners {
+				q.Add(owner)
+			}
+		}
+	}
+	return source.TypedKind(r.Cache, kind, handler.TypedFuncs[T, remediator.Owner]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { add(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
+			r.marked(e.ObjectOld, e.ObjectNew)
+			add(ctx, q, e.ObjectOld, e.ObjectNew) // whoever had it before is concerned too
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { add(ctx, q, e.Object) },
+	}, []predicate.TypedPredicate[T]{when(differs)}...)
+}
+
+// marked tells of a Machine's mark that somebody has just set, changed or taken off.
+func (r *Turns) marked(before, after client.Object) {
+	a, isMachine := before.(*clusterv1.Machine)
+	b, still := after.(*clusterv1.Machine)
+	if isMachine && still && r.Marked != nil && a.Annotations[v1alpha1.UnhealthyAnnotation] != b.Annotations[v1alpha1.UnhealthyAnnotation] {
+		r.Marked(a, b)
+	}
+}
+
+// Reconcile takes one owner's turn.
+func (r *Turns) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
+	if waiting(r.CaughtUp) {
+		return reconcile.Result{RequeueAfter: catchUpPause}, nil
+	}
+	again, err := r.Turn(ctx, owner)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
+}

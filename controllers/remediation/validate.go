@@ -1,0 +1,99 @@
+package remediation
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// problems are what the schema cannot say of a policy, each with the field and the remedy. Nothing is made from a policy
+// that has one.
+func problems(p *v1alpha1.RepairPolicy) []string {
+	var list []string
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if _, err := metav1.LabelSelectorAsSelector(&p.Spec.Selector); err != nil {
+		say("spec.selector: %v: correct it; an empty one selects all clusters of the namespace", err)
+	}
+	for i, step := range p.Spec.Escalation {
+		if err := template(step.Template.Raw); err != nil {
+			say("spec.escalation[%d].template: %v", i, err)
+		}
+		if step.Timeout.Duration <= 0 {
+			say("spec.escalation[%d].timeout is %s: it must be more than 0", i, step.Timeout.Duration)
+		}
+	}
+	for i, c := range p.Spec.Checks.UnhealthyMachineConditions {
+		if slices.Contains(derived(), c.Type) {
+			say("spec.checks.unhealthyMachineConditions[%d].type: %s follows from other conditions, and from remediation itself: name one of those", i, c.Type)
+		}
+	}
+	for i, c := range slices.Concat(p.Spec.Checks.UnhealthyNodeConditions, p.Spec.Checks.UnhealthyMachineConditions) {
+		if c.Timeout.Duration < 0 {
+			say("spec.checks: the timeout of condition %d, %s=%s, is %s: it must not be below 0", i, c.Type, c.Status, c.Timeout.Duration)
+		}
+	}
+	durations(&p.Spec, say)
+	return list
+}
+
+func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
+	for _, d := range []struct {
+		field string
+		is    *metav1.Duration
+		least time.Duration
+	}{
+		{"checks.nodeStartup", s.Checks.NodeStartup, 0},
+		{"hold", s.Hold, 0},
+		{"limits.window", s.Limits.Window, 1},
+		{"limits.stormCooldown", s.Limits.StormCooldown, 0},
+		{"limits.cooldown", s.Limits.Cooldown, 0},
+		{"timeouts.scaleUp", s.Timeouts.ScaleUp, 1},
+		{"timeouts.ready", s.Timeouts.Ready, 1},
+		{"timeouts.removal", s.Timeouts.Removal, 1},
+	} {
+		switch {
+		case d.is == nil || d.is.Duration >= d.least:
+		case d.least == 0:
+			say("spec.%s is %s: it must not be below 0", d.field, d.is.Duration)
+		default:
+			say("spec.%s is %s: it must be more than 0", d.field, d.is.Duration)
+		}
+	}
+}
+
+// derived are the conditions that a MachineHealthCheck refuses.
+func derived() []string {
+	return []string{
+		clusterv1.ReadyCondition, clusterv1.AvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,
+		clusterv1.MachineOwnerRemediatedCondition, clusterv1.MachineExternallyRemediatedCondition,
+	}
+}
+
+// template says what is wrong with the template of a rung.
+func template(raw []byte) error {
+	var object struct {
+		metav1.TypeMeta `json:",inline"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return fmt.Errorf("it is no object: %w: write one with apiVersion and kind", err)
+	}
+	if object.APIVersion == "" || object.Kind == "" {
+		return fmt.Errorf("apiVersion %q and kind %q: both are needed", object.APIVersion, object.Kind)
+	}
+	gv, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil {
+		return fmt.Errorf("apiVersion %q: write group/version", object.APIVersion)
+	}
+	// scute would make them with its own permissions, for whoever may write a policy.
+	if gv.Group == "rbac.authorization.k8s.io" || gv.Group == "" && (object.Kind == "Secret" || object.Kind == "ServiceAccount") {
+		return fmt.Errorf("kind %s grants access: scute makes none; name the kind of whoever cures machines", object.Kind)
+	}
+	return nil
+}
