@@ -114,7 +114,7 @@ func (v view) restore() []Action {
 	}
 	var actions []Action
 	for _, m := range v.newcomers {
-		if contains(a.Extras, m) && m.DeleteMark == "" && v.surplus() {
+		if contains(a.Extras, m) && m.DeleteMark == "" && (v.surplus() || v.asking()) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
@@ -206,7 +206,7 @@ func (v view) worker() []Action {
 func unwind(v view) []Action {
 	var actions []Action
 	for _, m := range v.newcomers {
-		if m.DeleteMark == "" && v.tooMany() {
+		if m.DeleteMark == "" && (v.tooMany() || v.asking()) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}

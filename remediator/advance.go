@@ -242,6 +242,9 @@ func (v view) tooMany() bool {
 	return len(v.f.Machines)-v.leaving > int(wanted)
 }
 
+// asking: the owner is still asked for more, and may have made one that was not seen yet.
+func (v view) asking() bool { return v.scales() && v.replicas == v.a.Request.To }
+
 // surplus: there will be too many even when the victim is gone.
 func (v view) surplus() bool {
 	staying := len(v.f.Machines) - v.leaving
