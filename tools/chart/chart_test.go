@@ -30,7 +30,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 	}
 	wantArgs(t, set.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=127.0.0.1:8080",
-		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
+		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--remediation-concurrency=4", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
 }
 
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
@@ -41,7 +41,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
 		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=:8080",
-		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
+		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--remediation-concurrency=4", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
@@ -181,11 +181,55 @@ func TestWorkflowsAreSwitchedOnAndOff(t *testing.T) {
 	}
 }
 
+// TestRemediationIsSwitchedOnAndOff: switched off, the daemon has no permission for it; Cluster API keeps that for the kinds.
+func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
+	roles := func(r rendered) map[string]rbacv1.ClusterRole {
+		byName := map[string]rbacv1.ClusterRole{}
+		for _, role := range r.clusterRoles {
+			byName[role.Name] = role
+		}
+		return byName
+	}
+	on := render(t, "remediation.escalation[0].group=cures.example", "remediation.escalation[0].resources[0]=reboots")
+	may := map[string]bool{}
+	for _, rule := range roles(on)["scute-remediator"].Rules {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				may[verb+" "+resource+"."+rule.APIGroups[0]] = true
+			}
+		}
+	}
+	for _, want := range []string{"watch repairpolicies.scute.dev", "patch machines.cluster.x-k8s.io", "create reboots.cures.example"} {
+		if !may[want] {
+			t.Errorf("the remediator may not %s", want)
+		}
+	}
+	for _, never := range []string{"delete machines.cluster.x-k8s.io", "patch secrets.", "list secrets.", "delete kubeadmcontrolplanes.controlplane.cluster.x-k8s.io"} {
+		if may[never] {
+			t.Errorf("the remediator may %s", never)
+		}
+	}
+	if _, ok := roles(on)["scute-health-checks"].Labels["cluster.x-k8s.io/aggregate-to-manager"]; !ok {
+		t.Error("Cluster API may not make requests from the template")
+	}
+
+	off := render(t, "remediation.enabled=false")
+	if _, ok := roles(off)["scute-remediator"]; ok || len(off.bindings) != 1 {
+		t.Error("remediation.enabled=false leaves its permissions")
+	}
+	if args := off.statefulSets[0].Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--remediation=false") {
+		t.Errorf("remediation.enabled=false does not switch it off: %v", args)
+	}
+}
+
 // TestBindingsNameWhatIsRendered holds the names of roles, bindings and accounts together.
 func TestBindingsNameWhatIsRendered(t *testing.T) {
 	r := render(t, "fullnameOverride=turtle")
 	account := r.accounts[0].Name
-	subjects := slices.Concat(r.bindings[0].Subjects, r.nsBindings[0].Subjects)
+	subjects := r.nsBindings[0].Subjects
+	for _, binding := range r.bindings {
+		subjects = slices.Concat(subjects, binding.Subjects)
+	}
 	for _, subject := range subjects {
 		if subject.Name != account || subject.Namespace != "scute-system" {
 			t.Errorf("a binding names %s/%s, the account is scute-system/%s", subject.Namespace, subject.Name, account)
@@ -197,10 +241,10 @@ func TestBindingsNameWhatIsRendered(t *testing.T) {
 	if got := r.nsBindings[0].RoleRef.Name; got != r.roles[0].Name {
 		t.Errorf("the binding names Role %q, the Role is %q", got, r.roles[0].Name)
 	}
-	if !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool {
-		return role.Name == r.bindings[0].RoleRef.Name
-	}) {
-		t.Errorf("the binding names ClusterRole %q, which is not rendered", r.bindings[0].RoleRef.Name)
+	for _, binding := range r.bindings {
+		if !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool { return role.Name == binding.RoleRef.Name }) {
+			t.Errorf("the binding names ClusterRole %q, which is not rendered", binding.RoleRef.Name)
+		}
 	}
 }
 
@@ -250,6 +294,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"workflows.defaultFailurePolicy=Hope":      "defaultFailurePolicy",
 		"workflows.parallel=0":                     "parallel",
 		"workflows.exec=true":                      "exec",
+		"remediation.concurrency=0":                "concurrency",
+		"remediation.escalation[0].group=*":        "group",
+		"remediation.policy=x":                     "policy",
 		"image.repository=":                        "repository",
 		"resources.request.cpu=1":                  "request",
 		"providers.mine[0].group=*":                "group",

@@ -36,6 +36,11 @@ spec:
         - --log-format={{ .Values.logging.format }}
         - --run-concurrency={{ .Values.workflows.concurrency }}
         - --run-parallel={{ .Values.workflows.parallel }}
+        {{- if .Values.remediation.enabled }}
+        - --remediation-concurrency={{ .Values.remediation.concurrency }}
+        {{- else }}
+        - --remediation=false
+        {{- end }}
         {{- with .Values.workflows.defaultFailurePolicy }}
         - --default-failure-policy={{ . }}
         {{- end }}

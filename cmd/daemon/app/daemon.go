@@ -12,12 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"scute.dev/controllers/move"
+	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/kube"
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
+	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow/prepare"
 	runs "scute.dev/workflow/runner"
 )
@@ -27,6 +29,7 @@ type daemon struct {
 	manager   manager.Manager
 	moves     *moves.Runner
 	runs      *runs.Runner
+	remedies  *remedies // nil when switched off
 	env       *prepare.Env
 	view      *view
 	projector *projector.Projector[*view]
@@ -52,10 +55,20 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	}
 	d.env = newEnv(o, config, log, home.incarnation)
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
-	d.view = &view{moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed)}
+	feed := &remediation.Feed{}
+	d.view = &view{
+		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
+		remediations: remediations.NewRemediations(feed.Changed),
+	}
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
 	if d.manager, err = newManager(o, config, home, logger); err != nil {
 		return nil, err
+	}
+	if o.Remediation {
+		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, logger)
+		if err := d.remedies.register(d.manager, feed, d.projector.CaughtUp()); err != nil {
+			return nil, err
+		}
 	}
 	return d, d.register(o, home)
 }

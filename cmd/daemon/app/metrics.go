@@ -11,8 +11,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// registerMetrics adds scute's own figures to those of the controllers: moves and runs by phase, tasks by how they stand,
-// and how full the log is.
+// registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
+// they stand, and how full the log is.
 func registerMetrics(v *view, log *eventlog.Log) {
 	c := newCollector(v, log)
 	var again prometheus.AlreadyRegisteredError
@@ -31,6 +31,8 @@ func newCollector(v *view, log *eventlog.Log) *collector {
 		moves:    describe("moves", "Moves in the event log, by phase.", "phase"),
 		runs:     describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
 		tasks:    describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
+		remedies: describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
+		sick:     describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
 		effects:  describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
 		commits:  describe("log_commits", "Commits in the event log."),
 		bytes:    describe("log_bytes", "Size of the event log."),
@@ -39,9 +41,10 @@ func newCollector(v *view, log *eventlog.Log) *collector {
 }
 
 type collector struct {
-	view                                                  *view
-	log                                                   *eventlog.Log
-	moves, runs, tasks, effects, commits, bytes, maxBytes *prometheus.Desc
+	view                               *view
+	log                                *eventlog.Log
+	moves, runs, tasks, remedies, sick *prometheus.Desc
+	effects, commits, bytes, maxBytes  *prometheus.Desc
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
@@ -69,6 +72,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	} {
 		gauge(c.tasks, float64(n), outcome)
 	}
+	sick := 0
+	for phase, n := range c.view.remediations.Phases() {
+		gauge(c.remedies, float64(n), string(phase))
+		sick += n
+	}
+	gauge(c.sick, float64(sick))
 	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	moves "scute.dev/mover/runner"
+	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow"
 	runs "scute.dev/workflow/runner"
 )
@@ -36,7 +37,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	if err := r.Drive(t.Context(), "ns/asks/1"); err != nil {
 		t.Fatal(err)
 	}
-	v := &view{moves: moves.NewMoves(nil), runs: runs.NewRuns(nil)}
+	v := &view{moves: moves.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil)}
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "ns/asks/1"}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 		delete(got, name)
 	}
 	want := map[string]float64{
-		"scute_runs Paused": 1, "scute_effects_in_flight": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0, "scute_tasks skipped": 0,
+		"scute_runs Paused": 1, "scute_effects_in_flight": 0, "scute_machines_unhealthy": 0, "scute_tasks succeeded": 0, "scute_tasks ignored": 0, "scute_tasks skipped": 0,
 		"scute_tasks failed": 0, "scute_tasks paused": 1, "scute_tasks running": 0, "scute_tasks undone": 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

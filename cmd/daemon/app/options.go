@@ -29,6 +29,9 @@ type Options struct {
 	MoveWorkers             int
 	RunConcurrency          int
 	RunParallel             int
+	// Remediation looks after machines that RepairPolicies select.
+	Remediation            bool
+	RemediationConcurrency int
 	// EnableExec lets Workflows run commands in the daemon's own container.
 	EnableExec bool
 	// DefaultFailurePolicy of runs that name none; "" is Abort.
@@ -36,7 +39,8 @@ type Options struct {
 
 	// Config reaches the management cluster; nil finds it as kubectl does, or in the pod.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves and runs. For tests of faults.
+	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves, runs and
+	// remediations. For tests of faults.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(runner.Log) runner.Log
 }
@@ -58,7 +62,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, Log: LogOptions{Replicas: 1},
+		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
@@ -88,6 +92,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "calls to an API server in flight for one move")
 	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows driven at once")
 	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run performed at once")
+	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
+	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
 	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: whoever may create a Workflow then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
@@ -111,6 +117,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--run-concurrency is %d: it must be 1 or more", o.RunConcurrency)
 	case o.RunParallel < 1:
 		return fmt.Errorf("--run-parallel is %d: it must be 1 or more", o.RunParallel)
+	case o.RemediationConcurrency < 1:
+		return fmt.Errorf("--remediation-concurrency is %d: it must be 1 or more", o.RemediationConcurrency)
 	case o.DefaultFailurePolicy != "" && !slices.Contains(policies(), v1alpha1.FailurePolicy(o.DefaultFailurePolicy)):
 		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":

@@ -20,6 +20,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"no workers":           {func(o *Options) { o.Log.Dir, o.MoveWorkers = "d", 0 }, "--move-workers"},
 		"no runs":              {func(o *Options) { o.Log.Dir, o.RunConcurrency = "d", 0 }, "--run-concurrency"},
 		"no tasks":             {func(o *Options) { o.Log.Dir, o.RunParallel = "d", 0 }, "--run-parallel"},
+		"no remediations":      {func(o *Options) { o.Log.Dir, o.RemediationConcurrency = "d", 0 }, "--remediation-concurrency"},
 		"policy":               {func(o *Options) { o.Log.Dir, o.DefaultFailurePolicy = "d", "Hope" }, "--default-failure-policy or SCUTE_DEFAULT_FAILURE_POLICY"},
 		"format":               {func(o *Options) { o.Log.Dir, o.LogFormat = "d", "xml" }, "--log-format"},
 		"level":                {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},

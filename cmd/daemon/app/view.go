@@ -3,14 +3,16 @@ package app
 import (
 	"scute.dev/eventlog"
 	moves "scute.dev/mover/runner"
+	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
 )
 
 // view is all that the daemon knows of the log: one replay fills it. What one part cannot read is set aside for that
 // aggregate alone.
 type view struct {
-	moves *moves.Moves
-	runs  *runs.Runs
+	moves        *moves.Moves
+	runs         *runs.Runs
+	remediations *remediations.Remediations
 }
 
 // Apply implements projector.View.
@@ -20,6 +22,8 @@ func (v *view) Apply(r eventlog.Record) error {
 		return v.moves.Apply(r)
 	case eventlog.KindRun:
 		return v.runs.Apply(r)
+	case eventlog.KindRemediation:
+		return v.remediations.Apply(r)
 	default:
 		return nil
 	}

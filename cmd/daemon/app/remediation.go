@@ -1,0 +1,187 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/remediation"
+	moves "scute.dev/mover/runner"
+	"scute.dev/remediator/act"
+	"scute.dev/remediator/observe"
+	"scute.dev/remediator/runner"
+)
+
+// remedies is the remediator: nothing of it runs before a RepairPolicy asks for it.
+type remedies struct {
+	runner      *runner.Runner
+	feed        *remediation.Feed
+	manager     manager.Manager
+	config      *rest.Config
+	caughtUp    <-chan struct{}
+	concurrency int
+
+	// Of the start, in the order in which they come to be.
+	eye           *observe.Eye
+	live          client.Client
+	controlPlanes bool
+}
+
+func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, logger *slog.Logger) *remedies {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "scute/remediator"
+	return &remedies{
+		runner: &runner.Runner{
+			Log: log, Incarnation: incarnation, Logger: logger, View: v.remediations,
+			MoveOf: func(namespace, cluster string) string { return moveOf(v.moves, namespace, cluster) },
+		},
+		config: config, concurrency: o.RemediationConcurrency,
+	}
+}
+
+// register prepares the start, which a RepairPolicy sets off.
+func (r *remedies) register(mgr manager.Manager, feed *remediation.Feed, caughtUp <-chan struct{}) error {
+	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
+	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Due, Start: r.start, CaughtUp: caughtUp}
+	return gate.SetupWithManager(mgr)
+}
+
+// start goes as far as it can: what Cluster API serves, caches that are synced, controllers. A cache that does not sync, for
+// lack of a permission for example, keeps the controllers from starting and nothing else from running.
+func (r *remedies) start(ctx context.Context) (done bool, missing string, err error) {
+	if r.eye == nil {
+		if missing, err := r.look(ctx); missing != "" || err != nil {
+			return false, missing, err
+		}
+	}
+	synced, err := r.synced(ctx)
+	if err != nil || !synced {
+		return false, "", err
+	}
+	if err := r.control(); err != nil {
+		return false, "", err
+	}
+	return true, "", nil
+}
+
+// look starts the caches, if there is something to be cached.
+func (r *remedies) look(ctx context.Context) (missing string, err error) {
+	machines, err := r.serves(clusterv1.GroupVersion.WithKind("Machine"))
+	if err != nil {
+		return "", err
+	}
+	if !machines {
+		return "Cluster API is not installed here, or too old: the API server has no Machine of " + clusterv1.GroupVersion.String(), nil
+	}
+	if r.controlPlanes, err = r.serves(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")); err != nil {
+		return "", err
+	}
+	if r.live == nil {
+		scheme, err := newScheme()
+		if err != nil {
+			return "", err
+		}
+		config := rest.CopyConfig(r.config)
+		config.QPS = -1 // the server's priority and fairness slows us down, not a number of ours
+		if r.live, err = client.New(config, client.Options{Scheme: scheme, Mapper: r.manager.GetRESTMapper()}); err != nil {
+			return "", fmt.Errorf("preparing the remediator's client: %w", err)
+		}
+	}
+	eye, err := observe.New(ctx, r.config)
+	if err != nil {
+		return "", err
+	}
+	if err := r.manager.Add(eye.Cache()); err != nil {
+		return "", fmt.Errorf("starting the cache of machines: %w", err)
+	}
+	r.eye = eye
+	return "", nil
+}
+
+func (r *remedies) serves(kind schema.GroupVersionKind) (bool, error) {
+	_, err := r.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking for the kind %s: %w", kind.Kind, err)
+	}
+	return true, nil
+}
+
+// synced says whether all that the controllers watch is in the cache.
+func (r *remedies) synced(ctx context.Context) (bool, error) {
+	kinds := []client.Object{
+		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineDeployment{}, &clusterv1.MachineSet{}, &clusterv1.MachineHealthCheck{},
+		&v1alpha1.RepairPolicy{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.SurgeRemediationTemplate{},
+	}
+	if r.controlPlanes {
+		kinds = append(kinds, &controlplanev1.KubeadmControlPlane{})
+	}
+	all := true
+	for _, kind := range kinds {
+		informer, err := r.eye.Cache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return false, fmt.Errorf("watching %T: %w", kind, err)
+		}
+		all = all && informer.HasSynced()
+	}
+	return all, nil
+}
+
+// control starts the controllers.
+func (r *remedies) control() error {
+	watched := r.eye.Cache()
+	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye}
+	r.feed.Cache = watched
+	recorder := r.manager.GetEventRecorder("scuted")
+	policies := &remediation.Policies{Cache: watched, Live: r.live, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
+	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
+	turns := &remediation.Turns{
+		Cache: watched, Owners: r.eye, Turn: r.runner.Turn, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Feed: r.feed,
+		Marked: func(before, after *clusterv1.Machine) { remediation.Marked(recorder, before, after) },
+	}
+	return errors.Join(
+		policies.SetupWithManager(r.manager, watched, r.feed, r.controlPlanes),
+		requests.SetupWithManager(r.manager, watched, r.feed),
+		turns.SetupWithManager(r.manager),
+		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			r.feed.Run(ctx)
+			return nil
+		})),
+	)
+}
+
+// moveOf is the id of a move of a cluster that is under way, "" without. A dry run moves nothing.
+func moveOf(v *moves.Moves, namespace, cluster string) string {
+	for _, id := range v.IDs() {
+		spec, ok := v.Spec(id)
+		if !ok || spec.DryRun || spec.Namespace != namespace || !spec.All && !slices.Contains(spec.Clusters, cluster) {
+			continue
+		}
+		if status, ok := v.Status(id); ok && status.FinishedAt == nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// newScheme knows all that the daemon reads, writes, or tells of.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+}
