@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -123,7 +123,7 @@ func (d *drive) progress(e workflow.Effect) func(string) {
 		if e.Kind != workflow.EffectAct || message == said || time.Since(last) < sayEvery {
 			return
 		}
-		r := report{id: e.EffectID, in: workflow.ActSays{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: mover.Clean(message)}}
+		r := report{id: e.EffectID, in: workflow.ActSays{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: redact.Message(message)}}
 		select {
 		case d.reports <- r:
 			last, said = time.Now(), message
@@ -189,7 +189,7 @@ func (p *performance) report(ctx context.Context, err error) {
 	e := p.effect
 	message := ""
 	if err != nil {
-		message = mover.Clean(err.Error())
+		message = redact.Message(err.Error())
 	}
 	out := report{id: e.EffectID, over: true}
 	var asks *task.DecisionError
@@ -260,9 +260,9 @@ func verify(ctx context.Context, list []verification) []workflow.Gone {
 		why, err := look(v)
 		switch {
 		case err != nil:
-			v.call.Logger.Warn("cannot tell whether a done task still stands", "error", mover.Clean(err.Error()))
+			v.call.Logger.Warn("cannot tell whether a done task still stands", "error", redact.Message(err.Error()))
 		case why != "":
-			gone = append(gone, workflow.Gone{Task: v.call.Task, Why: mover.Clean(why)})
+			gone = append(gone, workflow.Gone{Task: v.call.Task, Why: redact.Message(why)})
 		}
 	}
 	return gone

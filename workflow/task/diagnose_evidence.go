@@ -12,8 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
-	"scute.dev/mover"
 )
 
 const (
@@ -83,7 +83,7 @@ func (e *evidence) event(u *unstructured.Unstructured) {
 	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
 	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
-		text("involvedObject", "kind"), text("involvedObject", "name"), mover.Clean(text("message")))})
+		text("involvedObject", "kind"), text("involvedObject", "name"), redact.Message(text("message")))})
 	if len(e.lines) >= 2*diagnoseEvents {
 		e.newestEvents()
 	}
@@ -118,7 +118,7 @@ func (e *evidence) summary() {
 	if len(e.errors) > 0 {
 		text.Reset()
 		for _, err := range e.errors {
-			text.WriteString(mover.Clean(err.Error()) + "\n")
+			text.WriteString(redact.Message(err.Error()) + "\n")
 		}
 		e.put("errors.txt", []byte(text.String()))
 	}
@@ -148,7 +148,7 @@ func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 			continue
 		}
 		message, _ := c["message"].(string)
-		fmt.Fprintf(text, "%s: %v=%v %v: %s\n", object.Observe(u).Ref, c["type"], c["status"], c["reason"], mover.Clean(strings.Join(strings.Fields(message), " ")))
+		fmt.Fprintf(text, "%s: %v=%v %v: %s\n", object.Observe(u).Ref, c["type"], c["status"], c["reason"], redact.Message(strings.Join(strings.Fields(message), " ")))
 	}
 }
 

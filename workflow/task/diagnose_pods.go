@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
-	"scute.dev/mover"
 )
 
 // pods collects the pods of a namespace that are not well, with the last lines of their logs.
@@ -78,7 +78,7 @@ func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod 
 	}
 	var clean strings.Builder
 	for line := range strings.Lines(withoutKeys(string(data))) {
-		clean.WriteString(secretWord().ReplaceAllString(mover.Clean(strings.TrimRight(line, "\n")), "${1}"+removed) + "\n")
+		clean.WriteString(secretWord().ReplaceAllString(redact.Message(strings.TrimRight(line, "\n")), "${1}"+removed) + "\n")
 	}
 	e.logs = append(e.logs, diagnosedFile{name + ".log", []byte(clean.String())})
 }

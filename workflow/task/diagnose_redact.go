@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 )
 
 const removed = "(removed)"
@@ -79,7 +79,7 @@ func redactValue(name string, v any) any {
 		case secretName(name) && v != "":
 			return removed
 		}
-		return secretWord().ReplaceAllString(mover.Clean(v), "${1}"+removed)
+		return secretWord().ReplaceAllString(redact.Message(v), "${1}"+removed)
 	default:
 		return v
 	}

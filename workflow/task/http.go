@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 )
 
@@ -197,7 +197,7 @@ func (e *HTTPExpect) check(response *http.Response, body []byte) error {
 		expected = response.StatusCode/100 == 2
 	}
 	said := strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
-	if said = mover.Clean(strings.Join(strings.Fields(said), " ")); said != "" {
+	if said = redact.Message(strings.Join(strings.Fields(said), " ")); said != "" {
 		said = ": " + said
 	}
 	if !expected {

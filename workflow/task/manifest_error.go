@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 )
 
 // refusal says whether another attempt can help. What the server will answer the same way again is final: a missing
@@ -23,9 +23,9 @@ func refusal(err error) error {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return err
 	case apierrors.IsForbidden(err):
-		return Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", mover.Clean(err.Error())))
+		return Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
-		return Final(errors.New(mover.Clean(err.Error())))
+		return Final(errors.New(redact.Message(err.Error())))
 	default:
 		return err
 	}

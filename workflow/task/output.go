@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 )
 
 const (
@@ -115,5 +115,5 @@ func lastLines(text string) string {
 		}
 		text = strings.ToValidUTF8(text, "")
 	}
-	return mover.Clean(text)
+	return redact.Message(text)
 }

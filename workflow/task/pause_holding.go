@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"scute.dev/internal/redact"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
@@ -193,7 +194,7 @@ func naming(list []mover.Wait) string {
 	const named = 5
 	var said []string
 	for _, w := range list[:min(len(list), named)] {
-		said = append(said, w.Ref.String()+" ("+mover.Clean(w.Why)+")")
+		said = append(said, w.Ref.String()+" ("+redact.Message(w.Why)+")")
 	}
 	if len(list) > named {
 		said = append(said, fmt.Sprintf("and %d more", len(list)-named))

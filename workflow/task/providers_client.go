@@ -12,7 +12,7 @@ import (
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 )
 
 // arranger works on the providers of one management cluster, by clusterctl's library.
@@ -120,7 +120,7 @@ func (a *arranger) failed(err error) error {
 			text = strings.ReplaceAll(text, value, removed)
 		}
 	}
-	err = &shownError{text: mover.Clean(text), cause: err}
+	err = &shownError{text: redact.Message(text), cause: err}
 	if !IsFinal(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 		return Final(err)
 	}

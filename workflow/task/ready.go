@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube"
-	"scute.dev/mover"
 )
 
 const (
@@ -34,7 +34,7 @@ func poll(ctx context.Context, c *Call, look func(context.Context) (waitsFor str
 		case err != nil && (IsFinal(err) || !passes(err)):
 			return err
 		case err != nil && ctx.Err() == nil:
-			waitsFor = mover.Clean(err.Error())
+			waitsFor = redact.Message(err.Error())
 		case err != nil: // the look was cut short: what was seen before tells more
 			waitsFor = last
 		}
@@ -74,7 +74,7 @@ func readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err
 	if err != nil {
 		return "", fmt.Errorf("%s: its status is not readable: %w", ref, err)
 	}
-	message := mover.Clean(result.Message)
+	message := redact.Message(result.Message)
 	switch result.Status {
 	case status.CurrentStatus:
 		return "", nil

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
-	"scute.dev/mover"
 	"scute.dev/workflow"
 )
 
@@ -250,7 +250,7 @@ func (w *WaitCondition) test(ref ObjectRef, u *unstructured.Unstructured) (strin
 	case status == object.Absent:
 		return fmt.Sprintf("%s has no condition %s", ref, w.Type), nil
 	default:
-		return fmt.Sprintf("%s: %s is %s (%s): %s", ref, w.Type, status, reason, mover.Clean(message)), nil
+		return fmt.Sprintf("%s: %s is %s (%s): %s", ref, w.Type, status, reason, redact.Message(message)), nil
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/mover"
+	"scute.dev/internal/redact"
 )
 
 // celCost bounds one evaluation, as the API server bounds those of its validation rules.
@@ -53,7 +53,7 @@ func (p *celProgram) test(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	case err != nil && ref.secret(): // the error may quote a value
 		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
 	case err != nil: // most of all a field that is not there yet
-		return fmt.Sprintf("%s: %s: %s", ref, p.text, mover.Clean(err.Error())), nil
+		return fmt.Sprintf("%s: %s: %s", ref, p.text, redact.Message(err.Error())), nil
 	case value.Value() == true:
 		return "", nil
 	default:
