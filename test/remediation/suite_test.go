@@ -3,10 +3,12 @@ package remediation
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/assets"
+	"scute.dev/test/scuted"
 	"scute.dev/test/stack"
 	"scute.dev/test/testbed"
 )
@@ -27,11 +30,16 @@ type suite struct {
 	bed  *testbed.Bed
 	side *testbed.Side
 	// admin does not cache, and knows the kinds of Cluster API and of scute.
-	admin client.Client
+	admin client.WithWatch
+	// installed is the chart with the daemon built from this tree: what a test of a single part does not need.
+	installed func() (*scuted.Installation, scuted.Programs, error)
 }
 
 // shared is set once by TestMain.
 var shared *suite //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+
+// parallel is how many tests run at once, whatever the number of processors: mostly they wait.
+const parallel = 6
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -53,6 +61,10 @@ func run(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
+	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+		fmt.Fprintln(os.Stderr, "remediation:", err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -62,6 +74,7 @@ func start(ctx context.Context) (*suite, error) {
 		return nil, err
 	}
 	s := &suite{bed: bed, side: bed.Side("blue")}
+	s.installed = once(s.install)
 	if err := s.prepare(ctx); err != nil {
 		bed.Keep()
 		return nil, errors.Join(err, bed.Stop())
@@ -99,7 +112,7 @@ func (s *suite) prepare(ctx context.Context) error {
 			return fmt.Errorf("creating %s: %w", crd.Name, err)
 		}
 	}
-	if s.admin, err = client.New(s.side.Config(), client.Options{Scheme: scheme}); err != nil {
+	if s.admin, err = client.NewWithWatch(s.side.Config(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
 	for { // until the kinds are served

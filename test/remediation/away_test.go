@@ -1,0 +1,86 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestStalled: the daemon stands still from the moment at which it has asked for two more machines until both are there.
+// The one that is not wanted goes, not a veteran.
+func TestStalled(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	d := daemon(t, scuted.DaemonOptions{Args: []string{"--leader-elect=false"}}) // a leader would give up meanwhile
+	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
+	raised := make(chan error, 1)
+	go func() { raised <- raisedTo(ctx, w.cluster, 5) }()
+	must(t, notReady(ctx, w.cluster, w.victim))
+	must(t, <-raised)
+	must(t, syscall.Kill(d.PID(), syscall.SIGSTOP))
+	w.count(ctx, t, 5)
+	must(t, syscall.Kill(d.PID(), syscall.SIGCONT))
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	w.quorum.never(t, 3, 5)
+}
+
+// raisedTo waits until the control plane is asked for so many machines.
+func raisedTo(ctx context.Context, c *cluster, replicas int32) error {
+	watch, err := shared.admin.Watch(ctx, &controlplanev1.KubeadmControlPlaneList{}, client.InNamespace(c.Namespace))
+	if err != nil {
+		return err
+	}
+	defer watch.Stop()
+	for e := range watch.ResultChan() {
+		if k, ok := e.Object.(*controlplanev1.KubeadmControlPlane); ok && *k.Spec.Replicas == replicas {
+			return nil
+		}
+	}
+	return fmt.Errorf("nobody asked for %d machines: %w", replicas, ctx.Err())
+}
+
+// TestPartsDie: mid-surge, first Cluster API's controllers end, then the API server is killed, then its etcd.
+func TestPartsDie(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	daemon(t, scuted.DaemonOptions{})
+	side := shared.side
+	for _, part := range []struct {
+		name        string
+		stop, start func(context.Context) error
+	}{
+		{"controllers", func(context.Context) error { return side.StopControllers() }, side.StartControllers},
+		{"api server", side.KillAPIServer, side.StartAPIServer},
+		{"etcd", side.KillEtcd, side.StartEtcd},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			var wards []*ward
+			for name, method := range map[string]v1alpha1.RepairMethod{"surge": v1alpha1.MethodSurge, "rollout": v1alpha1.MethodRolloutSurge} {
+				spec := testbed.Cluster{Namespace: namespaceOf(t) + "-" + name, CertificateExpiryDays: 30}
+				wards = append(wards, newWard(ctx, t, spec, methods(method)))
+			}
+			for _, w := range wards {
+				must(t, notReady(ctx, w.cluster, w.victim))
+			}
+			for _, w := range wards {
+				w.count(ctx, t, 4)
+			}
+			must(t, part.stop(ctx))
+			must(t, part.start(ctx))
+			for _, w := range wards {
+				w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+				w.healed(ctx, t)
+				w.quorum.never(t, 3, 5)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package remediation
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// once is sync.OnceValues for three.
+func once(f func() (*scuted.Installation, scuted.Programs, error)) func() (*scuted.Installation, scuted.Programs, error) {
+	type made struct {
+		in *scuted.Installation
+		p  scuted.Programs
+	}
+	get := sync.OnceValues(func() (made, error) {
+		in, p, err := f()
+		return made{in, p}, err
+	})
+	return func() (*scuted.Installation, scuted.Programs, error) {
+		m, err := get()
+		return m.in, m.p, err
+	}
+}
+
+func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
+	defer cancel()
+	programs, err := scuted.Build(ctx, os.Stderr)
+	if err != nil {
+		return nil, scuted.Programs{}, err
+	}
+	in, err := scuted.Install(ctx, s.side, programs)
+	return in, programs, err
+}
+
+// daemon starts the real scuted, with the chart's ServiceAccount; it ends with the test.
+func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
+	t.Helper()
+	in, _, err := shared.installed()
+	must(t, err)
+	if o.LogDir == "" {
+		o.LogDir, err = in.NewLogDir()
+		must(t, err)
+	}
+	d, err := in.Start(o)
+	must(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := d.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// policyName is the name of each test's policy.
+const policyName = "repair"
+
+// policy opts all clusters of a namespace in, with waits of seconds; change is what the test wants otherwise.
+func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
+	t.Helper()
+	short := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	p := &v1alpha1.RepairPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
+		Spec: v1alpha1.RepairPolicySpec{
+			Checks: v1alpha1.RepairChecks{
+				NodeStartup: short(5 * time.Minute),
+				UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
+					{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Second}},
+					{Type: "Ready", Status: "Unknown", Timeout: metav1.Duration{Duration: time.Second}},
+				},
+			},
+			Limits:   v1alpha1.RepairLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
+			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(45 * time.Second), Ready: short(2 * time.Minute), Removal: short(2 * time.Minute)},
+		},
+	}
+	if change != nil {
+		change(&p.Spec)
+	}
+	must(t, shared.admin.Create(ctx, p))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := client.IgnoreNotFound(shared.admin.Delete(ctx, p)); err != nil {
+			t.Log(err)
+		}
+	})
+	return p
+}
+
+// methods allows these methods only.
+func methods(allowed ...v1alpha1.RepairMethod) func(*v1alpha1.RepairPolicySpec) {
+	return func(s *v1alpha1.RepairPolicySpec) { s.Methods = allowed }
+}

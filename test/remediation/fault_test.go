@@ -1,0 +1,98 @@
+package remediation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fault makes a machine sick.
+type fault func(ctx context.Context, c *cluster, m *clusterv1.Machine) error
+
+// notReady: the kubelet reports trouble; everything else is well.
+func notReady(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse)
+}
+
+// kubeletDead: nothing is heard of the node, its etcd is well. What runs there cannot be known.
+func kubeletDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionUnknown)
+}
+
+// memberGone: etcd has thrown the machine's member out.
+func memberGone(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	if err := c.BreakEtcdMember(ctx, m.Status.NodeRef.Name); err != nil {
+		return err
+	}
+	return notReady(ctx, c, m)
+}
+
+// powerLost: node and etcd are silent, and both are still listed.
+func powerLost(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.PowerOff(ctx, m.Status.NodeRef.Name)
+}
+
+// leaderDead: the kubelet of etcd's leader is dead.
+func leaderDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	if err := c.Lead(ctx, m.Status.NodeRef.Name); err != nil {
+		return err
+	}
+	return kubeletDead(ctx, c, m)
+}
+
+// wellAgain undoes notReady and kubeletDead.
+func wellAgain(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.RestoreNode(ctx, m.Status.NodeRef.Name)
+}
+
+// stuckNewcomers keeps every machine that is made from now on from starting, until release is called. It fails the test
+// when one slipped through.
+func (c *cluster) stuckNewcomers(t *testing.T) (release func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w, err := shared.admin.Watch(ctx, &infrav1.DevMachineList{}, client.InNamespace(c.Namespace))
+	must(t, err)
+	known := map[string]bool{}
+	list, err := c.list(ctx, true)
+	must(t, err)
+	for i := range list {
+		known[list[i].Spec.InfrastructureRef.Name] = true
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range w.ResultChan() {
+			m, ok := e.Object.(*infrav1.DevMachine)
+			if !ok || e.Type != watch.Added || known[m.Name] {
+				continue
+			}
+			known[m.Name] = true
+			if err := slowStart(ctx, m); err != nil && ctx.Err() == nil {
+				t.Errorf("holding up %s: %v", m.Name, err)
+			}
+		}
+	}()
+	release = func() {
+		cancel()
+		w.Stop()
+		<-done
+	}
+	t.Cleanup(release)
+	return release
+}
+
+// slowStart gives a machine an hour for each step.
+func slowStart(ctx context.Context, m *infrav1.DevMachine) error {
+	patch := []byte(`{"spec":{"backend":{"inMemory":{"vm":{"provisioning":{"startupDuration":"1h"}},` +
+		`"node":{"provisioning":{"startupDuration":"1h"}},"apiServer":{"provisioning":{"startupDuration":"1h"}},` +
+		`"etcd":{"provisioning":{"startupDuration":"1h"}}}}}}`)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return shared.admin.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch))
+}

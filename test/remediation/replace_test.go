@@ -1,0 +1,212 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// replace is a case in which machines fall sick and are replaced, with no human.
+type replace struct {
+	cluster testbed.Cluster
+	policy  func(*v1alpha1.RepairPolicySpec)
+	workers bool // the victim is one
+	sick    fault
+	victims int    // one if zero
+	decides string // what must be decided about the first victim
+	// members never fewer than which answer, machines never more than which there are. 0: the case has no etcd of its own.
+	members, machines int
+	// also is checked at the end.
+	also func(ctx context.Context, t *testing.T, c *cluster, victims []clusterv1.Machine)
+}
+
+// TestReplace: machines of every kind of owner fall sick in every way, and are replaced in the way that keeps most of
+// etcd alive.
+func TestReplace(t *testing.T) {
+	daemon(t, scuted.DaemonOptions{})
+	lever := 30 // days
+	three := testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever}
+	surge := methods(v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge)
+	t.Run("", func(t *testing.T) { // all at once
+		for name, r := range map[string]replace{
+			"rollout surge":              {cluster: three, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"rollout surge by template":  {cluster: testbed.Cluster{ControlPlanes: 3}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"rollout surge in topology":  {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"surge":                      {cluster: three, policy: surge, sick: notReady, decides: "Surge", members: 3, machines: 4},
+			"surge in topology":          {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, policy: surge, sick: notReady, decides: "Surge", members: 3, machines: 4},
+			"kubelet dead":               {cluster: three, sick: kubeletDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
+			"kubelet dead, by replicas":  {cluster: three, policy: surge, sick: kubeletDead, decides: "Surge (relaxed)", members: 3, machines: 4},
+			"kubelet of the leader dead": {cluster: three, sick: leaderDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
+			"etcd member gone":           {cluster: three, sick: memberGone, decides: "OwnerRemediation", members: 2, machines: 3},
+			"power lost":                 {cluster: three, sick: powerLost, decides: "OwnerRemediation", members: 2, machines: 3},
+			"one to three to one":        {cluster: testbed.Cluster{}, policy: surge, sick: notReady, decides: "Surge", members: 1, machines: 2},
+			"one by rollout":             {cluster: testbed.Cluster{CertificateExpiryDays: lever}, sick: notReady, decides: "RolloutSurge", members: 1, machines: 2},
+			"five":                       {cluster: testbed.Cluster{ControlPlanes: 5, CertificateExpiryDays: lever}, sick: notReady, decides: "RolloutSurge", members: 5, machines: 6},
+			"five, two without power":    {cluster: testbed.Cluster{ControlPlanes: 5}, sick: powerLost, victims: 2, decides: "OwnerRemediation", members: 3, machines: 5},
+			"two victims":                {cluster: three, sick: notReady, victims: 2, decides: "RolloutSurge", members: 3, machines: 4},
+			"failure domains": {
+				cluster: testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever, FailureDomains: []string{"a", "b", "c"}},
+				sick:    notReady, decides: "RolloutSurge", members: 3, machines: 4, also: spread,
+			},
+			"external etcd":      {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, sick: notReady, decides: "Surge", machines: 3},
+			"worker":             {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
+			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
+		} {
+			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 6*time.Minute), t) })
+		}
+	})
+}
+
+func workers(s *v1alpha1.RepairPolicySpec) { s.Workers = true }
+
+func (r replace) play(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, r.cluster)
+	before := c.machines(ctx, !r.workers)
+	replicas := c.kcp(ctx).Spec.Replicas
+	d := keepDiary(t, c.Namespace)
+	quorum := c.watchQuorum(t)
+	policy(ctx, t, c.Namespace, r.policy)
+
+	victims := choose(before, max(1, r.victims))
+	for i := range victims {
+		must(t, r.sick(ctx, c, &victims[i]))
+	}
+	began := time.Now()
+	c.replaced(ctx, t, before, victims)
+	t.Logf("replaced after %s", time.Since(began).Round(100*time.Millisecond))
+	c.calm(ctx, t)
+	must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+	if now := c.kcp(ctx).Spec.Replicas; *now != *replicas {
+		t.Errorf("%d replicas at the end, %d before", *now, *replicas)
+	}
+	if first := victims[0].Name; !d.decided(first, r.decides) {
+		t.Errorf("%s was never decided about %s", r.decides, first)
+	}
+	quorum.never(t, r.members, r.machines)
+	if r.also != nil {
+		r.also(ctx, t, c, victims)
+	}
+}
+
+// choose picks victims, never the oldest where there is a choice: that is the one an owner would take by itself.
+func choose(machines []clusterv1.Machine, n int) []clusterv1.Machine {
+	if len(machines) > n {
+		return slices.Clone(machines[1 : n+1])
+	}
+	return slices.Clone(machines[:n])
+}
+
+// replaced waits until the victims are gone, others have taken their places, and every veteran is there.
+func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []clusterv1.Machine) {
+	t.Helper()
+	_, controlPlane := before[0].Labels[clusterv1.MachineControlPlaneLabel]
+	gone := map[types.UID]bool{}
+	for i := range victims {
+		gone[victims[i].UID] = true
+	}
+	await(ctx, t, "the victims are replaced", func() string {
+		now, err := c.list(ctx, controlPlane)
+		must(t, err)
+		there := map[types.UID]bool{}
+		for i := range now {
+			there[now[i].UID] = now[i].DeletionTimestamp.IsZero()
+			if gone[now[i].UID] {
+				return now[i].Name + " is there"
+			}
+			if phase := now[i].Status.Phase; phase != string(clusterv1.MachinePhaseRunning) {
+				return now[i].Name + " is " + phase
+			}
+		}
+		for i := range before {
+			if !gone[before[i].UID] && !there[before[i].UID] {
+				t.Fatalf("the veteran %s is gone", before[i].Name)
+			}
+		}
+		if len(now) != len(before) {
+			return fmt.Sprintf("%d machines", len(now))
+		}
+		return ""
+	})
+}
+
+// calm waits until nothing is left of a remediation but healthy machines.
+func (c *cluster) calm(ctx context.Context, t *testing.T) {
+	t.Helper()
+	await(ctx, t, "nothing is left of the remediation", func() string {
+		left, err := c.left(ctx)
+		must(t, err)
+		return strings.Join(left, "; ")
+	})
+}
+
+// left is what a remediation has left behind.
+func (c *cluster) left(ctx context.Context) ([]string, error) {
+	var left []string
+	for _, controlPlane := range []bool{true, false} {
+		machines, err := c.list(ctx, controlPlane)
+		if err != nil {
+			return nil, err
+		}
+		for i := range machines {
+			left = append(left, leftOn(&machines[i])...)
+		}
+	}
+	owners := &controlplanev1.KubeadmControlPlaneList{}
+	if err := shared.admin.List(ctx, owners, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
+		return nil, err
+	}
+	for i := range owners.Items {
+		if value := owners.Items[i].Annotations[controlplanev1.RemediationInProgressAnnotation]; value != "" {
+			left = append(left, controlplanev1.RemediationInProgressAnnotation+": "+value)
+		}
+	}
+	requests := &v1alpha1.SurgeRemediationList{}
+	if err := shared.admin.List(ctx, requests, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
+		return nil, err
+	}
+	for i := range requests.Items {
+		left = append(left, "request "+requests.Items[i].Name)
+	}
+	return left, nil
+}
+
+func leftOn(m *clusterv1.Machine) []string {
+	var left []string
+	for _, key := range []string{v1alpha1.UnhealthyAnnotation, clusterv1.DeleteMachineAnnotation} {
+		if value, there := m.Annotations[key]; there {
+			left = append(left, fmt.Sprintf("%s on %s: %s", key, m.Name, value))
+		}
+	}
+	for i := range m.Status.Conditions {
+		k := &m.Status.Conditions[i]
+		if k.Type == clusterv1.MachineOwnerRemediatedCondition || k.Type == clusterv1.MachineExternallyRemediatedCondition {
+			left = append(left, fmt.Sprintf("condition %s=%s on %s", k.Type, k.Status, m.Name))
+		}
+	}
+	return left
+}
+
+// spread: each failure domain has its machine, as before.
+func spread(ctx context.Context, t *testing.T, c *cluster, _ []clusterv1.Machine) {
+	t.Helper()
+	var domains []string
+	for _, m := range c.machines(ctx, true) {
+		domains = append(domains, m.Spec.FailureDomain)
+	}
+	slices.Sort(domains)
+	if !slices.Equal(domains, c.spec.FailureDomains) {
+		t.Errorf("machines in the failure domains %v, want one in each of %v", domains, c.spec.FailureDomains)
+	}
+}

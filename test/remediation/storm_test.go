@@ -1,0 +1,128 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// What the storm is made of: 30 clusters, of which some have three control plane machines, one of them in the zone that
+// dies.
+const (
+	stormClusters = 30
+	stormLarge    = 10
+	stormFlaps    = 3
+	stormLimit    = 4 // remediations begun in all
+)
+
+// TestStorm: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
+// storm is seen; nothing beyond, and in the end all is well without a human.
+func TestStorm(t *testing.T) {
+	ctx := deadline(t, 15*time.Minute)
+	daemon(t, scuted.DaemonOptions{})
+	namespace := namespaceOf(t)
+	clusters := stormFleet(ctx, t, namespace)
+	d := keepDiary(t, namespace)
+	before := map[types.UID]string{}
+	var zone []*ward
+	for _, c := range clusters {
+		machines := c.machines(ctx, true)
+		for i := range machines {
+			before[machines[i].UID] = machines[i].Name
+		}
+		w := &ward{cluster: c, before: machines, diary: d, quorum: c.watchQuorum(t), victim: &choose(machines, 1)[0]}
+		if c.spec.ControlPlanes == 3 || len(zone) < stormLarge+2 {
+			zone = append(zone, w)
+		}
+	}
+	p := policy(ctx, t, namespace, func(s *v1alpha1.RepairPolicySpec) { s.Limits.AtOnce, s.Limits.PerWindow = 2, stormLimit })
+	for flap := range stormFlaps {
+		for _, w := range zone {
+			_ = kubeletDead(ctx, w.cluster, w.victim) // one that was replaced has no node any more
+		}
+		awaitPolicy(ctx, t, p, "there is a storm", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Storm })
+		for _, w := range zone {
+			_ = wellAgain(ctx, w.cluster, w.victim)
+		}
+		awaitPolicy(ctx, t, p, "all is well", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Unhealthy == 0 })
+		t.Logf("flap %d is over", flap+1)
+	}
+	awaitPolicy(ctx, t, p, "nothing is under way", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Active == 0 && s.Unhealthy == 0 })
+	made := 0
+	for _, c := range clusters {
+		must(t, shared.side.WaitAvailable(ctx, namespace, c.Name))
+		machines := c.machines(ctx, true)
+		if len(machines) != max(1, c.spec.ControlPlanes) {
+			t.Errorf("%s has %d machines", c.Name, len(machines))
+		}
+		for i := range machines {
+			if _, veteran := before[machines[i].UID]; !veteran {
+				made++
+			}
+			delete(before, machines[i].UID)
+		}
+		c.calm(ctx, t)
+	}
+	gone := len(before)
+	t.Logf("%d of %d machines were replaced in the storm, of at most %d", gone, stormClusters-stormLarge+3*stormLarge, stormLimit)
+	if gone > stormLimit || made != gone {
+		t.Errorf("%d machines are gone and %d were made; the limit is %d", gone, made, stormLimit)
+	}
+	for _, w := range zone {
+		if w.spec.ControlPlanes == 3 {
+			w.quorum.never(t, 3, 4)
+		}
+	}
+}
+
+// stormFleet makes the clusters, a few at a time.
+func stormFleet(ctx context.Context, t *testing.T, namespace string) []*cluster {
+	t.Helper()
+	clusters := make([]*cluster, stormClusters)
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 6)
+	for i := range clusters {
+		spec := testbed.Cluster{Namespace: namespace, Name: fmt.Sprintf("c%02d", i), ControlPlanes: 1, CertificateExpiryDays: 30}
+		if i < stormLarge {
+			spec.ControlPlanes = 3
+		}
+		w, err := shared.side.CreateCluster(ctx, spec)
+		must(t, err)
+		clusters[i] = &cluster{Workload: w, t: t, spec: spec}
+		t.Cleanup(clusters[i].remove)
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if err := shared.side.WaitAvailable(ctx, namespace, spec.Name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return clusters
+}
+
+func awaitPolicy(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, what string, is func(*v1alpha1.RepairPolicyStatus) bool) {
+	t.Helper()
+	await(ctx, t, what, func() string {
+		now := &v1alpha1.RepairPolicy{}
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
+		if is(&now.Status) {
+			return ""
+		}
+		s := now.Status
+		return fmt.Sprintf("%d unhealthy of %d, %d under way, storm %v: %s", s.Unhealthy, s.Machines, s.Active, s.Storm, s.Message)
+	})
+}
