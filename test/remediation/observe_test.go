@@ -1,0 +1,429 @@
+package remediation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+	"scute.dev/remediator/runner"
+	"scute.dev/test/testbed"
+)
+
+var _ runner.Eye = (*observe.Eye)(nil)
+
+// watcher looks at one owner of a cluster, and counts the requests that it costs; those that watch do not end.
+type watcher struct {
+	*observe.Eye
+	c        *cluster
+	requests *atomic.Int32
+}
+
+type counted struct {
+	next     http.RoundTripper
+	requests *atomic.Int32
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	return c.next.RoundTrip(r)
+}
+
+func (c *cluster) watch(ctx context.Context) *watcher {
+	c.t.Helper()
+	w := &watcher{c: c, requests: &atomic.Int32{}}
+	config := shared.side.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
+	var err error
+	w.Eye, err = observe.New(ctx, config)
+	must(c.t, err)
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Cache().Start(running) }()
+	c.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			c.t.Error(err)
+		}
+	})
+	if !w.Cache().WaitForCacheSync(ctx) {
+		c.t.Fatal("the cache did not fill")
+	}
+	return w
+}
+
+// owner is that of a machine, as the Eye sees it.
+func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Owner {
+	w.c.t.Helper()
+	owner, ok, err := w.OwnerOf(ctx, m)
+	must(w.c.t, err)
+	if !ok {
+		w.c.t.Fatalf("machine %s has no owner", m.Name)
+	}
+	return owner
+}
+
+func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.Facts {
+	w.c.t.Helper()
+	f, err := w.Look(ctx, owner)
+	must(w.c.t, err)
+	return f
+}
+
+// until looks until the facts are so.
+func (w *watcher) until(ctx context.Context, owner remediator.Owner, what string, so func(*remediator.Facts) bool) *remediator.Facts {
+	w.c.t.Helper()
+	var f *remediator.Facts
+	await(ctx, w.c.t, "the facts say: "+what, func() string {
+		if f = w.look(ctx, owner); so(f) {
+			return ""
+		}
+		return fmt.Sprintf("%+v", *f)
+	})
+	return f
+}
+
+func machineOf(f *remediator.Facts, name string) *remediator.Machine {
+	for i := range f.Machines {
+		if f.Machines[i].Name == name {
+			return &f.Machines[i]
+		}
+	}
+	return &remediator.Machine{}
+}
+
+// change merges into an object.
+func (c *cluster) change(ctx context.Context, o client.Object, patch string) {
+	c.t.Helper()
+	o, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		c.t.Fatal("no object")
+	}
+	must(c.t, shared.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// TestLookPlain: the facts of a plain control plane, healthy, and with all that makes a remediation wait.
+func TestLookPlain(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 5*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7, FailureDomains: []string{"a", "b", "c"}})
+	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "all"}}
+	must(t, shared.admin.Create(ctx, policy))
+
+	w := c.watch(ctx)
+	machines := c.machines(ctx, true)
+	victim := &machines[0]
+	owner := w.owner(ctx, victim)
+	kcp := c.kcp(ctx)
+	if want := (remediator.Owner{Kind: "KubeadmControlPlane", Namespace: c.Namespace, Name: kcp.Name, UID: kcp.UID, Cluster: c.Name}); owner != want {
+		t.Fatalf("owner %+v, not %+v", owner, want)
+	}
+
+	t.Run("healthy", func(t *testing.T) {
+		f := w.until(ctx, owner, "observed", func(f *remediator.Facts) bool { return f.Owner.Observed && f.Policy.Name != "" })
+		want := remediator.OwnerFacts{
+			Owner: owner, Found: true, Replicas: 3, Generation: f.Owner.Generation, Observed: true, MaxSurge: 1, Version: "v1.36.0",
+			Tested: true, CertificateLever: true,
+		}
+		if diff := cmp.Diff(want, f.Owner); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(remediator.ClusterFacts{Found: true, FailureDomains: []string{"a", "b", "c"}}, f.Cluster); diff != "" {
+			t.Error(diff)
+		}
+		if len(f.Machines) != 3 || f.Etcd != nil {
+			t.Errorf("%d machines, etcd %+v", len(f.Machines), f.Etcd)
+		}
+		domains := make(map[string]bool)
+		for _, m := range f.Machines {
+			domains[m.FailureDomain] = true
+			if m.Node == "" || m.Deleting || len(m.Hooks) > 0 || m.Mark != "" || m.Conditions[clusterv1.MachineReadyCondition].Status != object.True {
+				t.Errorf("%+v", m)
+			}
+		}
+		if len(domains) != 3 {
+			t.Errorf("failure domains %v", slices.Sorted(maps.Keys(domains)))
+		}
+		// What the server filled in, and what an object older than a field has.
+		defaults := observe.Policy(&v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: policy.Name, UID: policy.UID}})
+		if diff := cmp.Diff(defaults, f.Policy); diff != "" {
+			t.Error(diff)
+		}
+		before := w.requests.Load()
+		for range 100 {
+			w.look(ctx, owner)
+		}
+		if sent := w.requests.Load() - before; sent > 0 {
+			t.Errorf("100 looks at healthy machines sent %d requests", sent)
+		}
+	})
+	t.Run("worker", func(t *testing.T) {
+		worker := &c.machines(ctx, false)[0]
+		of := w.owner(ctx, worker)
+		f := w.look(ctx, of)
+		if of.Kind != "MachineDeployment" || of.Cluster != c.Name || !f.Owner.Found || f.Owner.Replicas != 1 || len(f.Machines) != 1 || f.Policy.Name != "" {
+			t.Errorf("%+v", f)
+		}
+		must(t, w.Ask(ctx, f))
+		if f.Etcd != nil || f.Cluster.Reach != object.True {
+			t.Errorf("etcd %+v, reach %q", f.Etcd, f.Cluster.Reach)
+		}
+	})
+	t.Run("events", func(t *testing.T) {
+		inside := &clusterv1.Cluster{}
+		must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, inside))
+		for _, about := range []struct {
+			object client.Object
+			owners int
+		}{{victim, 1}, {kcp, 1}, {inside, 2}, {policy, 2}, {&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: victim.Name}}, 1}} {
+			owners, err := w.OwnersFor(ctx, about.object)
+			must(t, err)
+			if len(owners) != about.owners || !slices.Contains(owners, owner) {
+				t.Errorf("%T is about %+v", about.object, owners)
+			}
+		}
+	})
+	t.Run("marks", func(t *testing.T) {
+		for key, value := range map[string]string{
+			clusterv1.PreDrainDeleteHookAnnotationPrefix + "/backup": "somebody", clusterv1.MachineSkipRemediationAnnotation: "true",
+			clusterv1.RemediateMachineAnnotation: "true", v1alpha1.UnhealthyAnnotation: `{"state":"Unhealthy"}`,
+		} {
+			c.annotate(ctx, victim, key, value)
+		}
+		f := w.until(ctx, owner, "marked", func(f *remediator.Facts) bool {
+			m := machineOf(f, victim.Name)
+			return m.Skip && m.Remediate && m.Mark != "" && m.ClonedFrom != "" && slices.Equal(m.Hooks, []string{"pre-drain/backup"})
+		})
+		if m := machineOf(f, victim.Name); m.ClonedFrom != c.Name+"-machine" || machineOf(f, machines[1].Name).ClonedFrom != "" {
+			t.Errorf("cloned from %q, and a healthy one was asked: %+v", m.ClonedFrom, f.Machines)
+		}
+		for _, key := range []string{
+			clusterv1.PreDrainDeleteHookAnnotationPrefix + "/backup", clusterv1.MachineSkipRemediationAnnotation,
+			clusterv1.RemediateMachineAnnotation, v1alpha1.UnhealthyAnnotation,
+		} {
+			c.annotate(ctx, victim, key, "")
+		}
+	})
+	t.Run("paused", func(t *testing.T) {
+		c.annotate(ctx, kcp, clusterv1.PausedAnnotation, "true")
+		w.until(ctx, owner, "owner paused", func(f *remediator.Facts) bool { return f.Owner.Paused && !f.Cluster.Paused })
+		c.annotate(ctx, kcp, clusterv1.PausedAnnotation, "")
+		inside := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+		c.change(ctx, inside, `{"spec":{"paused":true}}`)
+		w.until(ctx, owner, "cluster paused", func(f *remediator.Facts) bool { return f.Cluster.Paused && !f.Owner.Paused })
+		c.change(ctx, inside, `{"spec":{"paused":null}}`)
+	})
+	t.Run("request", func(t *testing.T) {
+		until := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: victim.Name}}
+		request.Spec.Hold = &v1alpha1.RemediationHold{Until: &until, Reason: "forensics"}
+		must(t, shared.admin.Create(ctx, request))
+		f := w.until(ctx, owner, "requested", func(f *remediator.Facts) bool { return machineOf(f, victim.Name).Request != nil })
+		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, Hold: true, HoldUntil: until.Time, HoldWhy: "forensics"}
+		if diff := cmp.Diff(want, machineOf(f, victim.Name).Request); diff != "" {
+			t.Error(diff)
+		}
+		must(t, shared.admin.Delete(ctx, request))
+	})
+	t.Run("rollouts", func(t *testing.T) {
+		w.until(ctx, owner, "nothing rolls out", func(f *remediator.Facts) bool { return f.Owner.RollingOut == "" })
+		// Ours: the mark first, then the lever. Its owner says that the machine is outdated; that is no rollout of others.
+		c.annotate(ctx, victim, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
+		c.annotate(ctx, victim, clusterv1.MachineCertificatesExpiryDateAnnotation, time.Now().UTC().Format(time.RFC3339))
+		seen := false
+		w.until(ctx, owner, "the victim is outdated, or already on its way", func(f *remediator.Facts) bool {
+			if f.Owner.RollingOut != "" {
+				t.Fatalf("our own lever is taken for a rollout: %s", f.Owner.RollingOut)
+			}
+			seen = seen || machineOf(f, victim.Name).Conditions[clusterv1.MachineUpToDateCondition].Status == object.False
+			return seen && machineOf(f, victim.Name).Deleting
+		})
+		w.until(ctx, owner, "the victim is gone", func(f *remediator.Facts) bool {
+			if f.Owner.RollingOut != "" {
+				t.Fatalf("our own lever is taken for a rollout: %s", f.Owner.RollingOut)
+			}
+			return machineOf(f, victim.Name).Name == ""
+		})
+		c.change(ctx, c.kcp(ctx), `{"spec":{"version":"v1.36.1"}}`)
+		w.until(ctx, owner, "an upgrade is under way", func(f *remediator.Facts) bool {
+			return strings.Contains(f.Owner.RollingOut, "Version v1.36.0, v1.36.1 required")
+		})
+	})
+	t.Run("gone", func(t *testing.T) {
+		other := owner
+		other.UID = "another"
+		if f := w.look(ctx, other); f.Owner.Found || len(f.Machines) > 0 {
+			t.Errorf("%+v", f)
+		}
+		c.remove()
+		w.until(ctx, owner, "the cluster and its control plane are going", func(f *remediator.Facts) bool {
+			return (f.Cluster.Deleting || !f.Cluster.Found) && (f.Owner.Deleting || !f.Owner.Found)
+		})
+	})
+}
+
+// TestLookTopology: replicas are asked for in the topology, for the control plane and for workers.
+func TestLookTopology(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 5*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 2, Topology: true})
+	w := c.watch(ctx)
+	for wanted, machines := range map[int32][]clusterv1.Machine{3: c.machines(ctx, true), 2: c.machines(ctx, false)} {
+		owner := w.owner(ctx, &machines[0])
+		f := w.look(ctx, owner)
+		if !f.Cluster.Topology || f.Cluster.TopologyReplicas != wanted || f.Owner.Replicas != wanted || len(f.Machines) != int(wanted) || f.Cluster.UpgradePending {
+			t.Errorf("%+v", f)
+		}
+	}
+	owner := w.owner(ctx, &c.machines(ctx, true)[0])
+	inside := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+	c.annotate(ctx, c.kcp(ctx), clusterv1.PausedAnnotation, "true") // the topology sees it pending while nothing moves
+	c.change(ctx, inside, `{"spec":{"topology":{"version":"v1.36.1"}}}`)
+	f := w.until(ctx, owner, "an upgrade is pending or under way", func(f *remediator.Facts) bool {
+		return f.Cluster.UpgradePending || f.Owner.RollingOut != ""
+	})
+	t.Logf("upgrade: pending %v, rolling out %q", f.Cluster.UpgradePending, f.Owner.RollingOut)
+}
+
+// asked runs Ask, and waits until none of the goroutines that it started is left: they bear a label.
+func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator.Facts {
+	w.c.t.Helper()
+	f := w.look(ctx, owner)
+	label := "ask-" + w.c.Namespace
+	started := time.Now()
+	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { must(w.c.t, w.Ask(ctx, f)) })
+	took := time.Since(started)
+	await(ctx, w.c.t, "no goroutine of Ask is left", func() string {
+		var all bytes.Buffer
+		must(w.c.t, pprof.Lookup("goroutine").WriteTo(&all, 1))
+		for _, one := range strings.Split(all.String(), "\n\n") {
+			if strings.Contains(one, label) {
+				return one
+			}
+		}
+		return ""
+	})
+	w.c.t.Logf("asked in %s: reach %s, etcd %+v", took.Round(time.Millisecond), f.Cluster.Reach, f.Etcd)
+	return f
+}
+
+// TestAsk: every member of etcd is asked itself.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 5*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
+	w := c.watch(ctx)
+	machines := c.machines(ctx, true)
+	owner := w.owner(ctx, &machines[0])
+	var nodes []string
+	for _, m := range machines {
+		nodes = append(nodes, m.Status.NodeRef.Name)
+	}
+
+	f := w.asked(ctx, owner)
+	leader := ""
+	for _, m := range f.Etcd.Members {
+		if m.Answers != object.True || m.Learner || !slices.Contains(nodes, m.Node) {
+			t.Errorf("%+v", m)
+		}
+		if m.Leader {
+			leader += m.Node
+		}
+	}
+	if len(f.Etcd.Members) != 3 || f.Cluster.Reach != object.True || !slices.Contains(nodes, leader) || f.Etcd.Err != "" || len(f.Etcd.Alarms) > 0 {
+		t.Fatalf("%+v", f.Etcd)
+	}
+
+	// Leadership moves where it is asked to, and stays there.
+	to := nodes[(slices.Index(nodes, leader)+1)%3]
+	for range 2 {
+		must(t, w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, to))
+		for _, m := range w.asked(ctx, owner).Etcd.Members {
+			if m.Leader != (m.Node == to) {
+				t.Errorf("leadership was moved to %s: %+v", to, m)
+			}
+		}
+	}
+	if err := w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, "nobody"); err == nil {
+		t.Error("leadership was moved to nobody")
+	}
+
+	// A dead kubelet: the node is Unknown, and etcd answers.
+	must(t, c.BreakNode(ctx, nodes[0], corev1.ConditionUnknown))
+	w.until(ctx, owner, "the node is Unknown", func(f *remediator.Facts) bool {
+		return machineOf(f, machines[0].Name).Conditions[clusterv1.MachineNodeReadyCondition].Status == object.Unknown
+	})
+	if q := remediator.Count(w.asked(ctx, owner).Etcd); q.Answering != 3 {
+		t.Errorf("%+v", q)
+	}
+	must(t, c.RestoreNode(ctx, nodes[0]))
+
+	// A member that was removed is in no list: it has no voice, and no machine is counted for it.
+	gone := nodes[(slices.Index(nodes, to)+1)%3]
+	must(t, c.BreakEtcdMember(ctx, gone))
+	f = w.asked(ctx, owner)
+	if q := remediator.Count(f.Etcd); q.Voters != 2 || q.Answering != 2 {
+		t.Errorf("%+v", f.Etcd)
+	}
+	for _, m := range f.Etcd.Members {
+		if m.Node == gone {
+			t.Errorf("%+v was removed", m)
+		}
+	}
+
+	// Nobody is left who could list the members.
+	for _, node := range nodes {
+		if node != gone {
+			must(t, c.BreakEtcdMember(ctx, node))
+		}
+	}
+	if f = w.asked(ctx, owner); f.Etcd.Err == "" || len(f.Etcd.Members) > 0 || !strings.Contains(f.Etcd.Err, gone) {
+		t.Errorf("%+v", f.Etcd)
+	}
+
+	// Without the Secret there is no way to ask anybody.
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-etcd"}}
+	if err := shared.admin.Delete(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if f = w.asked(ctx, owner); f.Cluster.Reach != object.True || !strings.Contains(f.Etcd.Err, "c-etcd") {
+		t.Errorf("reach %s, etcd %+v", f.Cluster.Reach, f.Etcd)
+	}
+	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-kubeconfig"}}
+	c.change(ctx, kubeconfig, `{"data":{"value":null}}`)
+	if f = w.asked(ctx, owner); f.Cluster.Reach != object.Unknown || !strings.Contains(f.Etcd.Err, "c-kubeconfig") {
+		t.Errorf("reach %s, etcd %+v", f.Cluster.Reach, f.Etcd)
+	}
+}
+
+// TestAskExternal: the members of an etcd that is somebody else's are not ours to ask.
+func TestAskExternal(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 5*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true})
+	w := c.watch(ctx)
+	owner := w.owner(ctx, &c.machines(ctx, true)[0])
+	f := w.asked(ctx, owner)
+	if !f.Owner.ExternalEtcd || f.Etcd != nil || f.Cluster.Reach != object.True {
+		t.Errorf("%+v", f)
+	}
+}
