@@ -1,0 +1,179 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestPolicy: what a RepairPolicy owns follows it, and the control planes that it selects.
+func TestPolicy(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	daemon(t, scuted.DaemonOptions{})
+	t.Run("owns", func(t *testing.T) { t.Parallel(); owns(ctx, t) })
+	t.Run("yields", func(t *testing.T) { t.Parallel(); yields(ctx, t) })
+	t.Run("refuses", func(t *testing.T) { t.Parallel(); refuses(ctx, t) })
+}
+
+// owns: a health check for the control plane, wired to scute, whose limit follows the size; it comes back when somebody
+// removes or changes it, is taken away by a dry run, and goes with the policy.
+func owns(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
+	p := policy(ctx, t, c.Namespace, nil)
+	check := awaitCheck(ctx, t, c, 1)
+	ref := check.Spec.Remediation.TemplateRef
+	if ref.Kind != "SurgeRemediationTemplate" || ref.Name != "scute-"+policyName {
+		t.Errorf("the health check refers to %+v", ref)
+	}
+	if !metav1.IsControlledBy(check, p) {
+		t.Errorf("the health check is not the policy's: %+v", check.OwnerReferences)
+	}
+	must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{}))
+	awaitPolicy(ctx, t, p, "it watches all", func(s *v1alpha1.RepairPolicyStatus) bool {
+		return s.Clusters == 1 && s.Machines == 3 && s.Unhealthy == 0 && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) && s.ObservedGeneration == 1
+	})
+	await(ctx, t, "Cluster API looks at the machines", func() string {
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), check))
+		return cmp.Diff(3, len(check.Status.Targets))
+	})
+
+	must(t, shared.admin.Delete(ctx, check))
+	check = awaitCheck(ctx, t, c, 1)
+	changed := check.DeepCopy()
+	changed.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "bears-it"}}
+	must(t, shared.admin.Patch(ctx, changed, client.MergeFrom(check)))
+	await(ctx, t, "the health check is mended", func() string {
+		now := &clusterv1.MachineHealthCheck{}
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), now))
+		return cmp.Diff(check.Spec, now.Spec)
+	})
+
+	kcp := c.kcp(ctx)
+	before, five := kcp.DeepCopy(), int32(5)
+	kcp.Spec.Replicas = &five
+	must(t, shared.admin.Patch(ctx, kcp, client.MergeFrom(before)))
+	awaitCheck(ctx, t, c, 2)
+	awaitPolicy(ctx, t, p, "it watches five", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Machines == 5 })
+
+	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.DryRun = true })
+	awaitNone(ctx, t, c)
+	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.DryRun = false })
+	awaitCheck(ctx, t, c, 2)
+	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) {
+		s.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "bears-it"}}
+	})
+	awaitNone(ctx, t, c)
+	awaitPolicy(ctx, t, p, "it watches none", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Clusters == 0 && s.Machines == 0 })
+	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.Selector = metav1.LabelSelector{} })
+	awaitCheck(ctx, t, c, 2)
+	must(t, shared.admin.Delete(ctx, p))
+	awaitNone(ctx, t, c)
+	await(ctx, t, "the template is gone", func() string {
+		err := shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{})
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprint("it is there: ", err)
+		}
+		return ""
+	})
+}
+
+// yields: another's health check of the same machines keeps scute from making one, until that is gone or wired to scute.
+func yields(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
+	theirs := &clusterv1.MachineHealthCheck{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "theirs"},
+		Spec: clusterv1.MachineHealthCheckSpec{
+			ClusterName: c.Name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: c.Name}},
+		},
+	}
+	must(t, shared.admin.Create(ctx, theirs))
+	p := policy(ctx, t, c.Namespace, nil)
+	awaitPolicy(ctx, t, p, "it says which health check is in the way", func(s *v1alpha1.RepairPolicyStatus) bool {
+		stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
+		return stalled != nil && stalled.Status == metav1.ConditionTrue && stalled.Reason == "Conflict" && strings.Contains(stalled.Message, "theirs") && s.Machines == 1
+	})
+	awaitNone(ctx, t, c)
+
+	wired := theirs.DeepCopy()
+	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: "SurgeRemediationTemplate", Name: "scute-" + policyName,
+	}
+	must(t, shared.admin.Patch(ctx, wired, client.MergeFrom(theirs)))
+	fine := func(s *v1alpha1.RepairPolicyStatus) bool {
+		return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled)
+	}
+	awaitPolicy(ctx, t, p, "it is content with one that is wired", fine)
+	awaitNone(ctx, t, c)
+
+	must(t, shared.admin.Delete(ctx, wired))
+	awaitCheck(ctx, t, c, 1)
+	awaitPolicy(ctx, t, p, "nothing is in the way any more", fine)
+}
+
+// refuses: a policy that cannot be carried out says which field is wrong, and what to write.
+func refuses(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
+	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) {
+		s.Selector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	})
+	awaitPolicy(ctx, t, p, "it names the field", func(s *v1alpha1.RepairPolicyStatus) bool {
+		stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
+		return stalled != nil && stalled.Status == metav1.ConditionTrue && strings.Contains(stalled.Message, "spec.selector") && s.Message != ""
+	})
+	awaitNone(ctx, t, c)
+	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.Selector = metav1.LabelSelector{} })
+	awaitCheck(ctx, t, c, 1)
+}
+
+// awaitCheck waits for the policy's health check of a cluster's control plane, with a limit.
+func awaitCheck(ctx context.Context, t *testing.T, c *cluster, limit int) *clusterv1.MachineHealthCheck {
+	t.Helper()
+	key := client.ObjectKey{Namespace: c.Namespace, Name: c.kcp(ctx).Name + "-scute"}
+	check := &clusterv1.MachineHealthCheck{}
+	await(ctx, t, fmt.Sprintf("MachineHealthCheck %s has the limit %d", key.Name, limit), func() string {
+		*check = clusterv1.MachineHealthCheck{}
+		if err := shared.admin.Get(ctx, key, check); err != nil {
+			return err.Error()
+		}
+		if !check.DeletionTimestamp.IsZero() {
+			return "it is being deleted"
+		}
+		return cmp.Diff(limit, check.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.IntValue())
+	})
+	return check
+}
+
+// awaitNone waits until the policy has no health check in the cluster's namespace.
+func awaitNone(ctx context.Context, t *testing.T, c *cluster) {
+	t.Helper()
+	await(ctx, t, "there is no health check of the policy", func() string {
+		list := &clusterv1.MachineHealthCheckList{}
+		must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.HasLabels{"scute.dev/policy"}))
+		if len(list.Items) == 0 {
+			return ""
+		}
+		return "there is " + list.Items[0].Name
+	})
+}
+
+// change changes a policy's spec.
+func change(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, to func(*v1alpha1.RepairPolicySpec)) {
+	t.Helper()
+	now := &v1alpha1.RepairPolicy{}
+	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
+	before := now.DeepCopy()
+	to(&now.Spec)
+	must(t, shared.admin.Patch(ctx, now, client.MergeFrom(before)))
+}
