@@ -13,7 +13,9 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/logcmd"
+	"scute.dev/cmd/ctl/machines"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 )
 
@@ -86,7 +88,7 @@ run also 3 paused, 4 degraded.`,
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.Commands(env, options)...)
-	cmd.AddCommand(move.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), machines.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
 	return cmd
 }
 

@@ -52,6 +52,10 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 			return Fact{What: "extra machine", Task: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}, true
 		}
 		return Fact{What: "replacement made", Task: e.Replacement.Name}, true
+	case remediator.ScaleRaised:
+		return Fact{What: "scale raised", Detail: "the owner's replicas are what was asked for"}, true
+	case remediator.VictimSpared:
+		return Fact{What: "spared", Detail: "all that must come first is taken back: the machine may lose its mark"}, true
 	case remediator.ScaleRestored:
 		return Fact{What: "scale restored", Detail: "the owner's replicas are what they were"}, true
 	case remediator.ReplacementReady:

@@ -40,6 +40,8 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.ReplacementObserved{Replacement: n},
 		remediator.ReplacementObserved{Replacement: n, Extra: true},
 		remediator.ScaleRestored{},
+		remediator.ScaleRaised{},
+		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},
 		remediator.VictimDeleting{},
 		remediator.VictimGone{},

@@ -16,6 +16,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -32,11 +34,12 @@ type Cluster struct {
 	Namespace string
 }
 
-// NewScheme knows Moves, the core kinds, and the reviews that ask the API server who may do what.
+// NewScheme knows scute's kinds, the core kinds, those of Cluster API that are looked at, and the reviews that ask the API server who may do what.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
-		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme))
+		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme),
+		clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))
 	return scheme, err
 }
 
@@ -88,7 +91,7 @@ func (c *Cluster) Explain(err error) error {
 	case err == nil:
 		return nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the cluster at %s does not serve Moves: install scute there (helm install scute charts/scute), or choose another --context", c.Config.Host)
+		return fmt.Errorf("the cluster at %s does not serve what scute brings along: install it there (helm install scute charts/scute), or choose another --context", c.Config.Host)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster at %s does not accept your credentials: log in again: %w", c.Config.Host, err)
 	case apierrors.IsForbidden(err) && about(err) == v1alpha1.GroupVersion().Group:

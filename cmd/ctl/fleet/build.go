@@ -1,0 +1,220 @@
+package fleet
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+)
+
+// Components are the conditions of a control plane's pods on each of its machines.
+func Components() []string {
+	return []string{
+		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
+		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
+	}
+}
+
+// Join makes the clusters of the objects, by namespace and name; of a name alone if it is given. Of workers' owners those are
+// kept that have a sick machine, or all.
+func (o *Objects) Join(name string, workers bool) []*Cluster {
+	var out []*Cluster
+	for i := range o.Clusters {
+		c := &o.Clusters[i]
+		if name != "" && c.Name != name {
+			continue
+		}
+		out = append(out, o.cluster(c, workers))
+	}
+	slices.SortFunc(out, func(a, b *Cluster) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (o *Objects) cluster(c *clusterv1.Cluster, workers bool) *Cluster {
+	out := &Cluster{
+		Namespace: c.Namespace, Name: c.Name, Deleting: c.DeletionTimestamp != nil, Paused: c.Spec.Paused != nil && *c.Spec.Paused,
+	}
+	owners := make(map[string]*Owner)
+	if ref := c.Spec.ControlPlaneRef; ref.Name != "" { // it is shown even before it has a machine
+		plane := o.owner(c, ref.Kind, ref.Name, true)
+		owners[ref.Kind+"/"+ref.Name] = plane
+		out.Owners = append(out.Owners, plane)
+	}
+	for i := range o.Machines {
+		m := &o.Machines[i]
+		if m.Namespace != c.Namespace || m.Spec.ClusterName != c.Name {
+			continue
+		}
+		kind, name, plane := ownerOf(m)
+		owner := owners[kind+"/"+name]
+		if owner == nil {
+			owner = o.owner(c, kind, name, plane)
+			owners[kind+"/"+name] = owner
+			out.Owners = append(out.Owners, owner)
+		}
+		o.add(owner, m)
+	}
+	out.Owners = slices.DeleteFunc(out.Owners, func(w *Owner) bool {
+		return !w.ControlPlane && !workers && !slices.ContainsFunc(w.Machines, (*Machine).Sick)
+	})
+	slices.SortFunc(out.Owners, func(a, b *Owner) int {
+		return cmp.Or(compareBool(b.ControlPlane, a.ControlPlane), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	for _, owner := range out.Owners {
+		slices.SortFunc(owner.Machines, func(a, b *Machine) int { return cmp.Compare(a.Name, b.Name) })
+		owner.count()
+	}
+	return out
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// ownerOf is what replaces a machine: its control plane, the deployment above its set, its set, or whoever controls it.
+func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
+	_, plane = m.Labels[clusterv1.MachineControlPlaneLabel]
+	ref := metav1.GetControllerOf(m)
+	switch {
+	case ref == nil:
+		return "", "", plane
+	case ref.Kind == string(remediator.Set) && m.Labels[clusterv1.MachineDeploymentNameLabel] != "":
+		return string(remediator.Deployment), m.Labels[clusterv1.MachineDeploymentNameLabel], plane
+	default:
+		return ref.Kind, ref.Name, plane
+	}
+}
+
+// owner of a kind and a name, as far as it was read.
+func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Owner {
+	out := &Owner{Kind: kind, Name: name, ControlPlane: plane}
+	var from metav1.Object
+	switch remediator.OwnerKind(kind) {
+	case remediator.ControlPlane:
+		if k := named(o.ControlPlanes, c.Namespace, name, func(k *controlplanev1.KubeadmControlPlane) metav1.Object { return k }); k != nil {
+			from, out.Replicas, out.Version = k, k.Spec.Replicas, k.Spec.Version
+			out.External = len(k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
+		}
+	case remediator.Deployment:
+		if d := named(o.Deployments, c.Namespace, name, func(d *clusterv1.MachineDeployment) metav1.Object { return d }); d != nil {
+			from, out.Replicas, out.Version = d, d.Spec.Replicas, d.Spec.Template.Spec.Version
+		}
+	case remediator.Set:
+		if s := named(o.Sets, c.Namespace, name, func(s *clusterv1.MachineSet) metav1.Object { return s }); s != nil {
+			from, out.Replicas, out.Version = s, s.Spec.Replicas, s.Spec.Template.Spec.Version
+		}
+	}
+	if from != nil {
+		_, out.Paused = from.GetAnnotations()[clusterv1.PausedAnnotation]
+	}
+	var inside []v1alpha1.RepairPolicy
+	for i := range o.Policies {
+		if o.Policies[i].Namespace == c.Namespace {
+			inside = append(inside, o.Policies[i])
+		}
+	}
+	if p := observe.Select(inside, c.Labels, kind); p != nil {
+		out.Policy = &Policy{Name: p.Name, DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
+	}
+	return out
+}
+
+func named[T any](list []T, namespace, name string, of func(*T) metav1.Object) *T {
+	for i := range list {
+		if o := of(&list[i]); o.GetNamespace() == namespace && o.GetName() == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// add puts a machine below its owner.
+func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
+	out := &Machine{
+		Name: m.Name, Node: m.Status.NodeRef.Name, CreatedAt: m.CreationTimestamp.Time, Phase: m.Status.Phase,
+		Deleting: m.DeletionTimestamp != nil, Mark: mark(m.Annotations[v1alpha1.UnhealthyAnnotation]),
+	}
+	out.NodeReady, _ = truth(m.Status.Conditions, clusterv1.MachineNodeReadyCondition)
+	out.HealthCheck, out.HealthCheckWhy = truth(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
+	if owner.ControlPlane {
+		out.Etcd, _ = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
+		for _, component := range Components() {
+			pod, _ := truth(m.Status.Conditions, component)
+			out.Pods = append(out.Pods, pod)
+		}
+	}
+	for _, a := range []string{
+		clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
+	} {
+		if _, there := m.Annotations[a]; there {
+			out.Annotations = append(out.Annotations, a)
+		}
+	}
+	if r := named(o.Remediations, m.Namespace, m.Name, func(r *v1alpha1.SurgeRemediation) metav1.Object { return r }); r != nil {
+		s := r.Status
+		out.Remediation = &Remediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
+		if s.Quorum != nil && owner.ControlPlane {
+			owner.Quorum = s.Quorum
+		}
+	}
+	owner.Machines = append(owner.Machines, out)
+}
+
+// mark in an annotation; one that cannot be read is shown as far as it goes.
+func mark(value string) *v1alpha1.UnhealthyMark {
+	if value == "" {
+		return nil
+	}
+	var out v1alpha1.UnhealthyMark
+	if err := json.Unmarshal([]byte(value), &out); err != nil {
+		return &v1alpha1.UnhealthyMark{State: "not readable", Reason: "annotation " + v1alpha1.UnhealthyAnnotation + " is not what scute writes"}
+	}
+	return &out
+}
+
+func truth(list []metav1.Condition, name string) (is object.Truth, message string) {
+	for i := range list {
+		if list[i].Type == name {
+			return object.Truth(list[i].Status), list[i].Message
+		}
+	}
+	return object.Absent, ""
+}
+
+// count etcd's members by the conditions of those that have one.
+func (o *Owner) count() {
+	if !o.ControlPlane || o.External {
+		return
+	}
+	for _, m := range o.Machines {
+		if m.Etcd == object.Absent {
+			continue
+		}
+		if o.Listed == nil {
+			o.Listed = &Members{}
+		}
+		o.Listed.Members++
+		if m.Etcd == object.True {
+			o.Listed.Healthy++
+		}
+	}
+}

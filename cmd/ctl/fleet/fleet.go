@@ -1,0 +1,138 @@
+package fleet
+
+import (
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// Cluster is a workload cluster with its machines.
+type Cluster struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Paused    bool     `json:"paused,omitempty"`
+	Deleting  bool     `json:"deleting,omitempty"`
+	Owners    []*Owner `json:"owners"`
+}
+
+// Owner of machines: what replaces them.
+type Owner struct {
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Replicas *int32 `json:"replicas"` // wanted; nil when the owner could not be read
+	Version  string `json:"version,omitempty"`
+	Paused   bool   `json:"paused,omitempty"`
+	// ControlPlane says that its machines have the control plane's components.
+	ControlPlane bool `json:"controlPlane"`
+	// Policy that selects its machines; nil without.
+	Policy *Policy `json:"policy"`
+	// Quorum as scute saw it last, when it asked etcd's members; nil if it did not.
+	Quorum *v1alpha1.QuorumStatus `json:"quorum"`
+	// Listed counts etcd's members by Cluster API's conditions, which say who is a member, and not who answers.
+	Listed   *Members   `json:"listed"`
+	External bool       `json:"externalEtcd,omitempty"`
+	Machines []*Machine `json:"machines"`
+}
+
+// Ready counts the machines whose Node is ready.
+func (o *Owner) Ready() int {
+	n := 0
+	for _, m := range o.Machines {
+		if m.NodeReady == object.True && !m.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// Members of etcd by conditions.
+type Members struct {
+	Members int `json:"members"`
+	Healthy int `json:"healthy"`
+}
+
+// Policy that selects machines.
+type Policy struct {
+	Name          string   `json:"name"`
+	DryRun        bool     `json:"dryRun,omitempty"`
+	PauseRequests []string `json:"pauseRequests,omitempty"`
+	Storm         bool     `json:"storm,omitempty"`
+}
+
+// Machine at a glance.
+type Machine struct {
+	Name      string       `json:"name"`
+	Node      string       `json:"node"`
+	CreatedAt time.Time    `json:"createdAt"`
+	Phase     string       `json:"phase"` // of Cluster API
+	Deleting  bool         `json:"deleting,omitempty"`
+	NodeReady object.Truth `json:"nodeReady"`
+	// Etcd is the condition EtcdMemberHealthy.
+	Etcd object.Truth `json:"etcd"`
+	// Pods are the components, in the order of Components.
+	Pods []object.Truth `json:"pods,omitempty"`
+	// HealthCheck is the condition HealthCheckSucceeded, and why.
+	HealthCheck    object.Truth `json:"healthCheck"`
+	HealthCheckWhy string       `json:"healthCheckWhy,omitempty"`
+	// Mark of scute's; nil without.
+	Mark *v1alpha1.UnhealthyMark `json:"mark"`
+	// Unselected and the like: what keeps others from touching it.
+	Annotations []string `json:"annotations,omitempty"`
+	// Remediation of it; nil without.
+	Remediation *Remediation `json:"remediation"`
+}
+
+// Remediation of a machine, from its SurgeRemediation.
+type Remediation struct {
+	Phase       v1alpha1.RemediationPhase `json:"phase"`
+	Decision    string                    `json:"decision,omitempty"`
+	Message     string                    `json:"message,omitempty"`
+	Next        string                    `json:"next,omitempty"`
+	Replacement string                    `json:"replacement,omitempty"`
+	Attempts    int                       `json:"attempts,omitempty"`
+}
+
+// Health of a machine in a word.
+type Health string
+
+// The healths.
+const (
+	Healthy   Health = "healthy"
+	Unhealthy Health = "unhealthy" // a health check, or scute, says so
+	Ailing    Health = "ailing"    // something is not well, and nobody has called it unhealthy
+	Starting  Health = "starting"
+	Leaving   Health = "leaving"
+)
+
+// The states of a mark, as UnhealthyMark has them.
+const (
+	markFailing = "Failing"
+)
+
+// Health of the machine, from what it says and what was written on it.
+func (m *Machine) Health() Health {
+	switch {
+	case m.Deleting:
+		return Leaving
+	case m.Mark != nil && m.Mark.State != markFailing, m.HealthCheck == object.False:
+		return Unhealthy
+	case m.Mark != nil:
+		return Ailing
+	case m.Node == "":
+		return Starting
+	case m.NodeReady == object.False || m.NodeReady == object.Unknown, m.Etcd == object.False || m.Etcd == object.Unknown:
+		return Ailing
+	}
+	for _, pod := range m.Pods {
+		if pod == object.False || pod == object.Unknown {
+			return Ailing
+		}
+	}
+	return Healthy
+}
+
+// Sick says that there is something to tell about the machine.
+func (m *Machine) Sick() bool {
+	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
+}

@@ -1,0 +1,93 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/reach"
+)
+
+// Objects are what a fleet is made of.
+type Objects struct {
+	Clusters      []clusterv1.Cluster
+	Machines      []clusterv1.Machine
+	ControlPlanes []controlplanev1.KubeadmControlPlane
+	Deployments   []clusterv1.MachineDeployment
+	Sets          []clusterv1.MachineSet
+	Remediations  []v1alpha1.SurgeRemediation
+	Policies      []v1alpha1.RepairPolicy
+	// Served says that the cluster has scute's kinds, and that they may be read.
+	Served bool
+	// Withheld are the kinds that may not be read.
+	Withheld []string
+}
+
+// Read lists them in a namespace, "" for all. What is not served, or may not be read, is left out.
+func Read(ctx context.Context, c *reach.Cluster, namespace string) (*Objects, error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	o := &Objects{}
+	var clusters clusterv1.ClusterList
+	var machines clusterv1.MachineList
+	for what, list := range map[string]client.ObjectList{"clusters": &clusters, "machines": &machines} {
+		err := c.Client.List(ctx, list, client.InNamespace(namespace))
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("the cluster at %s does not serve Cluster API's %s of %s: choose another --context, or install Cluster API 1.11 or newer there (clusterctl init)",
+				c.Config.Host, what, clusterv1.GroupVersion)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", what, c.Explain(err))
+		}
+	}
+	o.Clusters, o.Machines = clusters.Items, machines.Items
+	r := reader{ctx: ctx, cluster: c, namespace: namespace, objects: o}
+	var planes controlplanev1.KubeadmControlPlaneList
+	r.list("kubeadmcontrolplanes", &planes)
+	o.ControlPlanes = planes.Items
+	var deployments clusterv1.MachineDeploymentList
+	var sets clusterv1.MachineSetList
+	r.list("machinedeployments", &deployments)
+	r.list("machinesets", &sets)
+	o.Deployments, o.Sets = deployments.Items, sets.Items
+	var remediations v1alpha1.SurgeRemediationList
+	var policies v1alpha1.RepairPolicyList
+	o.Served = r.list("surgeremediations", &remediations) && r.list("repairpolicies", &policies)
+	o.Remediations, o.Policies = remediations.Items, policies.Items
+	return o, r.err
+}
+
+// reader lists what may be missing.
+type reader struct {
+	ctx       context.Context //nolint:containedctx // it lives for one Read
+	cluster   *reach.Cluster
+	namespace string
+	objects   *Objects
+	err       error
+}
+
+// list says whether the kind is served and may be read.
+func (r *reader) list(what string, list client.ObjectList) bool {
+	if r.err != nil {
+		return false
+	}
+	err := r.cluster.Client.List(r.ctx, list, client.InNamespace(r.namespace))
+	switch {
+	case err == nil:
+		return true
+	case meta.IsNoMatchError(err):
+		return false
+	case apierrors.IsForbidden(err):
+		r.objects.Withheld = append(r.objects.Withheld, what)
+		return false
+	default:
+		r.err = fmt.Errorf("listing %s: %w", what, r.cluster.Explain(err))
+		return false
+	}
+}

@@ -1,0 +1,113 @@
+package remediations
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Story is what the log tells of one machine, beyond what a status can hold.
+type Story struct {
+	Mark     *remediator.MachineMarked // nil: none
+	Decision remediator.Decision       // the zero value: none
+	Seen     remediator.Seen
+	// Steps are the facts about the machine.
+	Steps []Step
+}
+
+// Step is a fact, and where it stands in the log.
+type Step struct {
+	eventlog.Event
+	Seq       uint64
+	Aggregate eventlog.Aggregate
+}
+
+// Owner is the aggregate in a remediation's id: the id of the owner, and the name of the machine behind it.
+func Owner(remediationID string) (eventlog.Aggregate, bool) {
+	i := strings.LastIndexByte(remediationID, '/')
+	if i <= 0 {
+		return eventlog.Aggregate{}, false
+	}
+	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
+}
+
+// Tell reads a machine's story from the log.
+func Tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine string) (*Story, error) {
+	records, err := log.Read(ctx, owner, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
+	}
+	return story(records, machine)
+}
+
+func story(records []eventlog.Record, machine string) (*Story, error) {
+	catalog, s, state := remediator.NewCatalog(), &Story{}, &remediator.State{}
+	for _, r := range records {
+		events, err := r.Events()
+		if err != nil {
+			return nil, fmt.Errorf("commit %d: %w", r.Seq, err)
+		}
+		for _, ev := range events {
+			e, err := catalog.Decode(ev)
+			if err != nil {
+				return nil, fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
+			}
+			about := About(state, e)
+			state.Apply(e, ev.Time)
+			if about != machine {
+				continue
+			}
+			s.take(e)
+			s.Steps = append(s.Steps, Step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
+		}
+	}
+	return s, nil
+}
+
+func (s *Story) take(e remediator.Event) {
+	switch e := e.(type) {
+	case remediator.MachineMarked:
+		s.Mark = &e
+	case remediator.MachineMarkCleared:
+		s.Mark = nil
+	case remediator.Decided:
+		s.Decision, s.Seen = e.Decision, e.Seen
+	}
+}
+
+// About names the machine that a fact is about: the one in it, or else the one whose remediation was under way.
+func About(s *remediator.State, e remediator.Event) string {
+	switch e := e.(type) {
+	case remediator.MachineMarked:
+		return e.Machine.Name
+	case remediator.MachineMarkCleared:
+		return e.Machine.Name
+	case remediator.Decided:
+		return e.Machine.Name
+	case remediator.HoldSet:
+		return e.Machine.Name
+	case remediator.HoldReleased:
+		return e.Machine.Name
+	case remediator.AbortRequested:
+		return e.Machine.Name
+	case remediator.EscalationStarted:
+		return e.Machine.Name
+	case remediator.EscalationEnded:
+		return e.Machine.Name
+	case remediator.SurgeRequested:
+		return e.Machine.Name
+	case remediator.HandedOver:
+		return e.Machine.Name
+	case remediator.Registered, remediator.Claimed, remediator.StormPassed:
+		return ""
+	default:
+		if s.Active != nil {
+			return s.Active.Victim.Name
+		}
+		return ""
+	}
+}

@@ -1,0 +1,147 @@
+package show_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now().Add(-d)) }
+
+func number(n int32) *int32 { return &n }
+
+func clusterOf(name string) clusterv1.Cluster {
+	c := clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, Labels: map[string]string{"tier": name}}}
+	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "KubeadmControlPlane", Name: name + "-control-plane"}
+	return c
+}
+
+func planeOf(name string, replicas int32) controlplanev1.KubeadmControlPlane {
+	return controlplanev1.KubeadmControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name + "-control-plane"},
+		Spec:       controlplanev1.KubeadmControlPlaneSpec{Replicas: number(replicas), Version: "v1.36.3"},
+	}
+}
+
+// machineOf a control plane, with the conditions Node, member, and the four pods, one letter each: T, F, U.
+func machineOf(cluster, name, conditions string) clusterv1.Machine {
+	yes := true
+	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "fleet", Name: name, UID: types.UID(name), CreationTimestamp: ago(72 * time.Hour),
+		Labels:          map[string]string{clusterv1.MachineControlPlaneLabel: ""},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: cluster + "-control-plane", Controller: &yes}},
+	}}
+	m.Spec.ClusterName = cluster
+	m.Status.Phase, m.Status.NodeRef.Name = "Running", name
+	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, fleet.Components()...)
+	for i, letter := range conditions {
+		status := map[rune]metav1.ConditionStatus{'T': metav1.ConditionTrue, 'F': metav1.ConditionFalse, 'U': metav1.ConditionUnknown}[letter]
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: names[i], Status: status})
+	}
+	return m
+}
+
+func workerOf(cluster, name string) clusterv1.Machine {
+	m := machineOf(cluster, name, "T")
+	yes := true
+	m.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: cluster + "-md-0"}
+	m.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: cluster + "-md-0-abc", Controller: &yes}}
+	m.Status.NodeRef.Name = "ip-10-0-7-12.internal"
+	return m
+}
+
+func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine {
+	value, err := json.Marshal(mark)
+	if err != nil {
+		panic(err)
+	}
+	m.Annotations = map[string]string{v1alpha1.UnhealthyAnnotation: string(value), clusterv1.DeleteMachineAnnotation: "scute.dev"}
+	return m
+}
+
+// sick is a fleet with all there is to see: a surge under way, a cluster that nobody watches, one with external etcd.
+func sick() *fleet.Objects {
+	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
+		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
+	})
+	newcomer := machineOf("prod", "prod-control-plane-p4x9d", "")
+	newcomer.Status.NodeRef.Name, newcomer.Status.Phase, newcomer.CreationTimestamp = "", "Provisioning", ago(12*time.Second)
+	leaving := machineOf("bare", "bare-control-plane-zzzzz", "TTTTTT")
+	gone := ago(time.Second)
+	leaving.DeletionTimestamp = &gone
+	broken := workerOf("prod", "prod-md-0-abc-xk2lp")
+	broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{
+		Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Message: "Health check failed: Node condition MemoryPressure is True",
+	})
+	external := planeOf("ext", 3)
+	external.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd:2379"}
+	paused := clusterOf("ext")
+	paused.Spec.Paused = new(bool)
+	*paused.Spec.Paused = true
+	return &fleet.Objects{
+		Served:        true,
+		Clusters:      []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
+		ControlPlanes: []controlplanev1.KubeadmControlPlane{planeOf("prod", 3), planeOf("bare", 1), external},
+		Machines: []clusterv1.Machine{
+			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, newcomer, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
+			leaving, broken, workerOf("prod", "prod-md-0-abc-aaaaa"),
+		},
+		Deployments: []clusterv1.MachineDeployment{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-md-0"}, Spec: clusterv1.MachineDeploymentSpec{Replicas: number(2)},
+		}},
+		Policies: []v1alpha1.RepairPolicy{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "careful"},
+			Spec: v1alpha1.RepairPolicySpec{
+				Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}, DryRun: true, PauseRequests: []string{"change freeze"},
+			},
+		}},
+		Remediations: []v1alpha1.SurgeRemediation{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-control-plane-h2ttv"},
+			Status: v1alpha1.SurgeRemediationStatus{
+				Phase: v1alpha1.RemediationReplacing, Decision: "RolloutSurge (relaxed)", Replacement: "prod-control-plane-p4x9d", Attempts: 2,
+				Message: "replacement prod-control-plane-p4x9d is there, and not ready yet; trying again after: the API server is gone\x1b[2J",
+				Next:    "nothing if it passes; else mend the cause, it goes on by itself",
+				Quorum:  &v1alpha1.QuorumStatus{Voters: 3, Answering: 2, Tolerates: 0},
+			},
+		}},
+	}
+}
+
+func TestClustersFitATerminal(t *testing.T) {
+	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
+		t.Run(name, func(t *testing.T) {
+			o := sick()
+			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(o.Join("", false), o.Served))
+		})
+	}
+}
+
+func TestClustersWithoutScute(t *testing.T) {
+	o := sick()
+	o.Served, o.Policies, o.Remediations = false, nil, nil
+	golden(t, "machines-bare", 80, show.View{Width: 80, Now: now()}.Clusters(o.Join("prod", true), o.Served))
+}
+
+func TestClustersAreColored(t *testing.T) {
+	o := sick()
+	lines := show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}.Clusters(o.Join("prod", false), o.Served)
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
+		t.Errorf("%q", all)
+	}
+	for _, line := range lines {
+		if term.Width(line) > 80 {
+			t.Errorf("%d columns: %q", term.Width(line), line)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+)
+
+// DescribeRemediation is all there is to say about a remediation but what only the log knows.
+func (v View) DescribeRemediation(r *v1alpha1.SurgeRemediation) []string {
+	s := r.Status
+	out := []string{v.field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
+	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
+		if f.value != "" {
+			out = append(out, v.field(f.name, f.value))
+		}
+	}
+	if owner, ok := remediations.Owner(s.RemediationID); ok {
+		out = append(out, v.field("In the log", owner.String()))
+	}
+	if r.Spec.Hold != nil {
+		out = append(out, v.wrapped("Hold", v.hold(r.Spec.Hold), term.Yellow)...)
+	}
+	if r.Spec.Abort {
+		out = append(out, v.wrapped("Abort", "asked for", term.Yellow)...)
+	}
+	return append(append(out, ""), v.RemediationStanding(r)...)
+}
+
+func (v View) hold(h *v1alpha1.RemediationHold) string {
+	out := "until it is released"
+	if h.Until != nil {
+		out = "until " + term.Second(h.Until.Time)
+		if left := h.Until.Sub(v.Now); left > 0 {
+			out += ", " + term.Span(left) + " from now"
+		} else {
+			out += ", which is over"
+		}
+	}
+	if h.Reason != "" {
+		out += ": " + h.Reason
+	}
+	return out
+}
+
+// RemediationConditions are a status's conditions as a table.
+func (v View) RemediationConditions(list []metav1.Condition) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	t := term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1, Indent: "  "}
+	for i := range list {
+		c := &list[i]
+		t.Add(c.Type, string(c.Status), v.age(&c.LastTransitionTime), c.Reason, term.Clean(c.Message))
+	}
+	return append([]string{"", "Conditions:"}, t.Lines(v.Paint, v.Width)...)
+}
+
+// RemediationStory is what the log knows beyond the status: who marked it, which rule decided, what was seen.
+func (v View) RemediationStory(s *remediations.Story) []string {
+	var out []string
+	if m := s.Mark; m != nil {
+		out = append(out, v.wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
+	}
+	if s.Decision.Verdict == "" {
+		return out
+	}
+	out = append(out, v.wrapped("Decided", fact.Verdict(s.Decision)+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
+	return append(out, v.wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
+}
+
+// Steps are a story's facts in words.
+func Steps(words *fact.Words, s *remediations.Story) []Event {
+	out := make([]Event, len(s.Steps))
+	for i, step := range s.Steps {
+		out[i] = Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
+	}
+	return out
+}
+
+// RemediationFact is a remediation's standing in one line, for a pipe: two that are alike say that nothing has happened.
+func RemediationFact(r *v1alpha1.SurgeRemediation) string {
+	s := r.Status
+	line := string(s.Phase)
+	if line == "" {
+		line = "Pending"
+	}
+	if s.Decision != "" {
+		line += " (" + s.Decision + ")"
+	}
+	if s.Message != "" {
+		line += ": " + s.Message
+	}
+	if q := s.Quorum; q != nil && !q.External {
+		line += fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, mayFail(q.Tolerates))
+	}
+	if s.Next != "" {
+		line += "; next: " + s.Next
+	}
+	return term.Clean(line)
+}
