@@ -1,0 +1,683 @@
+package remediation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/act"
+	"scute.dev/test/testbed"
+)
+
+// performer performs actions about one owner by hand, and counts what is written.
+type performer struct {
+	act.Hand
+	c      *cluster
+	facts  *remediator.Facts
+	writes *atomic.Int32
+}
+
+// perform begins to act for an owner of the cluster.
+func (c *cluster) perform(kind remediator.OwnerKind, owner client.Object) *performer {
+	c.t.Helper()
+	p := &performer{c: c, writes: &atomic.Int32{}}
+	live, err := client.NewWithWatch(shared.side.Config(), client.Options{Scheme: shared.admin.Scheme()})
+	must(c.t, err)
+	p.Client = interceptor.NewClient(live, interceptor.Funcs{
+		Patch: func(ctx context.Context, w client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			p.writes.Add(1)
+			return w.Patch(ctx, o, patch, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, w client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			p.writes.Add(1)
+			return w.SubResource(sub).Patch(ctx, o, patch, opts...)
+		},
+		Create: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			p.writes.Add(1)
+			return w.Create(ctx, o, opts...)
+		},
+		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			p.writes.Add(1)
+			return w.Delete(ctx, o, opts...)
+		},
+	})
+	p.facts = &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{
+		Kind: string(kind), Namespace: c.Namespace, Name: owner.GetName(), UID: owner.GetUID(), Cluster: c.Name,
+	}}}
+	return p
+}
+
+// do performs an action, and again: the second time nothing is left to be written.
+func (p *performer) do(ctx context.Context, a remediator.Action) {
+	p.c.t.Helper()
+	if err := p.Perform(ctx, p.facts, a); err != nil {
+		p.c.t.Fatal(err)
+	}
+	before := p.writes.Load()
+	if err := p.Perform(ctx, p.facts, a); err != nil {
+		p.c.t.Fatalf("again: %v", err)
+	}
+	if more := p.writes.Load() - before; more != 0 {
+		p.c.t.Errorf("%s %q on %s: %d more writes at the second time", a.Do, a.Value, a.Machine.Name, more)
+	}
+}
+
+// refused performs an action that nothing may come of, because of somebody else.
+func (p *performer) refused(ctx context.Context, a remediator.Action, says string) {
+	p.c.t.Helper()
+	before := p.writes.Load()
+	err := p.Perform(ctx, p.facts, a)
+	if !errors.Is(err, act.ErrForeign) || !strings.Contains(err.Error(), says) {
+		p.c.t.Errorf("%s %q on %s: %v, want ErrForeign that says %q", a.Do, a.Value, a.Machine.Name, err, says)
+	}
+	if more := p.writes.Load() - before; more != 0 {
+		p.c.t.Errorf("%s %q on %s: %d writes, though it was refused", a.Do, a.Value, a.Machine.Name, more)
+	}
+}
+
+func subject(o client.Object) remediator.Subject {
+	return remediator.Subject{Name: o.GetName(), UID: o.GetUID()}
+}
+
+func on(m client.Object, do remediator.Deed, value string) remediator.Action {
+	return remediator.Action{Do: do, Machine: subject(m), Value: value}
+}
+
+func scale(m client.Object, where remediator.Where, from, to int32) remediator.Action {
+	return remediator.Action{Do: remediator.Scale, Machine: subject(m), Where: where, Expect: from, Replicas: to}
+}
+
+func relaxedFor(machine string) string {
+	return fmt.Sprintf(`{"machine":%q,"timestamp":%q,"retryCount":0}`, machine, time.Now().UTC().Format(time.RFC3339))
+}
+
+// fresh reads an object again.
+func fresh[T client.Object](ctx context.Context, t *testing.T, o T) T {
+	t.Helper()
+	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(o), o))
+	return o
+}
+
+func wantAnnotation(ctx context.Context, t *testing.T, o client.Object, key, want string) {
+	t.Helper()
+	if got := fresh(ctx, t, o).GetAnnotations()[key]; got != want {
+		t.Errorf("%s of %s is %q, want %q", key, o.GetName(), got, want)
+	}
+}
+
+// infra is a Machine's infrastructure machine.
+func (c *cluster) infra(ctx context.Context, m *clusterv1.Machine) *infrav1.DevMachine {
+	c.t.Helper()
+	return fresh(ctx, c.t, &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}})
+}
+
+// TestActPlain performs every deed on a plain cluster of three, and has its control plane surge with the documented lever
+// and by replicas.
+func TestActPlain(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 8*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7})
+	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
+	machines := c.machines(ctx, true)
+	for name, check := range map[string]func(context.Context, *testing.T, *performer, *clusterv1.Machine){
+		"marks": marks, "relaxed": relaxes, "touch": touches, "request": requests, "rung": rungs, "leadership": leads,
+	} {
+		t.Run(name, func(t *testing.T) { p.with(t, func() { check(ctx, t, p, &machines[1]) }) })
+	}
+	t.Run("refusals", func(t *testing.T) { p.with(t, func() { refusals(ctx, t, p, &machines[1]) }) })
+	t.Run("foreign replicas", func(t *testing.T) {
+		p.with(t, func() {
+			p.refused(ctx, scale(&machines[1], remediator.AtOwner, 5, 7), "are 3, neither 5")
+			p.refused(ctx, scale(&machines[1], remediator.AtTopology, 3, 5), "has no topology")
+			if err := p.Perform(ctx, p.facts, scale(&machines[1], remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrForeign) {
+				t.Errorf("an even number: %v, want the server's refusal", err)
+			}
+		})
+	})
+	t.Run("surge by the certificates", func(t *testing.T) {
+		p.with(t, func() { p.rolloutSurge(ctx, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)) })
+	})
+	t.Run("surge cancelled", func(t *testing.T) { p.with(t, func() { cancelled(ctx, t, p) }) })
+	t.Run("surge by replicas", func(t *testing.T) { p.with(t, func() { p.replicaSurge(ctx, remediator.AtOwner) }) })
+	t.Run("worker", func(t *testing.T) { surgeWorkers(ctx, t, c, remediator.AtOwner) })
+}
+
+// TestActTopology has a control plane surge that its Cluster's topology manages, with the lever on the infrastructure
+// machine and by replicas, and hands a machine over to it.
+func TestActTopology(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t, 8*time.Minute)
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, Topology: true})
+	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
+	machines := c.machines(ctx, true)
+	t.Run("replicas are the topology's", func(t *testing.T) {
+		p.with(t, func() {
+			p.refused(ctx, scale(&machines[1], remediator.AtOwner, 3, 5), "to be asked for there")
+			p.refused(ctx, scale(&machines[1], remediator.AtTopology, 1, 5), "are 3, neither 1")
+			p.refused(ctx, on(&machines[1], remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)), "certificatesExpiryDays is not set")
+		})
+	})
+	t.Run("surge by the template's name", func(t *testing.T) {
+		p.with(t, func() { p.rolloutSurge(ctx, remediator.SetClonedFrom, "another-one") })
+	})
+	t.Run("surge by replicas", func(t *testing.T) { p.with(t, func() { p.replicaSurge(ctx, remediator.AtTopology) }) })
+	t.Run("worker", func(t *testing.T) { surgeWorkers(ctx, t, c, remediator.AtTopology) })
+	t.Run("handed over and taken back", func(t *testing.T) { p.with(t, func() { handsOver(ctx, t, p) }) })
+}
+
+// with has the performer, and its cluster, speak for a subtest.
+func (p *performer) with(t *testing.T, do func()) {
+	t.Helper()
+	was := p.c.t
+	p.c.t = t
+	defer func() { p.c.t = was }()
+	do()
+}
+
+func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	mark := `{"state":"Unhealthy","since":"2026-01-01T00:00:00Z","reason":"x","source":"Policy","remediation":"r"}`
+	p.do(ctx, on(m, remediator.SetMark, mark))
+	wantAnnotation(ctx, t, m, v1alpha1.UnhealthyAnnotation, mark)
+	p.do(ctx, on(m, remediator.SetMark, ""))
+	wantAnnotation(ctx, t, m, v1alpha1.UnhealthyAnnotation, "")
+
+	p.do(ctx, on(m, remediator.SetDelete, remediator.DeleteValue))
+	wantAnnotation(ctx, t, m, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
+	p.do(ctx, on(m, remediator.SetDelete, ""))
+	wantAnnotation(ctx, t, m, clusterv1.DeleteMachineAnnotation, "")
+	p.c.annotate(ctx, m, clusterv1.DeleteMachineAnnotation, "theirs")
+	p.do(ctx, on(m, remediator.SetDelete, remediator.DeleteValue))
+	p.do(ctx, on(m, remediator.SetDelete, ""))
+	wantAnnotation(ctx, t, m, clusterv1.DeleteMachineAnnotation, "theirs")
+	p.c.annotate(ctx, m, clusterv1.DeleteMachineAnnotation, "")
+
+	later := time.Now().AddDate(1, 0, 0).UTC().Format(time.RFC3339) // makes nothing outdated
+	p.do(ctx, on(m, remediator.SetCertificates, later))
+	wantAnnotation(ctx, t, m, clusterv1.MachineCertificatesExpiryDateAnnotation, later)
+	p.do(ctx, on(m, remediator.SetCertificates, ""))
+	wantAnnotation(ctx, t, m, clusterv1.MachineCertificatesExpiryDateAnnotation, "")
+
+	// A namesake of an earlier machine is none of ours; there is nothing left to take off it.
+	namesake := m.DeepCopy()
+	namesake.UID = "earlier"
+	for _, deed := range []remediator.Deed{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
+		p.refused(ctx, on(namesake, deed, "2026-01-01T00:00:00Z"), "another one bears its name")
+		p.do(ctx, on(namesake, deed, ""))
+	}
+	p.do(ctx, on(namesake, remediator.TakeBack, ""))
+}
+
+func relaxes(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	kcp := p.c.kcp(ctx)
+	value := relaxedFor(m.Name)
+	p.do(ctx, on(m, remediator.SetRelaxed, value))
+	wantAnnotation(ctx, t, kcp, controlplanev1.RemediationInProgressAnnotation, value)
+	other := m.DeepCopy()
+	other.Name = "other"
+	p.refused(ctx, on(other, remediator.SetRelaxed, relaxedFor("other")), "for another machine")
+	p.do(ctx, on(other, remediator.SetRelaxed, ""))
+	wantAnnotation(ctx, t, kcp, controlplanev1.RemediationInProgressAnnotation, value)
+	p.do(ctx, on(m, remediator.SetRelaxed, ""))
+	wantAnnotation(ctx, t, kcp, controlplanev1.RemediationInProgressAnnotation, "")
+	for _, wrong := range []string{"{", `{}`, relaxedFor("other"), `{"machine":"` + m.Name + `"}`} {
+		if err := p.Perform(ctx, p.facts, on(m, remediator.SetRelaxed, wrong)); err == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}
+
+func touches(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	kcp := p.c.kcp(ctx)
+	p.do(ctx, on(m, remediator.Touch, "once"))
+	wantAnnotation(ctx, t, kcp, object.TouchAnnotation, "once")
+	p.do(ctx, on(m, remediator.Touch, ""))
+	wantAnnotation(ctx, t, kcp, object.TouchAnnotation, "")
+}
+
+func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
+	key := client.ObjectKeyFromObject(request)
+	p.do(ctx, on(m, remediator.MakeRequest, ""))
+	fresh(ctx, t, request)
+	if refs := request.OwnerReferences; len(refs) != 1 || refs[0].UID != m.UID || refs[0].Controller != nil ||
+		request.Labels[clusterv1.ClusterNameLabel] != p.c.Name || len(request.Finalizers) != 1 {
+		t.Errorf("%+v", request.ObjectMeta)
+	}
+	// A namesake of an earlier machine drops nothing, and one of a later machine takes nothing over.
+	namesake := m.DeepCopy()
+	namesake.UID = "earlier"
+	p.do(ctx, on(namesake, remediator.DropRequest, ""))
+	p.refused(ctx, on(namesake, remediator.MakeRequest, ""), "gone")
+	p.do(ctx, on(m, remediator.DropRequest, ""))
+	if err := shared.admin.Get(ctx, key, request); !apierrors.IsNotFound(err) {
+		t.Errorf("after it was dropped: %v", err)
+	}
+
+	// One that a health check made is kept too, and let go when the check deletes it.
+	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID},
+	}}}
+	must(t, shared.admin.Create(ctx, made))
+	p.do(ctx, on(m, remediator.MakeRequest, ""))
+	must(t, shared.admin.Delete(ctx, made))
+	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
+		t.Error("it is not being deleted")
+	}
+	p.do(ctx, on(m, remediator.DropRequest, ""))
+	if err := shared.admin.Get(ctx, key, made); !apierrors.IsNotFound(err) {
+		t.Errorf("after it was dropped: %v", err)
+	}
+}
+
+func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	template := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
+	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "ladder"}}
+	policy.Spec.Selector.MatchLabels = map[string]string{"nobody": "here"}
+	policy.Spec.Escalation = []v1alpha1.EscalationStep{
+		{Name: "reboot", Template: template(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","annotations":{"for":"${node}"},"finalizers":["a.b/c"]},` +
+			`"data":{"do":"reboot ${machine} on ${node} of ${cluster} in ${namespace} for $${machine}"}}`)},
+		{Name: "secret", Template: template(`{"apiVersion":"v1","kind":"Secret"}`)},
+		{Name: "role", Template: template(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding"}`)},
+		{Name: "namespace", Template: template(`{"apiVersion":"v1","kind":"Namespace"}`)},
+		{Name: "elsewhere", Template: template(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}}`)},
+		{Name: "nothing", Template: template(`{"apiVersion":"nothing.example/v1","kind":"Nothing"}`)},
+	}
+	must(t, shared.admin.Create(ctx, policy))
+	p.facts.Policy.Name = policy.Name
+	for _, step := range []string{"secret", "role", "namespace", "elsewhere", "nothing"} {
+		err := p.Perform(ctx, p.facts, on(m, remediator.MakeRung, step))
+		if err == nil || !strings.Contains(err.Error(), "spec.escalation["+step+"].template") {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+	p.refused(ctx, on(m, remediator.MakeRung, "unknown"), "no step")
+	p.do(ctx, on(m, remediator.DropRung, "unknown"))
+	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.RungName(m.Name, "reboot")}}
+	must(t, shared.admin.Create(ctx, object.DeepCopy()))
+	p.refused(ctx, on(m, remediator.MakeRung, "reboot"), "did not make")
+	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+	must(t, shared.admin.Delete(ctx, fresh(ctx, t, object)))
+
+	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.RungName(m.Name, "reboot")}}
+	p.do(ctx, on(m, remediator.MakeRung, "reboot"))
+	fresh(ctx, t, object)
+	node := m.Status.NodeRef.Name
+	if got, want := object.Data["do"], fmt.Sprintf("reboot %s on %s of %s in %s for $%s", m.Name, node, p.c.Name, m.Namespace, m.Name); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if object.Annotations["for"] != node || object.Labels[act.RungLabel] != m.Name || len(object.Finalizers) > 0 ||
+		len(object.OwnerReferences) != 1 || object.OwnerReferences[0].UID != m.UID {
+		t.Errorf("%+v", object.ObjectMeta)
+	}
+	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+	if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+		t.Errorf("after it was dropped: %v", err)
+	}
+}
+
+// leader takes down what it is asked, as what reaches etcd is another package's.
+type leader struct{ asked []string }
+
+func (l *leader) MoveLeader(_ context.Context, cluster types.NamespacedName, nodes []string, to string) error {
+	l.asked = append(l.asked, fmt.Sprintf("%s by %v to %s", cluster, nodes, to))
+	return nil
+}
+
+func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	p.facts.Machines = []remediator.Machine{{Name: m.Name, Node: "n1"}, {Name: "other", Node: "n2"}, {Name: "without"}}
+	defer func() { p.facts.Machines, p.Leader = nil, nil }()
+	if err := p.Perform(ctx, p.facts, on(m, remediator.Lead, "n2")); err == nil {
+		t.Error("no error without a way to etcd")
+	}
+	l := &leader{}
+	p.Leader = l
+	p.do(ctx, on(m, remediator.Lead, "n2"))
+	p.refused(ctx, on(m, remediator.Lead, "n1"), "the machine's own")
+	if want := fmt.Sprintf("%s/%s by [n1 n2] to n2", p.c.Namespace, p.c.Name); len(l.asked) != 2 || l.asked[0] != want {
+		t.Errorf("%q, want %q twice", l.asked, want)
+	}
+}
+
+// refusals: whatever says "leave it alone" is heard by every deed that begins or advances a replacement, and by none that
+// takes something back.
+func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	kcp := p.c.kcp(ctx)
+	cl := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.c.Namespace, Name: p.c.Name}}
+	p.Leader = &leader{}
+	defer func() { p.Leader = nil }()
+	pauseCluster := func(paused bool) {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
+		must(t, shared.admin.Patch(ctx, cl.DeepCopy(), patch))
+	}
+	annotated := func(o client.Object, key string) func(bool) {
+		return func(on bool) {
+			p.c.annotate(ctx, o, key, map[bool]string{true: "yes", false: ""}[on])
+		}
+	}
+	original := p.c.infra(ctx, m).Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	for _, c := range []struct {
+		says string
+		set  func(bool)
+	}{
+		{"skip-remediation", annotated(m, clusterv1.MachineSkipRemediationAnnotation)},
+		{"machine is paused", annotated(m, clusterv1.PausedAnnotation)},
+		{"KubeadmControlPlane " + kcp.Name + " is paused", annotated(kcp, clusterv1.PausedAnnotation)},
+		{"Cluster " + p.c.Name + " is paused (spec.paused)", pauseCluster},
+	} {
+		c.set(true)
+		for _, a := range []remediator.Action{
+			on(m, remediator.SetDelete, remediator.DeleteValue),
+			on(m, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)),
+			on(m, remediator.SetClonedFrom, "another-one"),
+			on(m, remediator.SetRelaxed, relaxedFor(m.Name)),
+			on(m, remediator.HandOver, ""),
+			on(m, remediator.Lead, "elsewhere"),
+			scale(m, remediator.AtOwner, 3, 5),
+		} {
+			p.refused(ctx, a, c.says)
+		}
+		p.do(ctx, on(m, remediator.SetDelete, ""))
+		p.do(ctx, on(m, remediator.SetCertificates, ""))
+		p.do(ctx, on(m, remediator.SetClonedFrom, original))
+		p.do(ctx, on(m, remediator.SetRelaxed, ""))
+		p.do(ctx, scale(m, remediator.AtOwner, 5, 3))
+		c.set(false)
+	}
+	was := p.facts.Owner
+	defer func() { p.facts.Owner = was }()
+	p.facts.Owner.UID = "earlier"
+	p.refused(ctx, on(m, remediator.SetDelete, remediator.DeleteValue), "another one bears its name")
+	p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "another one bears its name")
+	p.do(ctx, scale(m, remediator.AtOwner, 5, 3))
+	p.facts.Owner.Kind = "TalosControlPlane"
+	for _, a := range []remediator.Action{on(m, remediator.SetDelete, remediator.DeleteValue), scale(m, remediator.AtOwner, 3, 5), on(m, remediator.HandOver, ""), on(m, remediator.Touch, "x")} {
+		if err := p.Perform(ctx, p.facts, a); err == nil || !strings.Contains(err.Error(), "TalosControlPlane") {
+			t.Errorf("%s of an unknown owner: %v", a.Do, err)
+		}
+	}
+	p.do(ctx, on(m, remediator.SetMark, "seen")) // a mark is all that an unknown owner's machine gets
+	p.do(ctx, on(m, remediator.SetMark, ""))
+}
+
+// victim is one of the middle, never the first choice of the owner by itself; baseline are all of them.
+func (p *performer) victim(ctx context.Context) (*clusterv1.Machine, map[types.UID]bool) {
+	p.c.t.Helper()
+	machines := p.c.machines(ctx, true)
+	if len(machines) != 3 {
+		p.c.t.Fatalf("%d machines", len(machines))
+	}
+	baseline := make(map[types.UID]bool, len(machines))
+	for i := range machines {
+		baseline[machines[i].UID] = true
+	}
+	return &machines[1], baseline
+}
+
+// newcomer waits for a machine that is not in the baseline, while the victim must not be on its way out.
+func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, baseline map[types.UID]bool) *clusterv1.Machine {
+	p.c.t.Helper()
+	var found *clusterv1.Machine
+	await(ctx, p.c.t, "a newcomer exists", func() string {
+		for _, m := range p.c.machines(ctx, true) {
+			if !baseline[m.UID] {
+				found = &m
+			}
+			if m.UID == victim.UID && !m.DeletionTimestamp.IsZero() && found == nil {
+				p.c.t.Fatal("the victim is deleted before a newcomer exists")
+			}
+		}
+		if found == nil {
+			return "none"
+		}
+		return ""
+	})
+	return found
+}
+
+// replaced waits until the victim is gone, all others of the baseline are there with the newcomer, and the cluster is
+// well. The newcomer must have a node before the victim goes.
+func (p *performer) replaced(ctx context.Context, victim, newcomer *clusterv1.Machine, baseline map[types.UID]bool) {
+	p.c.t.Helper()
+	joined := false
+	await(ctx, p.c.t, "the victim is gone", func() string {
+		gone := true
+		for _, m := range p.c.machines(ctx, true) {
+			joined = joined || m.UID == newcomer.UID && m.Status.NodeRef.IsDefined()
+			if m.UID == victim.UID {
+				gone = false
+				if !m.DeletionTimestamp.IsZero() && !joined {
+					p.c.t.Fatal("the victim is deleted before the newcomer has a node")
+				}
+			}
+		}
+		if !gone {
+			return "it is there"
+		}
+		return ""
+	})
+	p.settled(ctx, len(baseline), append(others(victim, baseline), newcomer.UID)...)
+}
+
+func others(victim *clusterv1.Machine, baseline map[types.UID]bool) []types.UID {
+	var uids []types.UID
+	for uid := range baseline {
+		if uid != victim.UID {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// settled waits until the cluster is well, with so many control plane machines, these among them.
+func (p *performer) settled(ctx context.Context, count int, uids ...types.UID) {
+	p.c.t.Helper()
+	await(ctx, p.c.t, "no machine is too many", func() string {
+		if n := len(p.c.machines(ctx, true)); n != count {
+			return fmt.Sprintf("%d machines", n)
+		}
+		return ""
+	})
+	must(p.c.t, shared.side.WaitAvailable(ctx, p.c.Namespace, p.c.Name))
+	there := map[types.UID]bool{}
+	for _, m := range p.c.machines(ctx, true) {
+		there[m.UID] = true
+	}
+	for _, uid := range uids {
+		if !there[uid] {
+			p.c.t.Errorf("machine %s is lost; there are %s", uid, describe(p.c.machines(ctx, true)))
+		}
+	}
+}
+
+func describe(machines []clusterv1.Machine) string {
+	var text []string
+	for i := range machines {
+		text = append(text, fmt.Sprintf("%s (%s) %v", machines[i].Name, machines[i].UID, machines[i].Annotations))
+	}
+	return strings.Join(text, ", ")
+}
+
+// rolloutSurge makes one machine outdated: nothing else is asked of the owner.
+func (p *performer) rolloutSurge(ctx context.Context, lever remediator.Deed, value string) {
+	p.c.t.Helper()
+	victim, baseline := p.victim(ctx)
+	sampler := p.c.watchQuorum(p.c.t)
+	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
+	p.do(ctx, on(victim, lever, value))
+	started := time.Now()
+	if lever == remediator.SetClonedFrom {
+		p.do(ctx, on(victim, remediator.Touch, "now"))
+	}
+	newcomer := p.newcomer(ctx, victim, baseline)
+	p.c.t.Logf("newcomer after %s", time.Since(started).Round(10*time.Millisecond))
+	p.do(ctx, on(victim, remediator.Touch, ""))
+	p.replaced(ctx, victim, newcomer, baseline)
+	p.c.t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
+	sampler.never(p.c.t, 3, 4)
+}
+
+// replicaSurge asks for two more, and back as soon as one exists.
+func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
+	p.c.t.Helper()
+	victim, baseline := p.victim(ctx)
+	sampler := p.c.watchQuorum(p.c.t)
+	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
+	p.do(ctx, scale(victim, where, 3, 5))
+	started := time.Now()
+	newcomer := p.newcomer(ctx, victim, baseline)
+	p.c.t.Logf("newcomer after %s", time.Since(started).Round(10*time.Millisecond))
+	p.do(ctx, scale(victim, where, 5, 3))
+	p.replaced(ctx, victim, newcomer, baseline)
+	p.c.t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
+	sampler.never(p.c.t, 3, 4)
+}
+
+// cancelled: the victim is well again while its replacement, which takes for ever, comes up. The newcomer is marked first,
+// so that there is never a machine too many without a mark.
+func cancelled(ctx context.Context, t *testing.T, p *performer) {
+	victim, baseline := p.victim(ctx)
+	sampler := p.c.watchQuorum(t)
+	p.c.stall(ctx, true)
+	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
+	p.do(ctx, on(victim, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)))
+	newcomer := p.newcomer(ctx, victim, baseline)
+	p.c.stall(ctx, false)
+	infra := p.c.infra(ctx, newcomer)
+	p.do(ctx, on(newcomer, remediator.SetDelete, remediator.DeleteValue))
+	p.do(ctx, on(victim, remediator.SetCertificates, ""))
+	p.do(ctx, on(victim, remediator.SetDelete, ""))
+	await(ctx, t, "the newcomer is being deleted", func() string {
+		if fresh(ctx, t, newcomer).DeletionTimestamp.IsZero() {
+			return "it is not"
+		}
+		return ""
+	})
+	p.c.annotate(ctx, infra, clusterv1.PausedAnnotation, "")
+	p.settled(ctx, 3, append(others(victim, baseline), victim.UID)...)
+	sampler.never(t, 3, 4)
+}
+
+// stall has the cloud leave machines that come from now on as they are, without a server behind them.
+func (c *cluster) stall(ctx context.Context, on bool) {
+	c.t.Helper()
+	template := &infrav1.DevMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-machine"}}
+	value := map[bool]string{true: `"yes"`, false: "null"}[on]
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%s}}}}}`, clusterv1.PausedAnnotation, value)
+	must(c.t, shared.admin.Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// handsOver: the owner remediates by its own, deleting first; and a machine that is taken back is healthy to all.
+func handsOver(ctx context.Context, t *testing.T, p *performer) {
+	victim, baseline := p.victim(ctx)
+	kept := p.c.machines(ctx, true)[0]
+	p.c.annotate(ctx, p.c.kcp(ctx), clusterv1.PausedAnnotation, "yes")
+	p.refused(ctx, on(&kept, remediator.HandOver, ""), "paused")
+	p.c.annotate(ctx, p.c.kcp(ctx), clusterv1.PausedAnnotation, "")
+
+	patch := client.MergeFrom(kept.DeepCopy())
+	kept.Status.Conditions = append(kept.Status.Conditions, metav1.Condition{
+		Type: clusterv1.MachineExternallyRemediatedCondition, Status: metav1.ConditionFalse, Reason: "WaitingForRemediation", LastTransitionTime: metav1.Now(),
+	})
+	must(t, shared.admin.Status().Patch(ctx, &kept, patch))
+	p.do(ctx, on(&kept, remediator.TakeBack, ""))
+	for condition, want := range map[string]string{
+		clusterv1.MachineExternallyRemediatedCondition: "", clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "True",
+	} {
+		if got := p.c.condition(ctx, kept.Name, condition); got != want {
+			t.Errorf("%s is %q after it was taken back, want %q", condition, got, want)
+		}
+	}
+
+	if err := p.Perform(ctx, p.facts, on(victim, remediator.HandOver, "")); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	await(ctx, t, "the victim is being deleted", func() string {
+		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(victim), victim)
+		if apierrors.IsNotFound(err) || err == nil && !victim.DeletionTimestamp.IsZero() {
+			return ""
+		}
+		raw, err := json.Marshal(victim.Status.Conditions)
+		return string(raw) + fmt.Sprint(err)
+	})
+	t.Logf("the owner deletes after %s", time.Since(started).Round(10*time.Millisecond))
+	newcomer := p.newcomerAfter(ctx, baseline)
+	p.settled(ctx, 3, append(others(victim, baseline), newcomer)...)
+}
+
+// newcomerAfter waits for a machine that is not in the baseline.
+func (p *performer) newcomerAfter(ctx context.Context, baseline map[types.UID]bool) (uid types.UID) {
+	p.c.t.Helper()
+	await(ctx, p.c.t, "a newcomer exists", func() string {
+		for _, m := range p.c.machines(ctx, true) {
+			if !baseline[m.UID] {
+				uid = m.UID
+				return ""
+			}
+		}
+		return "none"
+	})
+	return uid
+}
+
+// surgeWorkers: one more, ready, then the victim is marked, and back.
+func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediator.Where) {
+	list := &clusterv1.MachineDeploymentList{}
+	must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace)))
+	if len(list.Items) != 1 {
+		t.Fatalf("%d MachineDeployments", len(list.Items))
+	}
+	p := c.perform(remediator.Deployment, &list.Items[0])
+	p.with(t, func() {
+		victim := c.machines(ctx, false)[0]
+		sets := &clusterv1.MachineSetList{}
+		must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace)))
+		ofSet := c.perform(remediator.Set, &sets.Items[0])
+		if err := ofSet.Perform(ctx, ofSet.facts, scale(&victim, remediator.AtOwner, 1, 2)); err == nil || !strings.Contains(err.Error(), "managed by MachineDeployment") {
+			t.Errorf("scaling the MachineSet of a MachineDeployment: %v", err)
+		}
+		for _, a := range []remediator.Action{on(&victim, remediator.SetRelaxed, relaxedFor(victim.Name)), on(&victim, remediator.SetClonedFrom, "x"), on(&victim, remediator.Lead, "x")} {
+			if err := p.Perform(ctx, p.facts, a); err == nil {
+				t.Errorf("%s of a worker: no error", a.Do)
+			}
+		}
+		p.do(ctx, scale(&victim, where, 1, 2))
+		await(ctx, t, "there are two workers", func() string {
+			if n := len(c.machines(ctx, false)); n != 2 {
+				return fmt.Sprintf("%d", n)
+			}
+			return ""
+		})
+		must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+		p.do(ctx, on(&victim, remediator.SetDelete, remediator.DeleteValue))
+		p.do(ctx, scale(&victim, where, 2, 1))
+		await(ctx, t, "the victim is gone", func() string {
+			if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&victim), &clusterv1.Machine{}); !apierrors.IsNotFound(err) {
+				return fmt.Sprint("it is there: ", err)
+			}
+			return ""
+		})
+		must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+	})
+}
