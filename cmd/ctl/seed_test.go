@@ -24,7 +24,7 @@ import (
 //
 //	seedlog FOLDER STORY ...
 //
-// The stories: moved, refused, waiting, verified, rolledback.
+// The stories: moved, refused, waiting, verified, rolledback; of machines: replaced, frozen.
 func seed(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("seedlog needs a folder and stories")
@@ -64,6 +64,9 @@ func tell(ctx context.Context, log *eventlog.Log, name string, index int) error 
 	defer stop()
 	c := &clock{}
 	c.ticks.Store(int64(index) * 600) // stories are a minute apart
+	if events := told(name); events != nil {
+		return tellOfMachines(ctx, log, name, events, c.now)
+	}
 	s := &story{name: name, stop: stop}
 	r := &runner.Runner{
 		Log: log, Incarnation: "test-1", Now: c.now, Logger: slog.New(slog.DiscardHandler),

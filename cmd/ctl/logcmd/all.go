@@ -11,10 +11,12 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	"scute.dev/remediator"
 	runs "scute.dev/workflow/runner"
 )
 
@@ -28,12 +30,15 @@ type census struct {
 	Phases     map[mover.Phase]uint64 `json:"movesByPhase"`
 	// RunPhases counts runs.
 	RunPhases map[v1alpha1.RunPhase]uint64 `json:"runsByPhase,omitempty"`
+	// RemediationPhases counts machines: those that are marked, and those of the last remediations that ended.
+	RemediationPhases map[v1alpha1.RemediationPhase]uint64 `json:"remediationsByPhase,omitempty"`
 	// Unreadable are commits that this program cannot fold in, by the error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
 	byName map[eventlog.Aggregate]*aggregateCensus
 	moves  *runner.Moves
 	runs   *runs.Runs
+	owners map[eventlog.Aggregate]*remediations.Fold
 }
 
 type aggregateCensus struct {
@@ -51,6 +56,7 @@ func newCensus() *census {
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
 		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil),
 		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
+		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediations.Fold{},
 	}
 }
 
@@ -66,8 +72,34 @@ func (c *census) take(r eventlog.Record) {
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r)); err != nil {
+	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.ofOwner(r)); err != nil {
 		c.Unreadable[err.Error()]++
+	}
+}
+
+// ofOwner folds in what is about an owner of machines.
+func (c *census) ofOwner(r eventlog.Record) error {
+	if r.Aggregate.Kind != eventlog.KindRemediation {
+		return nil
+	}
+	if c.owners[r.Aggregate] == nil {
+		c.owners[r.Aggregate] = remediations.NewFold()
+	}
+	return c.owners[r.Aggregate].Apply(r)
+}
+
+// owner counts its machines by phase, and says in a word how the owner stands.
+func (c *census) owner(f *remediations.Fold) string {
+	for _, item := range f.Items() {
+		c.RemediationPhases[item.Value.Status.Phase]++
+	}
+	switch sick := remediator.Sick(&f.State); {
+	case remediator.Busy(&f.State):
+		return fmt.Sprintf("at work, %d marked", sick)
+	case sick > 0:
+		return fmt.Sprintf("%d marked", sick)
+	default:
+		return "well"
 	}
 }
 
@@ -81,6 +113,9 @@ func (c *census) close(head uint64) {
 		if g, ok := c.runs.Glance(name.ID); ok && name.Kind == eventlog.KindRun {
 			a.Phase = string(g.Phase)
 			c.RunPhases[g.Phase]++
+		}
+		if f := c.owners[name]; f != nil {
+			a.Phase = c.owner(f)
 		}
 	}
 	c.Aggregates = slices.SortedFunc(maps.Values(c.byName), func(a, b *aggregateCensus) int { return cmp.Compare(a.First, b.First) })

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -15,10 +16,12 @@ import (
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	"scute.dev/remediator"
 )
 
 type replayOptions struct {
@@ -61,8 +64,8 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = parseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if aggregate.Kind != eventlog.KindMove && aggregate.Kind != eventlog.KindRun {
-			return cli.Usagef("--aggregate %s: this scutectl can fold runs and moves, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
+		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation}, aggregate.Kind) {
+			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves and remediations, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
 		}
 	}
 	log, err := o.open(ctx)
@@ -80,7 +83,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 	return o.show(f)
 }
 
-// folded is a move or a run folded from its events.
+// folded is a move, a run or an owner of machines folded from its events.
 type folded struct {
 	Aggregate string `json:"aggregate"`
 	// Sequence of the last commit folded in, Head of the last one on the aggregate.
@@ -92,8 +95,11 @@ type folded struct {
 	Hash string         `json:"sha256"`
 	Move *v1alpha1.Move `json:"move,omitempty"`
 	Run  *runs.Report   `json:"run,omitempty"`
+	// Remediations are those of the owner's machines that the log has something to say of.
+	Remediations []*v1alpha1.SurgeRemediation `json:"remediations,omitempty"`
 
-	run *runs.Run
+	run   *runs.Run
+	owner *remediator.Owner
 }
 
 func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate eventlog.Aggregate) (*folded, error) {
@@ -116,9 +122,12 @@ func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate even
 		f.Sequence, f.Commits, f.Events = r.Seq, f.Commits+1, f.Events+len(r.Types())
 	}
 	var state any
-	if aggregate.Kind == eventlog.KindRun {
+	switch aggregate.Kind {
+	case eventlog.KindRun:
 		state, err = f.foldRun(aggregate, records)
-	} else {
+	case eventlog.KindRemediation:
+		state, err = f.foldOwner(records)
+	default:
 		state, err = f.foldMove(aggregate, records)
 	}
 	if err != nil {
@@ -165,15 +174,33 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 	}{fold.State.Hash, f.run.Status, f.Run}, nil
 }
 
+// foldOwner gives an owner of machines, with all that is remembered of them.
+func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
+	fold := remediations.NewFold()
+	for _, r := range records {
+		if err := fold.Apply(r); err != nil {
+			return nil, err
+		}
+	}
+	for _, item := range fold.Items() {
+		f.Remediations = append(f.Remediations, item.Value)
+	}
+	f.owner = &fold.State.Owner
+	return &fold.State, nil
+}
+
 func (o *replayOptions) show(f *folded) error {
 	if o.Format.Value != "" {
 		return o.encode(f)
 	}
 	var lines []string
-	if f.run != nil {
-		lines = o.view().DescribeRun(f.run)
-	} else {
-		lines = o.view().Describe(f.Move)
+	switch v := o.view(); {
+	case f.run != nil:
+		lines = v.DescribeRun(f.run)
+	case f.owner != nil:
+		lines = v.DescribeOwner(*f.owner, f.Remediations)
+	default:
+		lines = v.Describe(f.Move)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {

@@ -11,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
+	"scute.dev/remediator"
 )
 
 // DescribeRemediation is all there is to say about a remediation but what only the log knows.
@@ -48,6 +49,15 @@ func (v View) hold(h *v1alpha1.RemediationHold) string {
 		out += ": " + h.Reason
 	}
 	return out
+}
+
+// DescribeOwner is an owner of machines as the log has it.
+func (v View) DescribeOwner(o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
+	out := []string{v.field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.field("Cluster", o.Cluster), ""}
+	if len(list) == 0 {
+		return append(out, "None of its machines is marked.")
+	}
+	return append(out, v.RemediationTable(list, false, false)...)
 }
 
 // RemediationConditions are a status's conditions as a table.

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// told are the stories of machines: what a daemon wrote while it looked after a control plane.
+func told(name string) []remediator.Event {
+	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: name + "-cp", UID: "0a1b2c3d-0000", Cluster: name}
+	victim, newcomer := remediator.Subject{Name: name + "-cp-1", UID: "1"}, remediator.Subject{Name: name + "-cp-4", UID: "4"}
+	baseline := []remediator.Subject{victim, {Name: name + "-cp-2", UID: "2"}, {Name: name + "-cp-3", UID: "3"}}
+	at := time.Date(2026, 7, 30, 11, 55, 0, 0, time.UTC)
+	marked := []remediator.Event{
+		remediator.Registered{Owner: owner},
+		remediator.Claimed{Holder: "test-1"},
+		remediator.MachineMarked{Machine: victim, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromPolicy, Since: at},
+		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
+	}
+	seen := remediator.Seen{Replicas: 3, Machines: 3, Ready: 2, Broken: []string{victim.Name}, Voters: 3, PolicyName: "careful"}
+	switch name {
+	case "replaced":
+		return append(marked,
+			remediator.Decided{Machine: victim, Seen: seen, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "relaxed", Reason: "its etcd answers, its kubelet is dead"}},
+			remediator.MachineMarked{Machine: victim, State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
+			remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Baseline: baseline, Attempt: 1},
+			remediator.ReplacementObserved{Replacement: newcomer},
+			remediator.ReplacementReady{Replacement: newcomer},
+			remediator.VictimDeleting{}, remediator.VictimGone{},
+			remediator.Succeeded{Note: "three machines, all well"})
+	case "frozen":
+		seen.Silent = []string{victim.Name, name + "-cp-2"}
+		return append(marked, remediator.Decided{Machine: victim, Seen: seen, Decision: remediator.Decision{
+			Verdict: remediator.Freeze, Rule: "quorum-lost", Reason: "1 of 3 voters answer: no majority", Next: "bring a member back by hand",
+		}})
+	default:
+		return nil
+	}
+}
+
+// tellOfMachines writes a story of machines, a commit for each event.
+func tellOfMachines(ctx context.Context, log *eventlog.Log, name string, events []remediator.Event, now func() time.Time) error {
+	catalog, seq := remediator.NewCatalog(), uint64(0)
+	for i, e := range events {
+		ev, err := catalog.Encode(e)
+		if err != nil {
+			return err
+		}
+		ev.Time, ev.Actor = now(), "daemon/test-1"
+		receipt, err := log.Append(ctx, eventlog.Commit{
+			ID:        fmt.Sprintf("%s-%d", name, i),
+			Aggregate: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/" + name + "-cp/0a1b2c3d"},
+			Expected:  seq, Events: []eventlog.Event{ev},
+		})
+		if err != nil {
+			return err
+		}
+		seq = receipt.Seq
+	}
+	return nil
+}
