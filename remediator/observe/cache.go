@@ -120,6 +120,10 @@ func clusterName(o client.Object) []string {
 
 // absent says that a read of the cache found nothing, or a kind that nobody watches because it is not served.
 func absent(err error) bool {
-	var uncached *cache.ErrResourceNotCached
-	return apierrors.IsNotFound(err) || errors.As(err, &uncached)
+	return apierrors.IsNotFound(err) || uncached(err)
+}
+
+func uncached(err error) bool {
+	var missing *cache.ErrResourceNotCached
+	return errors.As(err, &missing)
 }

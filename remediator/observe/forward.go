@@ -128,6 +128,9 @@ func brief(err error) string {
 	if s, ok := status.FromError(err); ok {
 		text = s.Message()
 	}
+	for _, noise := range []string{"error upgrading connection: ", "unable to upgrade connection: "} {
+		text = strings.TrimPrefix(text, noise)
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + "..."

@@ -102,7 +102,16 @@ func (l *look) owner(ctx context.Context) error {
 
 // read gets the owner, and fills what all kinds of it have; false when it is gone, or another one bears its name.
 func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
-	err := l.eye.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
+	get := func() error { return l.eye.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy) }
+	err := get()
+	if uncached(err) { // its provider was installed after we began to watch: its machines are here, so it is served now
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		if _, err := l.eye.cache.GetInformer(ctx, o); err != nil {
+			return false, fmt.Errorf("watching its kind: %w", err)
+		}
+		err = get()
+	}
 	if absent(err) || err == nil && o.GetUID() != l.facts.Owner.UID {
 		return false, nil
 	}

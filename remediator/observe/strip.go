@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -121,11 +122,14 @@ func stripControlPlane(k *controlplanev1.KubeadmControlPlane) {
 	quiet(k.Status.Conditions)
 }
 
-// quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often.
+// quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often. The
+// words that are the same in thousands of objects are kept once.
 func quiet(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
-		if !slices.Contains(but, conditions[i].Type) {
-			conditions[i].Message = ""
+		c := &conditions[i]
+		if !slices.Contains(but, c.Type) {
+			c.Message = ""
 		}
+		c.Type, c.Reason, c.Status = unique.Make(c.Type).Value(), unique.Make(c.Reason).Value(), unique.Make(c.Status).Value()
 	}
 }

@@ -1,0 +1,150 @@
+package observe
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+func TestConclude(t *testing.T) {
+	list := []*etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}, {ID: 4, IsLearner: true}, {ID: 0x5f, Name: ""}}
+	alarms := []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_CORRUPT}, {MemberID: 9, Alarm: etcd.AlarmType_NOSPACE}, {MemberID: 1}}
+	got := conclude(list, alarms, []answer{
+		{node: "b", answers: object.True, leader: 1},
+		{node: "a", answers: object.True, leader: 1},
+		{node: "c", answers: object.Unknown, why: "no answer within 3s", leader: 2},
+		{node: "removed", answers: object.False, why: "removed"},
+	})
+	want := &remediator.Etcd{
+		Members: []remediator.Member{
+			{Node: "a", Leader: true, Answers: object.True},
+			{Node: "b", Answers: object.False, Why: "alarm CORRUPT"},
+			{Node: "c", Answers: object.Unknown, Why: "no answer within 3s"},
+			{Node: "member 4", Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},
+			{Node: "member 5f", Answers: object.False, Why: "it was added, and has not started yet"},
+		},
+		Alarms: []string{"CORRUPT of b", "NOSPACE of member 9"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestListed: what a majority stands behind goes before what a member remembers, however long that is.
+func TestListed(t *testing.T) {
+	long, short := []*etcd.Member{{ID: 1}, {ID: 2}, {ID: 3}}, []*etcd.Member{{ID: 1}, {ID: 2}}
+	lost := []answer{{node: "a", answers: object.False, stale: short}, {node: "b", answers: object.False, stale: long}, {node: "c", answers: object.Unknown}}
+	if list, _ := listed(lost); len(list) != 3 {
+		t.Errorf("majority lost: %v", list)
+	}
+	if list, _ := listed(append(lost, answer{node: "d", answers: object.True, list: short})); len(list) != 2 {
+		t.Errorf("a list with a majority behind it: %v", list)
+	}
+	if list, _ := listed(lost[2:]); list != nil {
+		t.Errorf("nobody answers: %v", list)
+	}
+	if elected([]answer{{answers: object.True, leader: 1}, {answers: object.True, leader: 2}, {answers: object.True, leader: 2}, {answers: object.False, leader: 1}, {answers: object.False, leader: 1}}) != 2 {
+		t.Error("the leader is whom most of those that are well name")
+	}
+	if got := ownComplaints([]string{"etcdserver: no leader", "memberID:9 alarm:NOSPACE "}); len(got) != 1 || got[0] != "etcdserver: no leader" {
+		t.Error(got)
+	}
+}
+
+func TestMeaning(t *testing.T) {
+	unavailable := status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: EOF"`)
+	for _, c := range []struct {
+		name string
+		line *line
+		err  error
+		want object.Truth
+		why  string
+	}{
+		{"a dead kubelet", &line{refused: errors.New("dial tcp 10.0.0.7:10250: i/o timeout")}, unavailable, object.Unknown, "no connection through its node: dial tcp"},
+		{"nothing behind the port", &line{forwarded: true}, unavailable, object.False, "its node answers, and etcd does not"},
+		{"silence", &line{forwarded: true}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
+		{"another CA", &line{forwarded: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
+		{"it refuses us", &line{forwarded: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
+		{"it refuses", &line{forwarded: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},
+	} {
+		if is, why := c.line.meaning(c.err); is != c.want || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %s: %s", c.name, is, why)
+		}
+	}
+	if why := brief(errors.New(strings.Repeat("ä", 500))); len(why) > 210 {
+		t.Errorf("%d bytes", len(why))
+	}
+}
+
+// TestSilence: an API server that nobody hears from costs the time that is allowed for, is Unknown, and leaves nothing
+// behind: at each stage that a connection can get stuck in.
+func TestSilence(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ctx := t.Context()
+
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	ended := make(chan struct{})
+	stuck := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { // as one that waits for a dead kubelet
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	}))
+	defer stuck.Close()
+	defer close(ended)
+	failing := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "error dialing backend: connection refused", http.StatusInternalServerError)
+	}))
+	defer failing.Close()
+
+	for _, c := range []struct {
+		name, host string
+		longest    time.Duration
+		why        string
+	}{
+		{"mute", "https://" + mute.Addr().String(), memberTimeout, "no "},
+		{"nobody there", "https://" + closed.Addr().String(), time.Second, "connection refused"},
+		{"stuck", stuck.URL, memberTimeout, "no "},
+		{"failing", failing.URL, time.Second, "error dialing backend"},
+	} {
+		config := &rest.Config{Host: c.host, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+		d := &dialer{config: config, tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
+		started := time.Now()
+		a := d.ask(ctx, "node")
+		if took := time.Since(started); took > c.longest+2*time.Second {
+			t.Errorf("%s: took %s", c.name, took)
+		}
+		t.Logf("%s: %s", c.name, a.why)
+		if a.answers != object.Unknown || !strings.Contains(a.why, c.why) {
+			t.Errorf("%s: %s: %s", c.name, a.answers, a.why)
+		}
+		if reach := answersAtAll(ctx, config); reach != object.False {
+			t.Errorf("%s: reach %s", c.name, reach)
+		}
+	}
+}

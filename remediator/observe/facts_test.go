@@ -1,0 +1,232 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+func TestHooks(t *testing.T) {
+	got := hooks(map[string]string{
+		clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/volumes": "x", clusterv1.PreDrainDeleteHookAnnotationPrefix + "/backup": "",
+		controlplanev1.PreTerminateHookCleanupAnnotation: "", clusterv1.PreDrainDeleteHookAnnotationPrefix: "", "a": "b",
+	})
+	if diff := cmp.Diff([]string{"pre-drain/", "pre-drain/backup", "pre-terminate/volumes"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestStripMachine: what the cache keeps is what facts are made of.
+func TestStripMachine(t *testing.T) {
+	m := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "m", ManagedFields: []metav1.ManagedFieldsEntry{{}}, Finalizers: []string{"f"},
+			Annotations: map[string]string{
+				clusterv1.PausedAnnotation: "", v1alpha1.UnhealthyAnnotation: "{}", clusterv1.DeleteMachineAnnotation: "",
+				clusterv1.PreDrainDeleteHookAnnotationPrefix + "/x": "", "kubectl.kubernetes.io/last-applied-configuration": "long",
+				"cluster.x-k8s.io/conversion-data": "long",
+			},
+		},
+		Spec: clusterv1.MachineSpec{ClusterName: "c", ProviderID: "p", Version: "v1"},
+		Status: clusterv1.MachineStatus{
+			NodeRef: clusterv1.MachineNodeReference{Name: "n"},
+			Conditions: []metav1.Condition{
+				{Type: clusterv1.MachineReadyCondition, Status: metav1.ConditionFalse, Reason: "R", Message: "long"},
+				{Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionFalse, Message: "* Version v1, v2 required"},
+			},
+		},
+	}
+	before := machine(m)
+	if _, err := stripped(stripMachine)(m); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, machine(m)); diff != "" {
+		t.Error(diff)
+	}
+	if m.ManagedFields != nil || m.Finalizers != nil || len(m.Annotations) != 4 || m.Spec.ProviderID != "" || m.Status.Conditions[0].Message != "" {
+		t.Errorf("%+v", m)
+	}
+	if got := rollingOut([]*clusterv1.Machine{m}, "v1"); got != "1 of 1 machines are not up to date: Version v1, v2 required" {
+		t.Error(got)
+	}
+	if before.DeleteMark == "" {
+		t.Error("a delete mark without a value is a mark")
+	}
+}
+
+func TestRollingOut(t *testing.T) {
+	type of struct {
+		mark, version, message string
+		updating               bool
+	}
+	for name, c := range map[string]struct {
+		machines []of
+		want     string
+	}{
+		"up to date":              {machines: []of{{}, {}}},
+		"our lever, certificates": {machines: []of{{mark: remediator.DeleteValue, message: "* Certificates will expire soon"}, {}}},
+		"our lever, template":     {machines: []of{{mark: remediator.DeleteValue, message: "* DevMachine is not up-to-date"}, {}}},
+		"another's lever":         {machines: []of{{mark: "somebody", message: "* Certificates will expire soon"}}, want: "1 of 1 machines are not up to date: Certificates will expire soon"},
+		"our victim, and more": {
+			machines: []of{{mark: remediator.DeleteValue, message: "* DevMachine is not up-to-date\n* KubeadmConfig is not up-to-date"}, {message: "* KubeadmConfig is not up-to-date"}},
+			want:     "2 of 2 machines are not up to date: KubeadmConfig is not up-to-date",
+		},
+		"a version, before the owner says so": {machines: []of{{version: "v1.35.0"}, {message: "* KubeadmConfig is not up-to-date"}}, want: "2 of 2 machines are not up to date: Version v1.35.0, v1.36.0 required; KubeadmConfig is not up-to-date"},
+		"rollout after":                       {machines: []of{{message: "* KubeadmControlPlane spec.rolloutAfter expired"}}, want: "1 of 1 machines are not up to date: KubeadmControlPlane spec.rolloutAfter expired"},
+		"in place":                            {machines: []of{{updating: true}}, want: "1 of 1 machines are not up to date: update in place"},
+		"an image with another kubelet":       {machines: []of{{message: "* Node.status.nodeInfo.kubeletVersion v1.36.2, v1.36.0 required"}}},
+		"no reason":                           {machines: []of{{message: " "}}, want: "1 of 1 machines are not up to date: a change of its spec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var machines []*clusterv1.Machine
+			for _, o := range c.machines {
+				m := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: "v1.36.0", InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "DevMachine"}}}
+				if o.version != "" {
+					m.Spec.Version = o.version
+				}
+				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: o.mark}
+				if o.message != "" {
+					m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionFalse, Message: o.message})
+				}
+				if o.updating {
+					m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineUpdatingCondition, Status: metav1.ConditionTrue})
+				}
+				machines = append(machines, m)
+			}
+			if got := rollingOut(machines, "v1.36.0"); got != c.want {
+				t.Errorf("%q, not %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	for _, c := range []struct{ apiVersion, kind, want string }{
+		{"controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "KubeadmControlPlane"},
+		{"controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "KubeadmControlPlane"},
+		{"cluster.x-k8s.io/v1beta2", "MachineSet", "MachineSet"},
+		{"machine.example.com/v1", "MachineSet", "MachineSet.machine.example.com"},
+		{"controlplane.cluster.x-k8s.io/v1beta1", "RKE2ControlPlane", "RKE2ControlPlane"},
+	} {
+		if got := kindOf(&metav1.OwnerReference{APIVersion: c.apiVersion, Kind: c.kind}); got != c.want {
+			t.Errorf("%s %s: %s", c.apiVersion, c.kind, got)
+		}
+	}
+}
+
+func TestOwnerOfSet(t *testing.T) {
+	yes := true
+	s := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "1"}, Spec: clusterv1.MachineSetSpec{ClusterName: "c"}}
+	want := remediator.Owner{Kind: "MachineSet", Namespace: "n", Name: "s", UID: "1", Cluster: "c"}
+	if got := ownerOfSet(s); got != want {
+		t.Errorf("%+v", got)
+	}
+	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: "d", UID: "2", Controller: &yes}}
+	want = remediator.Owner{Kind: "MachineDeployment", Namespace: "n", Name: "d", UID: "2", Cluster: "c"}
+	if got := ownerOfSet(s); got != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	no := false
+	selector := func(key, value string) metav1.LabelSelector {
+		return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+	policy := func(name string, spec v1alpha1.RepairPolicySpec) v1alpha1.RepairPolicy {
+		return v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	}
+	going := policy("0-going", v1alpha1.RepairPolicySpec{})
+	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	policies := []v1alpha1.RepairPolicy{
+		policy("z-all", v1alpha1.RepairPolicySpec{Workers: true}),
+		policy("b-prod", v1alpha1.RepairPolicySpec{Selector: selector("env", "prod")}),
+		policy("a-workers", v1alpha1.RepairPolicySpec{Selector: selector("env", "prod"), ControlPlanes: &no, Workers: true}),
+		policy("0-unreadable", v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Near"}}}}),
+		going,
+	}
+	for _, c := range []struct{ env, kind, want string }{
+		{"prod", "KubeadmControlPlane", "b-prod"},
+		{"prod", "MachineDeployment", "a-workers"},
+		{"prod", "RKE2ControlPlane", "b-prod"},
+		{"test", "KubeadmControlPlane", "z-all"},
+		{"test", "MachineSet", "z-all"},
+		{"test", "Unheard", "z-all"},
+	} {
+		if got := Select(policies, map[string]string{"env": c.env}, c.kind); got == nil || got.Name != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	if got := Select(policies[1:], map[string]string{"env": "test"}, "KubeadmControlPlane"); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPolicyTakesWhatIsSaid(t *testing.T) {
+	s := v1alpha1.RepairPolicySpec{
+		Methods: []v1alpha1.RepairMethod{v1alpha1.MethodSurge}, MaxAttempts: 7, Hold: &metav1.Duration{Duration: time.Minute},
+		Checks: v1alpha1.RepairChecks{
+			NodeStartup:             &metav1.Duration{},
+			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Disk", Status: "True", Timeout: metav1.Duration{Duration: time.Second}}},
+		},
+		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: metav1.Duration{Duration: time.Hour}}},
+	}
+	got := Policy(&v1alpha1.RepairPolicy{Spec: s})
+	want := Policy(&v1alpha1.RepairPolicy{})
+	if len(want.Methods) != 4 || len(want.Checks.Node) != 2 || want.Attempts != 3 {
+		t.Errorf("defaults: %+v", want)
+	}
+	want.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodSurge: true}
+	want.Attempts, want.Hold, want.Checks.NodeStartup = 7, time.Minute, 0
+	want.Checks.Node = []remediator.Check{{Type: "Disk", Status: object.True, Timeout: time.Second}}
+	want.Ladder = []remediator.Rung{{Name: "reboot", Timeout: time.Hour}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTestedVersions(t *testing.T) {
+	provider := func(name, kind, version string) clusterctlv1.Provider {
+		return clusterctlv1.Provider{ProviderName: name, Type: kind, Version: version}
+	}
+	const controlPlane = string(clusterctlv1.ControlPlaneProviderType)
+	for _, c := range []struct {
+		want      bool
+		inventory []clusterctlv1.Provider
+	}{
+		{false, nil},
+		{true, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.14.2"), provider("kubeadm", string(clusterctlv1.BootstrapProviderType), "v1.13.0")}},
+		{true, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.14.0-rc.1"), provider("rke2", controlPlane, "v0.9.0")}},
+		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.15.0")}},
+		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.14.2"), provider("kubeadm", controlPlane, "v1.13.1")}},
+		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.140.0")}},
+		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "")}},
+	} {
+		if got := testedVersions(c.inventory); got != c.want {
+			t.Errorf("%+v: %v", c.inventory, got)
+		}
+	}
+}
+
+// TestAbout: a request outlives its machine for a moment, and is not that of the next one of the name.
+func TestAbout(t *testing.T) {
+	r := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", UID: "1"}}}}
+	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
+		if got := about(r, &remediator.Machine{UID: uid}); got != want {
+			t.Errorf("%s: %v", uid, got)
+		}
+	}
+	if !about(&v1alpha1.SurgeRemediation{}, &remediator.Machine{UID: "1"}) {
+		t.Error("one made by hand is for the machine of its name")
+	}
+}
