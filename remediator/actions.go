@@ -38,7 +38,7 @@ func underWay(s *State, f *Facts) []Action {
 		return settle(v)
 	case v.victim == nil:
 		return nil // first it is said that it is gone
-	case a.Frozen != "":
+	case a.Frozen != "" && a.Frozen != freezeHeld:
 		return v.restore() // of what was asked for, no more than was needed is to come
 	case f.isControlPlane():
 		return v.controlPlane(s)
@@ -218,6 +218,7 @@ func unwind(v view) []Action {
 		}
 		actions = append(actions, back...)
 	}
+	actions = append(append(actions, v.giveBack()...), v.giveBackOff()...)
 	if v.victim != nil && v.a.Request.Method == OwnerRemediation && v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
 		actions = append(actions, v.set(TakeBack, ""))
 	}
@@ -225,6 +226,38 @@ func unwind(v view) []Action {
 		actions = append(actions, v.set(SetDelete, ""))
 	}
 	return append(actions, v.touch(!v.a.Spared || len(v.newcomers) > 0 && v.tooMany(), "-cancel")...)
+}
+
+// giveBack hands a newcomer that is not wanted to its owner's own remediation, where the owner's scale-down is blocked: by
+// the victim, if nothing else, whose components are not well.
+func (v view) giveBack() []Action {
+	if !v.f.isControlPlane() || !v.a.Spared || !v.tooMany() || v.leaving > 0 {
+		return nil
+	}
+	for _, m := range v.newcomers {
+		if alive := v.f.answers(m); !v.obstructed(m) || v.f.Owner.Relaxed != "" || alive && !Count(v.f.Etcd).MayRemove(alive) {
+			continue
+		}
+		if m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status != object.False {
+			return []Action{{Do: HandOver, Machine: m.subject()}}
+		}
+		return nil // one at a time
+	}
+	return nil
+}
+
+// giveBackOff takes the owner's note of such a remediation off: it waits for a machine that is to be made, and there is none.
+func (v view) giveBackOff() []Action {
+	var note relaxation
+	if v.f.Owner.Relaxed == "" || v.short() || json.Unmarshal([]byte(v.f.Owner.Relaxed), &note) != nil {
+		return nil
+	}
+	for _, m := range append([]Subject{v.a.Replacement}, v.a.Extras...) {
+		if m.Name == note.Machine && v.f.machine(m) == nil {
+			return []Action{{Do: SetRelaxed, Machine: m}}
+		}
+	}
+	return nil
 }
 
 // settle leaves nothing of ours behind: the victim is gone.

@@ -13,6 +13,7 @@ const (
 	freezeMove    = "move"
 	freezeForeign = "foreign-replicas"
 	freezeQuorum  = "quorum"
+	freezeHeld    = "held"
 )
 
 // spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark: one that the owner had
@@ -76,8 +77,8 @@ func ownerGone(_ *State, v view, _ time.Time) []Event {
 	return []Event{CancelStarted{Cause: OwnerGone, Reason: "the owner is gone"}, Cancelled{Cause: OwnerGone}}
 }
 
-func freeze(_ *State, v view, _ time.Time) []Event {
-	rule, reason, next := v.freezing()
+func freeze(_ *State, v view, now time.Time) []Event {
+	rule, reason, next := v.freezing(now)
 	switch {
 	case rule == v.a.Frozen:
 		return nil
@@ -88,7 +89,7 @@ func freeze(_ *State, v view, _ time.Time) []Event {
 	}
 }
 
-func (v view) freezing() (rule, reason, next string) {
+func (v view) freezing(now time.Time) (rule, reason, next string) {
 	f, a := v.f, v.a
 	switch {
 	case f.Move != "":
@@ -98,6 +99,10 @@ func (v view) freezing() (rule, reason, next string) {
 	case v.foreign():
 		return freezeForeign, fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", v.replicas, a.Request.To, a.Request.From),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; then abort this remediation"
+	case v.victim != nil && v.victim.Deleting && len(v.victim.Hooks) > 0:
+		return freezeHeld, "its deletion is held" + hooks(v.victim), "see to what put the hook there: nothing else happens at " + f.Owner.Name + " meanwhile"
+	case v.victim != nil && v.victim.Deleting && now.Sub(v.victim.DeletingSince) > f.Policy.Timeouts.Removal && f.Policy.Timeouts.Removal > 0:
+		return freezeHeld, fmt.Sprintf("%s has been deleting it for more than %s", f.Owner.Name, f.Policy.Timeouts.Removal), "see why the machine does not go: its drain, its volumes, its infrastructure"
 	case f.isControlPlane() && a.Step != Settling:
 		if d := blind(f); d != nil {
 			return freezeQuorum, d.Reason, d.Next
@@ -145,7 +150,7 @@ func seeNewcomers(_ *State, v view, _ time.Time) []Event {
 		}
 	}
 	for _, m := range v.newcomers {
-		if replacement == nil || m.UID == replacement.UID || contains(a.Extras, m) || !v.scales() || v.rolling() || a.Step == Cancelling {
+		if replacement == nil || m.UID == replacement.UID || contains(a.Extras, m) || !v.scales() || v.rolling() || a.Step == Cancelling || a.Gone && !v.tooMany() {
 			continue
 		}
 		events = append(events, ReplacementObserved{Replacement: m.subject(), Extra: true})
@@ -167,7 +172,7 @@ func seeReplicas(_ *State, v view, _ time.Time) []Event {
 		return nil
 	case v.replicas == a.Request.To && !a.Raised:
 		return []Event{ScaleRaised{}}
-	case v.replicas == a.Request.From && a.Raised && !a.Restored:
+	case v.replicas == a.Request.From && a.Raised && !a.Restored && a.Frozen != freezeForeign:
 		return []Event{ScaleRestored{}}
 	default:
 		return nil
@@ -191,19 +196,30 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return start(Aborted, "an operator aborted it")
 	case v.f.Policy.Name == "":
 		return start(Deselected, "no RepairPolicy selects the machine any more")
+	case a.Frozen != "" && a.Frozen != freezeForeign:
+		return nil
+	case p == nil || p.Mark == nil:
+		return start(Recovered, "the machine is healthy again")
 	case a.Frozen != "":
 		return nil
-	case p == nil || p.Mark == nil || p.Mark.State == Failing:
-		return start(Recovered, "the machine is healthy again")
 	case v.rolling():
 		return nil // the rollout takes the marked machine first
 	case a.Step == Requesting && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not act within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
+	case a.Step == Removing && v.f.isControlPlane() && v.obstructed(v.victim) && waited > v.f.Policy.Timeouts.ScaleUp:
+		return start(TimedOut, "%s did not delete the machine within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
 	case a.Step == Replacing && waited > v.f.Policy.Timeouts.Ready:
 		return start(TimedOut, "replacement %s was not ready within %s", a.Replacement.Name, v.f.Policy.Timeouts.Ready)
 	default:
 		return nil
 	}
+}
+
+// obstructed: the owner deletes no machine by scaling down, for components of another one are not well.
+func (v view) obstructed(m *Machine) bool {
+	return slices.ContainsFunc(v.f.Machines, func(other Machine) bool {
+		return other.UID != m.UID && !other.Deleting && len(other.broken(v.f.Owner.ExternalEtcd)) > 0
+	})
 }
 
 // obstacle guesses why an owner does not act.
@@ -234,12 +250,21 @@ func consumed(_ *State, v view, _ time.Time) []Event {
 
 // tooMany: there are more machines than before it began. If somebody took another one away meanwhile, there are not, and a
 // newcomer has that place.
-func (v view) tooMany() bool {
-	wanted := v.f.Owner.Replicas
-	if v.scales() {
-		wanted = v.a.Request.From
+func (v view) tooMany() bool { return len(v.f.Machines)-v.leaving > v.wanted() }
+
+// short: there are fewer; the owner is to make one.
+func (v view) short() bool { return len(v.f.Machines)-v.leaving < v.wanted() }
+
+// wanted are the machines that people want.
+func (v view) wanted() int {
+	switch {
+	case v.asking():
+		return int(v.a.Request.From)
+	case v.scales():
+		return int(v.replicas)
+	default:
+		return int(v.f.Owner.Replicas)
 	}
-	return len(v.f.Machines)-v.leaving > int(wanted)
 }
 
 // asking: the owner is still asked for more, and may have made one that was not seen yet.

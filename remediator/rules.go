@@ -159,7 +159,9 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 			return d
 		}
 	}
-	if f.Owner.RollingOut != "" {
+	// A machine that never joined is what the owner waits for itself.
+	stuck := f.isControlPlane() && m.Node == ""
+	if f.Owner.RollingOut != "" && !stuck {
 		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.Cluster.UpgradePending {
@@ -170,12 +172,12 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 		switch {
 		case other.Deleting && f.isControlPlane():
 			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
-		case f.isControlPlane() && other.UID != m.UID && other.Node == "":
+		case f.isControlPlane() && !stuck && other.UID != m.UID && other.Node == "":
 			return wait("scaling", "machine %s has not joined yet", other.Name)
 		}
 	}
 	switch {
-	case f.isControlPlane() && int(f.Owner.Replicas) != len(f.Machines):
+	case f.isControlPlane() && int(f.Owner.Replicas) != len(f.Machines) && !stuck:
 		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
 	case len(m.Hooks) > 0:
 		return wait("hook", "its deletion would be held%s", hooks(m))

@@ -84,6 +84,7 @@ type Active struct {
 
 	// Frozen is the rule that froze it, "" for none.
 	Frozen       string
+	FrozenAt     time.Time
 	FrozenReason string
 	FrozenNext   string
 }
@@ -273,8 +274,18 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.Cause, a.Reason = e.Cause, e.Reason
 		a.Step, a.Since = Cancelling, at
 	case Frozen:
+		if a.Frozen == "" {
+			a.FrozenAt = at
+		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = e.Rule, e.Reason, e.Next
 	case Thawed:
+		if a.Frozen != "" {
+			since := a.FrozenAt
+			if a.Since.After(since) {
+				since = a.Since
+			}
+			a.Since = a.Since.Add(at.Sub(since)) // nobody could act: that time does not count
+		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
 		s.succeed(e, at)

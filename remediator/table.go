@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"scute.dev/api/v1alpha1"
@@ -12,6 +13,7 @@ import (
 //
 //	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
+//	   it never became a node                                 -> as c: it blocks the owner, which surges no more
 //	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
@@ -19,6 +21,8 @@ import (
 func controlPlane(m *Machine, f *Facts) Decision {
 	c := caseOf(m, f)
 	switch {
+	case m.Node == "":
+		return c.deleteFirst("never-joined", "it never joined")
 	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
@@ -74,21 +78,24 @@ func (c oneCase) silence() string {
 // deleteFirst hands the machine to the owner, where quorum stands without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	external := c.f.Owner.ExternalEtcd
-	alive := !external && c.f.answers(c.m)
+	alive, member := !external && c.f.answers(c.m), c.member != nil && !c.member.Learner
+	if !external && c.m.Node == "" && c.f.unclaimed() {
+		alive, member = true, true // it may have joined etcd, and no more
+	}
 	q := c.quorum
 	switch {
 	case len(c.f.Machines) < 2:
 		return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
-	case !external && c.member != nil && !q.MayRemove(alive):
+	case !external && member && !q.MayRemove(alive):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
-	case q.Learners > 0:
+	case q.Learners > count(c.member != nil && c.member.Learner):
 		return *wait("learner", "etcd has a learner: a member is joining")
 	case c.healthy == 0:
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "mend one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
 	default:
-		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive)}
+		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive, member)}
 	}
 }
 
@@ -99,11 +106,18 @@ func count(b bool) int {
 	return 0
 }
 
-func (c oneCase) stands(alive bool) string {
+func (c oneCase) stands(alive, member bool) string {
 	if c.f.Owner.ExternalEtcd {
 		return "etcd is external"
 	}
-	return fmt.Sprintf("%d of %d voters answer without it", c.quorum.Answering-count(alive), max(c.quorum.Voters-1, 1))
+	return fmt.Sprintf("%d of %d voters answer without it", c.quorum.Answering-count(alive), c.quorum.Voters-count(member))
+}
+
+// unclaimed says that etcd lists a voter of no machine's node.
+func (f *Facts) unclaimed() bool {
+	return slices.ContainsFunc(f.Etcd.Members, func(member Member) bool {
+		return !member.Learner && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node == member.Node })
+	})
 }
 
 // surge: rule d.
@@ -154,6 +168,8 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	switch {
 	case lever && f.Policy.allows(v1alpha1.MethodRolloutSurge):
 		return Decision{Verdict: RolloutSurge, Relaxed: relaxed, Rule: rule, Reason: reason}
+	case !f.Policy.allows(v1alpha1.MethodSurge) && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+		return c.deleteFirst(rule, "the policy allows no surge that can be had")
 	case !f.Policy.allows(v1alpha1.MethodSurge):
 		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
 	}
