@@ -246,7 +246,8 @@ func (p *player) check(f *remediator.Facts, events []remediator.Event) {
 		if patient == nil || patient.Mark == nil || patient.Mark.State != remediator.Unhealthy {
 			p.fail("%s is not unhealthy", victim.Name)
 		}
-		if f.Owner.RollingOut != "" || f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 {
+		stuck := slices.ContainsFunc(f.Machines, func(m remediator.Machine) bool { return m.UID == victim.UID && m.Node == "" })
+		if f.Owner.RollingOut != "" && !stuck || f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 {
 			p.fail("begun while somebody else has the owner in hand")
 		}
 		if m := p.w.machine(victim.Name); m != nil && (m.Skip || m.Paused) {
@@ -483,9 +484,17 @@ func (p *player) settle() {
 	p.t.Helper()
 	w := p.w
 	p.tell("--- the faults are over")
+	// One may stay dead, or never join, for good: then it is to be replaced.
+	dead := rapid.IntRange(0, 2).Draw(p.t, "one stays dead") == 0 && len(w.machines) >= 3 && w.owner.Kind == string(remediator.ControlPlane) && w.owner.MaxSurge > 0 && len(w.machines) >= int(p.wish) && !w.anyDeleting() &&
+		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Template != w.target })
 	for _, m := range w.machines {
-		p.heal(m)
-		m.Skip, m.Remediate = false, false
+		if !dead || w.well(m) || m.Deleting {
+			p.heal(m)
+		} else {
+			dead, m.Kubelet = false, false
+			p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
+		}
+		m.Unaskable, m.Skip, m.Remediate = false, false, false
 		if m.Request != nil {
 			m.Request.Hold, m.Request.Abort = false, false
 		}

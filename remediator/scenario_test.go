@@ -26,6 +26,9 @@ func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/remediation", func(t *testing.T, path string) {
 		start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 		s := &story{start: start, world: newWorld(start)}
+		for i := range s.world.policy.Checks.Node {
+			s.world.policy.Checks.Node[i].Timeout = 0 // sick is sick; a script says where it is not
+		}
 		datadriven.RunTest(t, path, s.tell)
 	})
 }
@@ -35,6 +38,7 @@ type story struct {
 	world *world
 	state remediator.State
 	log   []entry
+	told  map[types.UID]string // how each machine's remediation stands
 }
 
 type entry struct {
@@ -88,10 +92,8 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 			}
 			line(b, "%s", word)
 		}
-		if rest := remediator.Actions(&s.state, s.look()); len(rest) > 0 && len(actions) > 0 {
-			line(b, "still to be done: %v", rest)
-		}
 		if len(events) == 0 && len(actions) == 0 {
+			s.status(b)
 			line(b, "%s", s.summary())
 			return
 		}
@@ -148,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "moved"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -235,8 +237,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "doomed":
 		m.Doomed = true
-	case "moved": // a machine's failure domain
-		m.FailureDomain = value
+	case "ghost": // it joins etcd, and no more
+		m.Member, m.Etcd = true, true
 	case "delete":
 		line(b, "somebody %s", w.delete(m))
 	case "gone":
@@ -328,6 +330,12 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				}
 				return nil
 			},
+			"timeout": func() error {
+				for i := range p.Checks.Node {
+					p.Checks.Node[i].Timeout = duration(d, t, value)
+				}
+				return nil
+			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
@@ -368,6 +376,36 @@ func duration(d *datadriven.TestData, t *testing.T, text string) time.Duration {
 		d.Fatalf(t, "%v", err)
 	}
 	return out
+}
+
+// status says what users see, where it is not what they saw last.
+func (s *story) status(b *strings.Builder) {
+	if s.told == nil {
+		s.told = make(map[types.UID]string)
+	}
+	for _, e := range s.log {
+		marked, ok := e.event.(remediator.MachineMarked)
+		if !ok {
+			continue
+		}
+		uid, text := marked.Machine.UID, ""
+		if status, ok := remediator.Status(&s.state, uid); ok {
+			text = string(status.Phase)
+			if status.Decision != "" {
+				text += " [" + status.Decision + "]"
+			}
+			text += ": " + status.Message
+			if status.Next != "" {
+				text += " Next: " + status.Next
+			}
+		}
+		if text != s.told[uid] && text == "" {
+			line(b, "%s has no remediation", marked.Machine.Name)
+		} else if text != s.told[uid] {
+			line(b, "%s is %s", marked.Machine.Name, text)
+		}
+		s.told[uid] = text
+	}
 }
 
 // summary says how it stands.

@@ -262,7 +262,7 @@ func (w *world) ask() *remediator.Etcd {
 		if !m.Member {
 			continue
 		}
-		member := remediator.Member{Node: m.Node, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
+		member := remediator.Member{Node: "node-" + m.Name, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
 		switch {
 		case m.Unaskable:
 			member.Answers, member.Why = object.Unknown, "the port cannot be forwarded"
