@@ -94,6 +94,8 @@ func (v view) freezing(now time.Time) (rule, reason, next string) {
 	switch {
 	case f.Move != "":
 		return freezeMove, "the cluster is being moved: " + f.Move, ""
+	case v.victim != nil && v.victim.Paused:
+		return freezePaused, "machine " + v.victim.Name + " is paused", "it goes on when the pause is lifted"
 	case f.Cluster.Paused || f.Owner.Paused:
 		return freezePaused, "the cluster or its " + f.Owner.Kind + " is paused", "it goes on when the pause is lifted"
 	case v.foreign():
@@ -194,6 +196,8 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return []Event{CancelStarted{Cause: OwnerGone, Reason: "the owner is being deleted"}, Cancelled{Cause: OwnerGone}}
 	case p != nil && p.Aborted:
 		return start(Aborted, "an operator aborted it")
+	case v.victim != nil && v.victim.Skip:
+		return start(Aborted, "the machine bears the annotation cluster.x-k8s.io/skip-remediation now")
 	case v.f.Policy.Name == "":
 		return start(Deselected, "no RepairPolicy selects the machine any more")
 	case a.Frozen != "" && a.Frozen != freezeForeign:

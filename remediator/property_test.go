@@ -499,6 +499,11 @@ func (p *player) settle() {
 			m.Request.Hold, m.Request.Abort = false, false
 		}
 	}
+	if !w.quorum() {
+		for _, m := range w.machines {
+			p.heal(m) // of a lost quorum nobody recovers
+		}
+	}
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr = "default", nil, false, object.True, ""
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")

@@ -86,15 +86,15 @@ func because(why string) string {
 }
 
 // patience: it was tried before.
-func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) patience(p *Patient, _ *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
 	case p.Rung != "":
 		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
 	case p.Attempts >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend it, then release the machine, or raise maxAttempts"}
-	case s.Chain[m.UID] >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.Chain[m.UID]), Next: "find out what makes the machines fail; replacing them does not help"}
+	case s.chained(p) >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(p)), Next: "find out what makes the machines fail; replacing them does not help"}
 	case !p.LastAttempt.IsZero() && now.Before(p.LastAttempt.Add(cooldown)):
 		return wait("cooldown", "the last attempt was at %s; the next may begin %s later", p.LastAttempt.UTC().Format(time.RFC3339), cooldown)
 	case now.Before(s.ownerCooldown().Add(cooldown)):

@@ -248,7 +248,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	case "hook":
 		m.Hooks = words[2:]
 	case "request":
-		m.Request = &remediator.Request{UID: types.UID("request-" + m.UID), Created: w.now.Truncate(time.Second), Deleting: value == "deleting"}
+		m.Request = &remediator.Request{UID: "request-" + m.UID, Created: w.now.Truncate(time.Second), Deleting: value == "deleting"}
 	case "hold":
 		if m.Request == nil {
 			d.Fatalf(t, "no request of %s to hold", m.Name)

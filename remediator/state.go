@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -23,13 +24,23 @@ type State struct {
 	// Ends are the last remediations that ended, the newest last.
 	Ends []End
 	// Chain says how many replacements in a row led to a machine that is alive.
-	Chain map[types.UID]int
+	Chain map[types.UID]Link
 
 	InStorm     bool
 	StormPassed time.Time
 
 	Setback      string
 	SetbackSince time.Time
+}
+
+// proven is how long a replacement must have been well to end a chain of failures: what is wrong with it then is something
+// else. It is the default of a control plane's own minHealthyPeriod.
+const proven = time.Hour
+
+// Link of a chain of replacements that failed in turn.
+type Link struct {
+	Length int
+	At     time.Time // when the machine took its place
 }
 
 // Patient is what the log says of one machine.
@@ -291,7 +302,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		s.succeed(e, at)
 	case Cancelled:
 		if a.Gone {
-			s.chain() // the place is taken, by a machine that is not well
+			s.chain(at) // the place is taken, by a machine that is not well
 		}
 		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
 	}
@@ -313,21 +324,34 @@ func (a *Active) step(to Step, at time.Time) {
 }
 
 func (s *State) succeed(e Succeeded, at time.Time) {
-	s.chain()
+	s.chain(at)
 	s.finish(End{Outcome: EndSucceeded, Note: e.Note}, at)
 }
 
 // chain remembers that the replacement took the place of a machine that may itself have been one.
-func (s *State) chain() {
+func (s *State) chain(at time.Time) {
 	a := s.Active
+	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
+		p := s.Patients[uid]
+		return at.Sub(l.At) > proven && (p == nil || p.Mark == nil)
+	})
 	if a.Replacement.UID == "" {
 		return
 	}
 	if s.Chain == nil {
-		s.Chain = make(map[types.UID]int)
+		s.Chain = make(map[types.UID]Link)
 	}
-	s.Chain[a.Replacement.UID] = s.Chain[a.Victim.UID] + 1
+	s.Chain[a.Replacement.UID] = Link{Length: s.chained(s.patient(a.Victim)) + 1, At: at}
 	delete(s.Chain, a.Victim.UID)
+}
+
+// chained is how many replacements in a row failed before this machine.
+func (s *State) chained(p *Patient) int {
+	l := s.Chain[p.UID]
+	if p.MarkedAt.Sub(l.At) > proven {
+		return 0
+	}
+	return l.Length
 }
 
 func (s *State) finish(end End, at time.Time) {
@@ -367,7 +391,9 @@ func (s *State) forget() {
 	if len(well) <= remembered {
 		return
 	}
-	slices.SortFunc(well, func(a, b *Patient) int { return b.ClearedAt.Compare(a.ClearedAt) })
+	slices.SortFunc(well, func(a, b *Patient) int {
+		return cmp.Or(b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
+	})
 	for _, p := range well[remembered:] {
 		delete(s.Patients, p.UID)
 		delete(s.Chain, p.UID)

@@ -22,13 +22,33 @@ import (
 // facts of every kind that there is.
 func kinds() []remediator.Event {
 	return []remediator.Event{
-		remediator.Registered{}, remediator.Claimed{}, remediator.MachineMarked{}, remediator.MachineMarkCleared{},
-		remediator.Decided{}, remediator.HoldSet{}, remediator.HoldReleased{}, remediator.AbortRequested{},
-		remediator.EscalationStarted{}, remediator.EscalationEnded{}, remediator.SurgeRequested{}, remediator.HandedOver{},
-		remediator.ScaleRaised{}, remediator.VictimSpared{},
-		remediator.ReplacementObserved{}, remediator.ScaleRestored{}, remediator.ReplacementReady{}, remediator.VictimDeleting{},
-		remediator.VictimGone{}, remediator.SurgeConsumed{}, remediator.CancelStarted{}, remediator.Frozen{}, remediator.Thawed{},
-		remediator.Succeeded{}, remediator.Cancelled{}, remediator.Setback{}, remediator.StormPassed{},
+		remediator.Registered{},
+		remediator.Claimed{},
+		remediator.MachineMarked{},
+		remediator.MachineMarkCleared{},
+		remediator.Decided{},
+		remediator.HoldSet{},
+		remediator.HoldReleased{},
+		remediator.AbortRequested{},
+		remediator.EscalationStarted{},
+		remediator.EscalationEnded{},
+		remediator.SurgeRequested{},
+		remediator.HandedOver{},
+		remediator.ScaleRaised{},
+		remediator.VictimSpared{},
+		remediator.ReplacementObserved{},
+		remediator.ScaleRestored{},
+		remediator.ReplacementReady{},
+		remediator.VictimDeleting{},
+		remediator.VictimGone{},
+		remediator.SurgeConsumed{},
+		remediator.CancelStarted{},
+		remediator.Frozen{},
+		remediator.Thawed{},
+		remediator.Succeeded{},
+		remediator.Cancelled{},
+		remediator.Setback{},
+		remediator.StormPassed{},
 	}
 }
 
@@ -195,4 +215,27 @@ func anyWorld(t *rapid.T, now time.Time) *world {
 		w.policy.Ladder = []remediator.Rung{{Name: "reboot", Timeout: 5 * time.Minute}}
 	}
 	return w
+}
+
+// TestForgets: of many machines that recovered at the same moment, a replay forgets the same ones.
+func TestForgets(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	fold := func() *remediator.State {
+		var s remediator.State
+		for i := range 100 {
+			m := remediator.Subject{Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("m%d-uid", i))}
+			s.Apply(remediator.MachineMarked{Machine: m, State: remediator.Failing}, now)
+			s.Apply(remediator.MachineMarkCleared{Machine: m}, now)
+		}
+		return &s
+	}
+	first := fold()
+	if n := len(first.Patients); n > 50 {
+		t.Errorf("%d machines are remembered", n)
+	}
+	for range 10 {
+		if diff := cmp.Diff(first.Clone(), fold().Clone()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
 }
