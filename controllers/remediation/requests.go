@@ -40,24 +40,32 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
+	err := r.reconcile(ctx, req)
+	if apierrors.IsConflict(err) { // the remediator wrote it too; the cache will have it in a moment
+		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	request := &v1alpha1.SurgeRemediation{}
 	if err := r.Cache.Get(ctx, req.NamespacedName, request); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(err)
 	}
 	machine, err := r.machine(ctx, request)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	if machine == nil {
-		return ctrl.Result{}, r.release(ctx, request) // it goes with its Machine
+		return r.release(ctx, request) // it goes with its Machine
 	}
 	owner, owned, err := r.OwnerOf(ctx, machine)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	policy, err := r.policy(ctx, machine, owner.Kind)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	var status v1alpha1.SurgeRemediationStatus
 	known := false
@@ -69,14 +77,14 @@ func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	// A MachineHealthCheck finds a machine healthy again only while its request is there.
 	case open, policy != "" && request.DeletionTimestamp.IsZero():
 		if err := r.hold(ctx, request); err != nil {
-			return ctrl.Result{}, err
+			return err
 		}
 	default: // nothing is to be waited for: nobody who removes it, or scute, is to be kept
 		if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() {
-			return ctrl.Result{}, err
+			return err
 		}
 	}
-	return ctrl.Result{}, r.publish(ctx, request, machine, shown(status, known, policy, machine))
+	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
 }
 
 // shown is the status of a request: the log's view, or why the log has none.

@@ -1,0 +1,229 @@
+package remediation
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator/runner"
+)
+
+func TestLimitFollowsTheSize(t *testing.T) {
+	for _, c := range []struct {
+		spec     int32
+		machines int
+		newcomer bool
+		want     int32
+	}{
+		{spec: 1, machines: 1, want: 1}, // none may fail, and one can be replaced
+		{spec: 1, machines: 2, newcomer: true, want: 2},
+		{spec: 3, machines: 0, want: 1},
+		{spec: 3, machines: 3, want: 1},
+		{spec: 3, machines: 3, newcomer: true, want: 2},
+		{spec: 5, machines: 3, want: 1}, // grows, or surges by its replicas
+		{spec: 5, machines: 4, newcomer: true, want: 2},
+		{spec: 5, machines: 5, want: 2},
+		{spec: 5, machines: 6, want: 2},
+		{spec: 7, machines: 7, want: 3},
+		{spec: 9, machines: 9, want: 4},
+	} {
+		p := plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, c.machines)}
+		p.kcp.Spec.Replicas = &c.spec
+		if got := limit(p.size(), c.newcomer); got != c.want {
+			t.Errorf("%d machines of %d, newcomer %v: %d, want %d", c.machines, c.spec, c.newcomer, got, c.want)
+		}
+	}
+	if got := (&plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
+		t.Errorf("a control plane that names no replicas has the size %d", got)
+	}
+}
+
+func after(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+
+func TestHealthCheckSaysWhatThePolicySays(t *testing.T) {
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair"}}
+	type check struct {
+		On, Status string
+		Seconds    int32
+	}
+	read := func() (startup int32, checks []check) {
+		s := healthCheckSpec(p, "a", 2)
+		if s.ClusterName != "a" || s.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo.IntValue() != 2 || s.Remediation.TemplateRef.Name != "scute-repair" {
+			t.Errorf("%+v", s)
+		}
+		for _, c := range s.Checks.UnhealthyNodeConditions {
+			checks = append(checks, check{"node " + string(c.Type), string(c.Status), *c.TimeoutSeconds})
+		}
+		for _, c := range s.Checks.UnhealthyMachineConditions {
+			checks = append(checks, check{"machine " + c.Type, string(c.Status), *c.TimeoutSeconds})
+		}
+		return *s.Checks.NodeStartupTimeoutSeconds, checks
+	}
+	startup, checks := read()
+	if diff := cmp.Diff([]check{{"node Ready", "False", 300}, {"node Ready", "Unknown", 300}}, checks); diff != "" || startup != 600 {
+		t.Errorf("defaults: startup %d, checks (-want +got):\n%s", startup, diff)
+	}
+	p.Spec.Checks = v1alpha1.RepairChecks{
+		NodeStartup:                after(5 * time.Second), // a MachineHealthCheck takes no less than 30 s
+		UnhealthyNodeConditions:    []v1alpha1.UnhealthyCondition{{Type: "DiskPressure", Status: "True", Timeout: *after(1500 * time.Millisecond)}},
+		UnhealthyMachineConditions: []v1alpha1.UnhealthyCondition{{Type: "EtcdPodHealthy", Status: "False", Timeout: *after(0)}},
+	}
+	startup, checks = read()
+	if diff := cmp.Diff([]check{{"node DiskPressure", "True", 2}, {"machine EtcdPodHealthy", "False", 0}}, checks); diff != "" || startup != 30 {
+		t.Errorf("own: startup %d, checks (-want +got):\n%s", startup, diff)
+	}
+	p.Spec.Checks.NodeStartup = after(0)
+	if startup, _ := read(); startup != 0 {
+		t.Errorf("switched off, startup is %d", startup)
+	}
+}
+
+func TestRival(t *testing.T) {
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "a-cp"}}
+	machines := []clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+		clusterv1.ClusterNameLabel: "a", clusterv1.MachineControlPlaneLabel: "", "tier": "gold",
+	}}}}
+	check := func(name, cluster string, selects map[string]string) clusterv1.MachineHealthCheck {
+		return clusterv1.MachineHealthCheck{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       clusterv1.MachineHealthCheckSpec{ClusterName: cluster, Selector: metav1.LabelSelector{MatchLabels: selects}},
+		}
+	}
+	ours := check("ours", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
+	ours.Labels = map[string]string{PolicyLabel: "repair"}
+	wired := check("wired", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
+	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: templateKind, Name: "own"}
+	going := check("going", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
+	going.DeletionTimestamp = &metav1.Time{}
+	*going.DeletionTimestamp = metav1.Now()
+	for name, c := range map[string]struct {
+		checks []clusterv1.MachineHealthCheck
+		want   string
+		wired  bool
+	}{
+		"none":                  {nil, "", false},
+		"ours":                  {[]clusterv1.MachineHealthCheck{ours}, "", false},
+		"of workers":            {[]clusterv1.MachineHealthCheck{check("w", "a", map[string]string{clusterv1.MachineDeploymentNameLabel: "md"})}, "", false},
+		"of another cluster":    {[]clusterv1.MachineHealthCheck{check("b", "b", nil)}, "", false},
+		"of the whole cluster":  {[]clusterv1.MachineHealthCheck{ours, check("all", "a", nil)}, "all", false},
+		"by a label of theirs":  {[]clusterv1.MachineHealthCheck{check("gold", "a", map[string]string{"tier": "gold"})}, "gold", false},
+		"by the control plane":  {[]clusterv1.MachineHealthCheck{check("cp", "a", map[string]string{clusterv1.MachineControlPlaneNameLabel: "a-cp"})}, "cp", false},
+		"wired to scute":        {[]clusterv1.MachineHealthCheck{wired}, "", true},
+		"wired, and another":    {[]clusterv1.MachineHealthCheck{wired, check("all", "a", nil)}, "all", true},
+		"one that goes already": {[]clusterv1.MachineHealthCheck{going}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other, wired := rival(c.checks, kcp, "a", machines)
+			got := ""
+			if other != nil {
+				got = other.Name
+			}
+			if got != c.want || wired != c.wired {
+				t.Errorf("%q, wired %v", got, wired)
+			}
+		})
+	}
+}
+
+func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
+	step := func(template string) []v1alpha1.EscalationStep {
+		return []v1alpha1.EscalationStep{{Name: "reboot", Timeout: *after(time.Minute), Template: runtime.RawExtension{Raw: []byte(template)}}}
+	}
+	fine := `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","spec":{}}`
+	for name, c := range map[string]struct {
+		spec v1alpha1.RepairPolicySpec
+		want string
+	}{
+		"nothing said":   {v1alpha1.RepairPolicySpec{}, ""},
+		"a good ladder":  {v1alpha1.RepairPolicySpec{Escalation: step(fine)}, ""},
+		"bad selector":   {v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.selector: "},
+		"no template":    {v1alpha1.RepairPolicySpec{Escalation: step("")}, "spec.escalation[0].template: it is no object"},
+		"no kind":        {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1"}`)}, `spec.escalation[0].template: apiVersion "v1" and kind "": both`},
+		"a role":         {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}`)}, "kind Role grants access"},
+		"a secret":       {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1","kind":"Secret"}`)}, "kind Secret grants access"},
+		"no time":        {v1alpha1.RepairPolicySpec{Escalation: []v1alpha1.EscalationStep{{Template: runtime.RawExtension{Raw: []byte(fine)}}}}, "spec.escalation[0].timeout is 0s"},
+		"no wait":        {v1alpha1.RepairPolicySpec{Timeouts: v1alpha1.RepairTimeouts{Ready: after(0)}}, "spec.timeouts.ready is 0s: it must be more than 0"},
+		"back in time":   {v1alpha1.RepairPolicySpec{Hold: after(-time.Second)}, "spec.hold is -1s: it must not be below 0"},
+		"derived":        {v1alpha1.RepairPolicySpec{Checks: v1alpha1.RepairChecks{UnhealthyMachineConditions: []v1alpha1.UnhealthyCondition{{Type: "Ready", Status: "False"}}}}, "spec.checks.unhealthyMachineConditions[0].type: Ready"},
+		"checked before": {v1alpha1.RepairPolicySpec{Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Ready", Status: "False", Timeout: *after(-1)}}}}, "Ready=False, is -1ns"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := strings.Join(problems(&v1alpha1.RepairPolicy{Spec: c.spec}), "; ")
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPolicyStatus(t *testing.T) {
+	all := &scope{clusters: 2, machines: 6}
+	for name, c := range map[string]struct {
+		spec    v1alpha1.RepairPolicySpec
+		scope   *scope
+		totals  runner.Totals
+		wrong   []string
+		reason  string
+		says    string
+		stalled bool
+	}{
+		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
+		"one of one":  {scope: &scope{clusters: 1, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
+		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
+		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none under way"},
+		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation under way, 2 unhealthy"},
+		"storm":       {scope: all, totals: runner.Totals{Sick: 5, Storm: true}, reason: "Storm", says: "begins nothing"},
+		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
+		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
+		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
+		"in the way":  {scope: all, wrong: []string{"cluster a: theirs"}, reason: "Conflict", says: "cluster a: theirs; 6 machines", stalled: true},
+		"overlapping": {scope: &scope{clusters: 1, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: c.spec}
+			s := policyStatus(p, c.scope, c.totals, c.wrong)
+			ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+			if ready.Reason != c.reason || !strings.Contains(s.Message, c.says) || s.ObservedGeneration != 3 {
+				t.Errorf("%s, generation %d: %s", ready.Reason, s.ObservedGeneration, s.Message)
+			}
+			if stalled := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); stalled != c.stalled || stalled == (ready.Status == "True") {
+				t.Errorf("stalled %v, ready %s", stalled, ready.Status)
+			}
+			if s.Clusters != c.scope.clusters || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Sick || s.Active != c.totals.Active || s.Storm != c.totals.Storm {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
+	make := func(change func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane)) bool {
+		p := plane{cluster: &clusterv1.Cluster{}, kcp: &controlplanev1.KubeadmControlPlane{}}
+		change(p.cluster, p.kcp)
+		return p.resting()
+	}
+	yes, now := true, metav1.Now()
+	for name, change := range map[string]func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane){
+		"paused": func(c *clusterv1.Cluster, _ *controlplanev1.KubeadmControlPlane) { c.Spec.Paused = &yes },
+		"paused alone": func(_ *clusterv1.Cluster, k *controlplanev1.KubeadmControlPlane) {
+			k.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		},
+		"deleted":         func(c *clusterv1.Cluster, _ *controlplanev1.KubeadmControlPlane) { c.DeletionTimestamp = &now },
+		"deleted by hand": func(_ *clusterv1.Cluster, k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &now },
+	} {
+		if !make(change) {
+			t.Errorf("%s: its health check is written", name)
+		}
+	}
+	if make(func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane) {}) {
+		t.Error("one that is well is not looked after")
+	}
+}

@@ -1,0 +1,130 @@
+package remediation
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"scute.dev/api/v1alpha1"
+)
+
+func TestShown(t *testing.T) {
+	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "w"}, Spec: clusterv1.MachineSpec{ClusterName: "a"}}
+	plane := worker.DeepCopy()
+	plane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+	logged := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, Message: "asked"}
+	if diff := cmp.Diff(logged, shown(logged, true, "", worker)); diff != "" {
+		t.Errorf("what the log says is changed:\n%s", diff)
+	}
+	s := shown(v1alpha1.SurgeRemediationStatus{}, false, "repair", plane)
+	if s.Phase != v1alpha1.RemediationMarked || s.Policy != "repair" || s.Cluster != "a" {
+		t.Errorf("%+v", s)
+	}
+	s = shown(v1alpha1.SurgeRemediationStatus{}, false, "", plane)
+	if s.Phase != v1alpha1.RemediationUnselected || !strings.Contains(s.Next, "RepairPolicy in namespace fleet") || strings.Contains(s.Next, "workers") {
+		t.Errorf("%+v", s)
+	}
+	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, "", worker); !strings.Contains(s.Next, "spec.workers") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRequestConditions(t *testing.T) {
+	for phase, want := range map[v1alpha1.RemediationPhase]string{
+		v1alpha1.RemediationMarked: "Reconciling", v1alpha1.RemediationWaiting: "Reconciling", v1alpha1.RemediationHeld: "Reconciling",
+		v1alpha1.RemediationEscalating: "Reconciling", v1alpha1.RemediationSurging: "Reconciling", v1alpha1.RemediationReplacing: "Reconciling",
+		v1alpha1.RemediationRemoving: "Reconciling", v1alpha1.RemediationCancelling: "Reconciling",
+		v1alpha1.RemediationFrozen: "Stalled", v1alpha1.RemediationFailed: "Stalled", v1alpha1.RemediationUnselected: "Stalled", v1alpha1.RemediationCancelled: "Stalled",
+		v1alpha1.RemediationSucceeded: "Ready", v1alpha1.RemediationRecovered: "Ready",
+	} {
+		list := requestConditions(nil, &v1alpha1.SurgeRemediationStatus{Phase: phase, Message: "so it is", Next: "do that"}, 2)
+		var got []string
+		for _, c := range list {
+			if c.Status == metav1.ConditionTrue {
+				got = append(got, c.Type)
+			}
+			if c.Reason != string(phase) || c.ObservedGeneration != 2 {
+				t.Errorf("%s: %+v", phase, c)
+			}
+		}
+		if diff := cmp.Diff([]string{want}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", phase, diff)
+		}
+		if c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled); want == "Stalled" && !strings.Contains(c.Message, "do that") {
+			t.Errorf("%s does not say what to do: %s", phase, c.Message)
+		}
+	}
+}
+
+func TestNews(t *testing.T) {
+	frozen := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, Decision: "Freeze", Message: "2 of 3 do not answer", Next: "mend etcd"}
+	got := news(&v1alpha1.SurgeRemediationStatus{}, &frozen)
+	if diff := cmp.Diff([]item{{"Warning", "Frozen", "Freeze: 2 of 3 do not answer; next: mend etcd"}}, got, cmp.AllowUnexported(item{})); diff != "" {
+		t.Error(diff)
+	}
+	again := frozen
+	again.Message = "still"
+	if got := news(&frozen, &again); got != nil {
+		t.Errorf("told again: %v", got)
+	}
+	if got := news(&frozen, &v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded, Message: strings.Repeat("x", 2000)}); len(got) != 1 || got[0].kind != "Normal" || len(got[0].note) > 1024 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestMarked(t *testing.T) {
+	failing := `{"state":"Failing","since":"2026-11-21T10:00:00Z","reason":"Ready is False","source":"Policy","remediation":"r"}`
+	unhealthy := strings.Replace(failing, "Failing", "Unhealthy", 1)
+	for name, c := range map[string]struct{ before, after, reason, says string }{
+		"begins":    {"", failing, "MachineFailing", "Ready is False since 10:00:00, said by Policy"},
+		"gets bad":  {failing, unhealthy, "MachineUnhealthy", "Ready is False"},
+		"the same":  {failing, strings.Replace(failing, "10:00", "11:00", 1), "", ""},
+		"is well":   {unhealthy, "", "MachineMarkCleared", "the mark is off"},
+		"not ours":  {"", "yes", "", ""},
+		"was never": {"", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := marked(c.before, c.after)
+			if ok != (c.reason != "") || ok && (got.reason != c.reason || !strings.Contains(got.note, c.says)) {
+				t.Errorf("%v, %+v", ok, got)
+			}
+		})
+	}
+}
+
+// TestOnlyWhatMattersMakesATurn: a heartbeat changes times of its own and messages, and none of what is judged by.
+func TestOnlyWhatMattersMakesATurn(t *testing.T) {
+	first := metav1.NewTime(time.Unix(100, 0))
+	base := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}}
+	base.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Fine", Message: "1 of 3", LastTransitionTime: first}}
+	now := metav1.Now()
+	for name, c := range map[string]struct {
+		change func(*clusterv1.Machine)
+		turn   bool
+	}{
+		"a message":                        {func(m *clusterv1.Machine) { m.Status.Conditions[0].Message, m.ResourceVersion = "2 of 3", "2" }, false},
+		"a finalizer":                      {func(m *clusterv1.Machine) { m.Finalizers = []string{"f"} }, false},
+		"a condition":                      {func(m *clusterv1.Machine) { m.Status.Conditions[0].Status = "False" }, true},
+		"a condition that went to and fro": {func(m *clusterv1.Machine) { m.Status.Conditions[0].LastTransitionTime = now }, true},
+		"a node":                           {func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "n" }, true},
+		"an annotation":                    {func(m *clusterv1.Machine) { m.Annotations = map[string]string{"a": "2"} }, true},
+		"a label":                          {func(m *clusterv1.Machine) { m.Labels = map[string]string{"a": "2"} }, true},
+		"a deletion":                       {func(m *clusterv1.Machine) { m.DeletionTimestamp = &now }, true},
+		"another owner":                    {func(m *clusterv1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{UID: "u"}} }, true},
+		"a change of specs":                {func(m *clusterv1.Machine) { m.Generation = 2 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := base.DeepCopy()
+			c.change(after)
+			if got := when(machineDiffers).Update(event.TypedUpdateEvent[*clusterv1.Machine]{ObjectOld: base, ObjectNew: after}); got != c.turn {
+				t.Errorf("a turn: %v", got)
+			}
+		})
+	}
+}
