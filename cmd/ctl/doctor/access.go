@@ -7,6 +7,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/cmd/ctl/reach"
 )
@@ -42,6 +43,18 @@ func needed(v *visit) []rights {
 		{
 			[]right{{"create", "scute.dev", "moves", ""}, {"patch", "scute.dev", "moves", ""}},
 			own, Warning, "you cannot make or abort moves", "ask for the ClusterRole scute-operator, if you are to",
+		},
+		{
+			[]right{{"list", "scute.dev", "surgeremediations", ""}, {"watch", "scute.dev", "surgeremediations", ""}, {"list", "scute.dev", "repairpolicies", ""}},
+			own, Warning, "you cannot look at remediations", "ask for the ClusterRole scute-viewer, if you are to",
+		},
+		{
+			[]right{{"patch", "scute.dev", "surgeremediations", ""}},
+			own, Warning, "you cannot hold, release or abort a remediation", "ask for the ClusterRole scute-operator, if you are to",
+		},
+		{
+			[]right{{"list", clusterv1.GroupVersion.Group, "clusters", ""}, {"list", clusterv1.GroupVersion.Group, "machines", ""}},
+			own, Warning, "scutectl machines cannot show them", "ask for permission to list Cluster API's kinds",
 		},
 		{
 			[]right{{"create", "", "secrets", ""}, {"patch", "", "secrets", ""}},

@@ -61,6 +61,7 @@ type visit struct {
 	outside   bool // the daemon runs, and not in a pod that leads to its log
 	all       []*v1alpha1.Move
 	hasMoves  bool // all could be listed
+	installed bool // scute's kinds are served
 	workflows []v1alpha1.Workflow
 }
 
@@ -73,6 +74,9 @@ func (v *visit) run(ctx context.Context) {
 		if !c(ctx, v) {
 			break
 		}
+	}
+	if v.installed {
+		sickMachines(ctx, v)
 	}
 	eventLog(ctx, v)
 	if v.hasMoves {

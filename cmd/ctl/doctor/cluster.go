@@ -102,6 +102,7 @@ func served(ctx context.Context, v *visit) bool {
 		v.report(problem(subject, "helm install scute charts/scute -n "+v.flags.ScuteNamespace+" --create-namespace", "%v", v.cluster.Explain(err)))
 		return false
 	}
+	v.installed = true
 	v.report(ok(subject, "moves.%s", v1alpha1.GroupVersion()))
 	return ctx.Err() == nil
 }

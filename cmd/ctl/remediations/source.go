@@ -33,6 +33,11 @@ func Over(r *v1alpha1.SurgeRemediation) bool {
 	}, r.Status.Phase)
 }
 
+// Open says that scute looks after the machine: it may bear its marks.
+func Open(r *v1alpha1.SurgeRemediation) bool {
+	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
+}
+
 // UnderWay says that its owner was asked for a replacement.
 func UnderWay(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{

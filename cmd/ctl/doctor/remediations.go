@@ -1,0 +1,274 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
+)
+
+// looked is what the checks about machines look at.
+type looked struct {
+	*fleet.Objects
+	checks  []clusterv1.MachineHealthCheck
+	now     time.Time
+	program string
+}
+
+// sickMachines looks at policies, and at what remediations left behind.
+func sickMachines(ctx context.Context, v *visit) {
+	const subject = "machines"
+	objects, err := fleet.Read(ctx, v.cluster, "")
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they cannot be looked at: %v", err))
+		return
+	}
+	l := &looked{Objects: objects, now: v.now(), program: v.program}
+	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	var checks clusterv1.MachineHealthCheckList
+	if err := v.cluster.Client.List(called, &checks); err != nil && !meta.IsNoMatchError(err) {
+		l.Withheld = append(l.Withheld, "machinehealthchecks")
+	}
+	l.checks = checks.Items
+	for _, r := range l.results() {
+		v.report(r)
+	}
+}
+
+// results are all there is to say about machines, policies and remediations.
+func (l *looked) results() []Result {
+	if !l.Served {
+		return []Result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
+	}
+	var out []Result
+	if len(l.Withheld) > 0 {
+		out = append(out, warning("machines", "ask for permission to list them", "not looked at: %s", strings.Join(l.Withheld, ", ")))
+	}
+	out = append(out, l.policies()...)
+	found := slices.Concat(l.orphans(), l.stalled(), l.starving(), l.marks(), l.planes())
+	if len(found) == 0 {
+		open := 0
+		for i := range l.Remediations {
+			if remediations.Open(&l.Remediations[i]) {
+				open++
+			}
+		}
+		return append(out, ok("remediations", "%d open, %d in all; no mark is left behind", open, len(l.Remediations)))
+	}
+	return append(out, found...)
+}
+
+// policies that do nothing, though they are there, are said.
+func (l *looked) policies() []Result {
+	const subject = "policies"
+	if len(l.Policies) == 0 {
+		return []Result{ok(subject, "no RepairPolicy: scute touches no machine")}
+	}
+	var out []Result
+	for i := range l.Policies {
+		p := &l.Policies[i]
+		name, edit := p.Namespace+"/"+p.Name, "kubectl -n "+p.Namespace+" edit repairpolicy "+p.Name
+		if len(p.Spec.PauseRequests) > 0 {
+			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "%s begins nothing: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
+		}
+		if p.Spec.DryRun {
+			out = append(out, warning(subject, "when you agree with what it decides ("+l.program+" remediation get -A, log tail), set spec.dryRun to false: "+edit,
+				"%s is a dry run: it decides and records, and touches nothing", name))
+		}
+		if p.Status.Storm {
+			out = append(out, warning(subject, "find what is broken at large; it goes on by itself after the cooldown", "%s is in a storm: %s", name, p.Status.Message))
+		}
+		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Type == "Stalled" && c.Status == metav1.ConditionTrue
+		}); i >= 0 {
+			out = append(out, problem(subject, edit, "%s is stalled: %s", name, p.Status.Conditions[i].Message))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, ok(subject, "%s, none paused or a dry run", count(len(l.Policies), "RepairPolicy", "RepairPolicies")))
+	}
+	return out
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func (l *looked) machine(namespace, name string) *clusterv1.Machine {
+	for i := range l.Machines {
+		if m := &l.Machines[i]; m.Namespace == namespace && m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// orphans are remediations of machines that are gone.
+func (l *looked) orphans() []Result {
+	var out []Result
+	for i := range l.Remediations {
+		r := &l.Remediations[i]
+		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < patience || recent(l.now, r.DeletionTimestamp) {
+			continue
+		}
+		out = append(out, warning("remediations", "see that scuted runs, then delete it: kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name,
+			"%s/%s is the remediation of a machine that is gone", r.Namespace, r.Name))
+	}
+	return out
+}
+
+// recent says that a deletion was begun a moment ago.
+func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < patience }
+
+// stalled are remediations that wait for a human, or for a daemon.
+func (l *looked) stalled() []Result {
+	const subject = "remediations"
+	var out []Result
+	for i := range l.Remediations {
+		r := &l.Remediations[i]
+		name, s := r.Namespace+"/"+r.Name, r.Status
+		switch {
+		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > patience:
+			out = append(out, problem(subject, "see scuted above, and its log lines", "%s was asked for %s and no daemon has taken it up", name, term.Ago(l.now, r.CreationTimestamp.Time)))
+		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
+			out = append(out, problem(subject, cmp.Or(s.Next, l.program+" remediation describe "+r.Name+" -n "+r.Namespace), "%s is %s: %s", name, s.Phase, s.Message))
+		case r.Spec.Abort:
+			out = append(out, warning(subject, l.program+" remediation release "+r.Name+" -n "+r.Namespace, "%s is aborted: nothing more is begun for that machine", name))
+		}
+	}
+	return out
+}
+
+// starving are health checks that ask scute for what nobody has allowed it.
+func (l *looked) starving() []Result {
+	var out []Result
+	for i := range l.checks {
+		c := &l.checks[i]
+		if c.Spec.Remediation.TemplateRef.Kind != "SurgeRemediationTemplate" {
+			continue
+		}
+		cluster := slices.IndexFunc(l.Clusters, func(k clusterv1.Cluster) bool { return k.Namespace == c.Namespace && k.Name == c.Spec.ClusterName })
+		if cluster < 0 || l.selected(&l.Clusters[cluster]) {
+			continue
+		}
+		out = append(out, problem("health checks", "make a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or take remediation.templateRef out of the MachineHealthCheck",
+			"MachineHealthCheck %s/%s asks scute to remediate, and no RepairPolicy selects Cluster %s: its machines are never replaced", c.Namespace, c.Name, c.Spec.ClusterName))
+	}
+	return out
+}
+
+// selected says that some policy selects machines of a cluster.
+func (l *looked) selected(c *clusterv1.Cluster) bool {
+	return slices.ContainsFunc(l.Policies, func(p v1alpha1.RepairPolicy) bool {
+		return p.Namespace == c.Namespace && p.DeletionTimestamp == nil &&
+			(observe.Selects(&p.Spec, c.Labels, string(remediator.ControlPlane)) || observe.Selects(&p.Spec, c.Labels, string(remediator.Deployment)))
+	})
+}
+
+// tended are the machines' clusters that scute looks after now, and may have marks in, by namespace and name.
+func (l *looked) tended() map[string]bool {
+	out := make(map[string]bool)
+	for i := range l.Remediations {
+		r := &l.Remediations[i]
+		if m := l.machine(r.Namespace, r.Name); m != nil && remediations.Open(r) {
+			out[m.Namespace+"/"+m.Spec.ClusterName] = true
+		}
+	}
+	return out
+}
+
+// marks are those of scute's on machines, in clusters where nothing is open.
+func (l *looked) marks() []Result {
+	tended := l.tended()
+	var out []Result
+	for i := range l.Machines {
+		m := &l.Machines[i]
+		if m.DeletionTimestamp != nil || tended[m.Namespace+"/"+m.Spec.ClusterName] {
+			continue
+		}
+		var left []string
+		if value, there := m.Annotations[v1alpha1.UnhealthyAnnotation]; there && l.old(value) {
+			left = append(left, v1alpha1.UnhealthyAnnotation)
+		}
+		if m.Annotations[clusterv1.DeleteMachineAnnotation] == remediator.DeleteValue {
+			left = append(left, clusterv1.DeleteMachineAnnotation)
+		}
+		if len(left) > 0 {
+			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-",
+				"%s/%s bears %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
+		}
+	}
+	return out
+}
+
+// old says that a mark is not one that a daemon writes before its time is over, or has just written.
+func (l *looked) old(value string) bool {
+	var mark v1alpha1.UnhealthyMark
+	if err := json.Unmarshal([]byte(value), &mark); err != nil {
+		return true
+	}
+	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > patience
+}
+
+// planes are control planes that bear what a remediation needs for a moment only.
+func (l *looked) planes() []Result {
+	const subject = "machines"
+	tended := l.tended()
+	var out []Result
+	for i := range l.ControlPlanes {
+		k := &l.ControlPlanes[i]
+		cluster := k.Labels[clusterv1.ClusterNameLabel]
+		if tended[k.Namespace+"/"+cluster] {
+			continue
+		}
+		name := "KubeadmControlPlane " + k.Namespace + "/" + k.Name
+		without := func(annotation string) string {
+			return "kubectl -n " + k.Namespace + " annotate kubeadmcontrolplane " + k.Name + " " + annotation + "-"
+		}
+		if value, there := k.Annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(k.Namespace, value) {
+			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),
+				"%s bears %s, and nothing is under way", name, controlplanev1.RemediationInProgressAnnotation))
+		}
+		if _, there := k.Annotations[object.TouchAnnotation]; there {
+			out = append(out, warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s bears %s, and no remediation is under way", name, object.TouchAnnotation))
+		}
+	}
+	return out
+}
+
+// staleAfter is how long a control plane's own remediation may bear its mark: it takes it off when it makes a machine.
+const staleAfter = 10 * time.Minute
+
+// stale says that the mark of a control plane's remediation names a machine that lives on, or is older than any that is at work.
+func (l *looked) stale(namespace, value string) bool {
+	var mark struct {
+		Machine   string      `json:"machine"`
+		Timestamp metav1.Time `json:"timestamp"`
+	}
+	if err := json.Unmarshal([]byte(value), &mark); err != nil {
+		return true
+	}
+	m := l.machine(namespace, mark.Machine)
+	return l.now.Sub(mark.Timestamp.Time) > staleAfter || l.now.Sub(mark.Timestamp.Time) > patience && m != nil && m.DeletionTimestamp == nil
+}

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/kube/object"
+)
+
+func at() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }
+
+func meta1(name string, annotations map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "fleet", Name: name, CreationTimestamp: metav1.NewTime(at().Add(-time.Hour)), Annotations: annotations,
+		Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"},
+	}
+}
+
+func of(cluster, name string, annotations map[string]string) clusterv1.Machine {
+	return clusterv1.Machine{ObjectMeta: meta1(name, annotations), Spec: clusterv1.MachineSpec{ClusterName: cluster}}
+}
+
+func markOf(t *testing.T, state string, since time.Duration) map[string]string {
+	value, err := json.Marshal(v1alpha1.UnhealthyMark{State: state, Since: metav1.NewTime(at().Add(-since))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{v1alpha1.UnhealthyAnnotation: string(value)}
+}
+
+func told(l *looked) []string {
+	l.now, l.program, l.Served = at(), "scutectl", true
+	var out []string
+	for _, r := range l.results() {
+		line := r.Level.String() + " " + r.Subject + ": " + r.Message
+		if r.Level != OK && r.Remedy == "" {
+			line += " (WITHOUT A REMEDY)"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestWhatRemediationsLeaveBehind(t *testing.T) {
+	check := clusterv1.MachineHealthCheck{ObjectMeta: meta1("mhc", nil)}
+	check.Spec.ClusterName, check.Spec.Remediation.TemplateRef.Kind = "prod", "SurgeRemediationTemplate"
+	l := &looked{checks: []clusterv1.MachineHealthCheck{check}, Objects: &fleet.Objects{
+		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
+		Machines: []clusterv1.Machine{
+			of("prod", "a", markOf(t, "Unhealthy", time.Hour)),
+			of("prod", "b", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"}),
+			of("prod", "c", map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}), // somebody else's
+			of("prod", "d", markOf(t, "Failing", time.Hour)),                             // its time is not over
+			of("prod", "e", markOf(t, "Unhealthy", time.Second)),                         // just written
+			of("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // looked after
+		},
+		ControlPlanes: []controlplanev1.KubeadmControlPlane{{ObjectMeta: meta1("prod-cp", map[string]string{
+			controlplanev1.RemediationInProgressAnnotation: `{"machine":"a","timestamp":"2026-07-30T11:30:00Z","retryCount":0}`,
+			object.TouchAnnotation:                         "x",
+		})}},
+		Remediations: []v1alpha1.SurgeRemediation{
+			{ObjectMeta: meta1("gone", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded}},
+			{ObjectMeta: meta1("f", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Message: "no way", Next: "by hand"}},
+		},
+		Policies: []v1alpha1.RepairPolicy{{
+			ObjectMeta: meta1("careful", nil), Status: v1alpha1.RepairPolicyStatus{Storm: true, Message: "9 of 10 are sick"},
+			Spec: v1alpha1.RepairPolicySpec{
+				DryRun: true, PauseRequests: []string{"change freeze"}, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "edge"}},
+			},
+		}},
+	}}
+	want := []string{
+		"warning policies: fleet/careful begins nothing: change freeze",
+		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
+		"warning policies: fleet/careful is in a storm: 9 of 10 are sick",
+		"warning remediations: fleet/gone is the remediation of a machine that is gone",
+		"problem remediations: fleet/f is Failed: no way",
+		"problem health checks: MachineHealthCheck fleet/mhc asks scute to remediate, and no RepairPolicy selects Cluster prod: its machines are never replaced",
+		"warning machines: fleet/a bears scute.dev/unhealthy, and no remediation of its cluster is open",
+		"warning machines: fleet/b bears cluster.x-k8s.io/delete-machine, and no remediation of its cluster is open",
+		"warning machines: KubeadmControlPlane fleet/prod-cp bears controlplane.cluster.x-k8s.io/remediation-in-progress, and nothing is under way",
+		"warning machines: KubeadmControlPlane fleet/prod-cp bears scute.dev/touched, and no remediation is under way",
+	}
+	if diff := cmp.Diff(want, told(l)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// While something is under way, its marks belong there.
+func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
+	l := &looked{Objects: &fleet.Objects{
+		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
+		Machines: []clusterv1.Machine{of("prod", "a", markOf(t, "Scheduled", time.Hour)), of("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
+		ControlPlanes: []controlplanev1.KubeadmControlPlane{{ObjectMeta: meta1("prod-cp", map[string]string{
+			controlplanev1.RemediationInProgressAnnotation: `{}`, object.TouchAnnotation: "x",
+		})}},
+		Remediations: []v1alpha1.SurgeRemediation{{ObjectMeta: meta1("a", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging}}},
+		Policies:     []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
+	}}
+	want := []string{"ok policies: 1 RepairPolicy, none paused or a dry run", "ok remediations: 1 open, 1 in all; no mark is left behind"}
+	if diff := cmp.Diff(want, told(l)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingToTellWithoutScutesKinds(t *testing.T) {
+	results := (&looked{Objects: &fleet.Objects{}}).results()
+	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
+		t.Errorf("%+v", results)
+	}
+}
