@@ -210,7 +210,7 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return nil // the rollout takes the marked machine first
 	case a.Step == Requesting && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not act within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
-	case a.Step == Removing && v.f.isControlPlane() && v.obstructed(v.victim) && waited > v.f.Policy.Timeouts.ScaleUp:
+	case a.Step == Removing && v.f.isControlPlane() && v.stuck() && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not delete the machine within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
 	case a.Step == Replacing && waited > v.f.Policy.Timeouts.Ready:
 		return start(TimedOut, "replacement %s was not ready within %s", a.Replacement.Name, v.f.Policy.Timeouts.Ready)
@@ -224,6 +224,12 @@ func (v view) obstructed(m *Machine) bool {
 	return slices.ContainsFunc(v.f.Machines, func(other Machine) bool {
 		return other.UID != m.UID && !other.Deleting && len(other.broken(v.f.Owner.ExternalEtcd)) > 0
 	})
+}
+
+// stuck: the owner cannot delete the victim, for another machine is not well; or somebody else took a machine away, and the
+// victim, which broke meanwhile, keeps the owner from making one more.
+func (v view) stuck() bool {
+	return v.victim != nil && (v.obstructed(v.victim) || !v.tooMany() && len(v.victim.broken(v.f.Owner.ExternalEtcd)) > 0)
 }
 
 // obstacle guesses why an owner does not act.

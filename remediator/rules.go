@@ -127,15 +127,16 @@ func (s *State) limits(_ *Patient, _ *Machine, f *Facts, now time.Time) *Decisio
 			begun++
 		}
 	}
+	// What changes all the time, the counts, is no part of a reason: it would be decided anew each time.
 	switch {
 	case stormy(f):
-		return wait(RuleStorm, "a storm: %d of %d watched machines are sick at once; something bigger is broken", f.Ledger.Sick, f.Ledger.Watched)
+		return wait(RuleStorm, "a storm: at least %d machines and %d %% of those watched are sick at once; something bigger is broken", l.StormFloor, l.StormPercent)
 	case !passed.IsZero() && now.Before(passed.Add(l.StormCooldown)):
 		return wait("storm-cooldown", "a storm ended at %s; nothing is begun for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active >= l.AtOnce:
-		return wait("at-once", "%d remediations are under way, the policy's limit", f.Ledger.Active)
+		return wait("at-once", "%d remediations or more are under way, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow:
-		return wait("window", "%d remediations were begun within %s, the policy's limit", begun, l.Window)
+		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
 		return nil
 	}
