@@ -53,7 +53,7 @@ func (h *Hand) get(ctx context.Context, key types.NamespacedName, into client.Ob
 func change[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
 		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return h.Client.Patch(ctx, object, patch)
+			return h.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
 	})
 }
@@ -62,7 +62,7 @@ func change[T client.Object](ctx context.Context, h *Hand, key types.NamespacedN
 func changeStatus[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
 		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return h.Client.Status().Patch(ctx, object, patch)
+			return h.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
 	})
 }
@@ -91,6 +91,13 @@ func changeOnce[T client.Object](ctx context.Context, h *Hand, key types.Namespa
 	}
 	patch := client.MergeFromWithOptions(original, client.MergeFromWithOptimisticLock{})
 	return call(ctx, "writing "+key.String(), func(ctx context.Context) error { return send(ctx, object, patch) })
+}
+
+// create makes an object, under scute's name as the writer of its fields.
+func (h *Hand) create(ctx context.Context, object client.Object) error {
+	return call(ctx, "creating "+client.ObjectKeyFromObject(object).String(), func(ctx context.Context) error {
+		return h.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
+	})
 }
 
 // blank is a copy of its own type.

@@ -3,9 +3,13 @@ package act
 import (
 	"context"
 	"errors"
+	"time"
 
 	"scute.dev/remediator"
 )
+
+// leadFor bounds the asking of etcd, which is tried once: at the next try, another member may be the better choice.
+const leadFor = 15 * time.Second
 
 // lead has etcd led by a member that stays, before its leader goes.
 func (d *deed) lead(ctx context.Context) error {
@@ -29,7 +33,7 @@ func (d *deed) lead(ctx context.Context) error {
 	if err := d.allowed(ctx, nil); err != nil {
 		return err
 	}
-	return call(ctx, "moving etcd's leadership to the member of node "+d.Value, func(ctx context.Context) error {
-		return d.Leader.MoveLeader(ctx, d.clusterKey(), nodes, d.Value)
-	})
+	ctx, cancel := context.WithTimeout(ctx, leadFor)
+	defer cancel()
+	return d.Leader.MoveLeader(ctx, d.clusterKey(), nodes, d.Value)
 }

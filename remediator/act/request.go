@@ -35,7 +35,7 @@ func (d *deed) makeRequest(ctx context.Context) error {
 		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
 		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
 	}}
-	err = call(ctx, "creating SurgeRemediation "+m.Name, func(ctx context.Context) error { return d.Client.Create(ctx, request) })
+	err = d.create(ctx, request)
 	if apierrors.IsAlreadyExists(err) { // a health check was quicker, or the answer to a first try was lost
 		return d.holdRequest(ctx, m)
 	}

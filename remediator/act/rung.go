@@ -48,8 +48,7 @@ func (d *deed) makeRung(ctx context.Context) error {
 	if err := d.allowed(ctx, m); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("creating %s %s", object.GetKind(), object.GetName())
-	err = call(ctx, what, func(ctx context.Context) error { return d.Client.Create(ctx, object.DeepCopy()) })
+	err = d.create(ctx, object.DeepCopy())
 	if apierrors.IsAlreadyExists(err) { // the answer to a first try was lost
 		_, err = d.rungThere(ctx, object)
 	}
