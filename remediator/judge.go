@@ -99,14 +99,18 @@ func unseen(condition, reason string) bool {
 		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason)
 }
 
-// broken names the components of a control plane machine that are not known to be well.
+// broken names the components of a control plane machine that are not known to be well. When nothing is heard of its node,
+// its owner says so of every pod, but only at its next look: a decision must not be taken in between, it would be for a
+// surge that the owner then refuses.
 func (m *Machine) broken(externalEtcd bool) []string {
 	var names []string
+	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
+	silent := ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
 	for _, c := range components {
 		if externalEtcd && c.etcd {
 			continue
 		}
-		if m.Conditions[c.condition].Status != object.True {
+		if m.Conditions[c.condition].Status != object.True || silent && c.pod {
 			names = append(names, c.name)
 		}
 	}
@@ -123,16 +127,16 @@ func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
 
 type component struct {
 	name, condition string
-	etcd            bool
+	etcd, pod       bool
 }
 
 // components of a control plane machine, as its owner reports them.
 var components = []component{ //nolint:gochecknoglobals // a table
-	{"kube-apiserver", controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false},
-	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false},
-	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false},
-	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true},
-	{"etcd member", controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true},
+	{"kube-apiserver", controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
+	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
+	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
+	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},
+	{"etcd member", controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 
 func (f *Facts) machine(m Subject) *Machine {

@@ -26,8 +26,8 @@ type diary struct {
 	messages  map[string]string // the last one
 }
 
-// keepDiary follows the requests of a namespace until the test ends. If that failed, its output has what they said, and
-// the events.
+// keepDiary follows the requests of a namespace until the test ends. Its output has what they said and, if it failed, the
+// events.
 func keepDiary(t *testing.T, namespace string) *diary {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -45,8 +45,9 @@ func keepDiary(t *testing.T, namespace string) *diary {
 	t.Cleanup(func() {
 		cancel()
 		<-done
+		t.Log(d)
 		if t.Failed() {
-			t.Logf("%s\n%s", d, eventsOf(namespace))
+			t.Log(eventsOf(namespace))
 		}
 	})
 	return d

@@ -3,6 +3,7 @@
 //
 //	SCUTE_FAULT=after:3:move          dies right after the third write of a move
 //	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent
+//	SCUTE_FAULT=after:2:remediation   dies right after the second write of a remediation
 //	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
 //	SCUTE_FAULT_JOURNAL=file          takes a line for each write that was reached
 package main
@@ -57,6 +58,7 @@ type class string
 const (
 	ofMove      class = "move"
 	ofRun       class = "run"
+	ofRemedy    class = "remediation"
 	bookkeeping class = "bookkeeping"
 )
 
@@ -83,8 +85,8 @@ func newPoints(fault, journal string) (*points, error) {
 		if len(parts) == 3 {
 			n, _ = strconv.Atoi(parts[1])
 		}
-		if n < 1 || parts[0] != "before" && parts[0] != "after" || !slices.Contains([]class{ofMove, ofRun, bookkeeping}, class(parts[2])) {
-			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N:CLASS or after:N:CLASS, CLASS move, run or bookkeeping", fault)
+		if n < 1 || parts[0] != "before" && parts[0] != "after" || !slices.Contains([]class{ofMove, ofRun, ofRemedy, bookkeeping}, class(parts[2])) {
+			return nil, fmt.Errorf("SCUTE_FAULT is %q: it must be before:N:CLASS or after:N:CLASS, CLASS move, run, remediation or bookkeeping", fault)
 		}
 		p.at, p.before, p.class = n, parts[0] == "before", class(parts[2])
 	}
@@ -149,6 +151,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.Header.Get("Impersonate-User") != "": // a task acts as its ServiceAccount
 		of = ofRun
+	case r.UserAgent() == "scute/remediator": // its hand, which makes and drops requests too
+		of = ofRemedy
 	case strings.HasPrefix(path, "/apis/scute.dev/"):
 		of = bookkeeping
 	}
@@ -170,6 +174,8 @@ func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, 
 		of = bookkeeping
 	case c.Aggregate.Kind == eventlog.KindRun:
 		of = ofRun
+	case c.Aggregate.Kind == eventlog.KindRemediation:
+		of = ofRemedy
 	}
 	leave := l.points.enter(of, "APPEND "+c.Events[0].Type)
 	receipt, err := l.Log.Append(ctx, c)
