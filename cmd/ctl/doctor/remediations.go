@@ -90,7 +90,7 @@ func (l *looked) policies() []Result {
 			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "%s begins nothing: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
 		}
 		if p.Spec.DryRun {
-			out = append(out, warning(subject, "when you agree with what it decides ("+l.program+" remediation get -A, log tail), set spec.dryRun to false: "+edit,
+			out = append(out, warning(subject, "when you agree with what it decides ("+l.program+" log tail), set spec.dryRun to false: "+edit,
 				"%s is a dry run: it decides and records, and touches nothing", name))
 		}
 		if p.Status.Storm {
