@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +73,9 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if owned {
 		status, known = r.View.Status(owner.ID(), machine.UID)
 	}
+	if known && earlier(&status, request) {
+		status, known = v1alpha1.SurgeRemediationStatus{}, false
+	}
 	open := known && status.FinishedAt == nil
 	switch {
 	// A MachineHealthCheck finds a machine healthy again only while its request is there.
@@ -85,6 +89,12 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 		}
 	}
 	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
+}
+
+// earlier says that what the log has ended before this request was made: it is of an illness that is over. Times of
+// objects are in whole seconds.
+func earlier(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
+	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
 
 // shown is the status of a request: the log's view, or why the log has none.

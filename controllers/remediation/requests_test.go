@@ -35,6 +35,22 @@ func TestShown(t *testing.T) {
 	}
 }
 
+func TestEarlierIllnessesAreNotShown(t *testing.T) {
+	request := &v1alpha1.SurgeRemediation{}
+	request.CreationTimestamp = metav1.Unix(100, 0)
+	for _, c := range []struct {
+		finished metav1.Time
+		want     bool
+	}{{metav1.Unix(99, 0), true}, {metav1.Unix(100, 500), true}, {metav1.Unix(101, 0), false}} {
+		if got := earlier(&v1alpha1.SurgeRemediationStatus{FinishedAt: &c.finished}, request); got != c.want {
+			t.Errorf("ended at %d: %v", c.finished.Unix(), got)
+		}
+	}
+	if earlier(&v1alpha1.SurgeRemediationStatus{}, request) {
+		t.Error("what is under way is not shown")
+	}
+}
+
 func TestRequestConditions(t *testing.T) {
 	for phase, want := range map[v1alpha1.RemediationPhase]string{
 		v1alpha1.RemediationMarked: "Reconciling", v1alpha1.RemediationWaiting: "Reconciling", v1alpha1.RemediationHeld: "Reconciling",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -24,6 +25,7 @@ func TestPolicy(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("owns", func(t *testing.T) { t.Parallel(); owns(ctx, t) })
 	t.Run("yields", func(t *testing.T) { t.Parallel(); yields(ctx, t) })
+	t.Run("told", func(t *testing.T) { t.Parallel(); told(ctx, t) })
 	t.Run("refuses", func(t *testing.T) { t.Parallel(); refuses(ctx, t) })
 }
 
@@ -135,6 +137,84 @@ func refuses(ctx context.Context, t *testing.T) {
 	awaitNone(ctx, t, c)
 	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.Selector = metav1.LabelSelector{} })
 	awaitCheck(ctx, t, c, 1)
+}
+
+// told: a machine's request says how it stands, and stays until its machine is well; events tell of it beside it.
+func told(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
+	m := c.machines(ctx, true)[0]
+	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) { s.Hold = &metav1.Duration{Duration: time.Hour} })
+	awaitCheck(ctx, t, c, 1)
+	must(t, notReady(ctx, c, &m))
+	request := awaitRequest(ctx, t, &m, "it is held", func(r *v1alpha1.SurgeRemediation) bool {
+		return r.Status.Phase == v1alpha1.RemediationHeld && len(r.Finalizers) == 1 && r.Status.Policy == p.Name &&
+			meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReconciling)
+	})
+	awaitPolicy(ctx, t, p, "it counts the machine", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Unhealthy == 1 && s.Active == 0 })
+	awaitEvent(ctx, t, "Machine", &m, "MachineUnhealthy")
+	awaitEvent(ctx, t, "Machine", &m, "Held")
+	awaitEvent(ctx, t, "SurgeRemediation", request, "Held")
+
+	must(t, shared.admin.Delete(ctx, request))
+	awaitRequest(ctx, t, &m, "somebody deletes it", func(r *v1alpha1.SurgeRemediation) bool {
+		return !r.DeletionTimestamp.IsZero() && len(r.Finalizers) == 1
+	})
+	must(t, wellAgain(ctx, c, &m))
+	await(ctx, t, "the request is gone", func() string {
+		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&m), &v1alpha1.SurgeRemediation{})
+		if client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprint("it is there: ", err)
+		}
+		return ""
+	})
+	awaitEvent(ctx, t, "Machine", &m, "MachineMarkCleared")
+	c.calm(ctx, t)
+
+	// Without a policy a request is only told so, and nothing of scute's keeps it.
+	must(t, shared.admin.Delete(ctx, p))
+	awaitNone(ctx, t, c)
+	orphan := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
+	must(t, shared.admin.Create(ctx, orphan))
+	awaitRequest(ctx, t, &m, "nobody selects its machine", func(r *v1alpha1.SurgeRemediation) bool {
+		return r.Status.Phase == v1alpha1.RemediationUnselected && r.Status.Next != "" && len(r.Finalizers) == 0
+	})
+	must(t, shared.admin.Delete(ctx, orphan))
+}
+
+// awaitRequest waits for a machine's SurgeRemediation.
+func awaitRequest(ctx context.Context, t *testing.T, m *clusterv1.Machine, what string, is func(*v1alpha1.SurgeRemediation) bool) *v1alpha1.SurgeRemediation {
+	t.Helper()
+	r := &v1alpha1.SurgeRemediation{}
+	await(ctx, t, what, func() string {
+		*r = v1alpha1.SurgeRemediation{}
+		if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(m), r); err != nil {
+			return err.Error()
+		}
+		if is(r) {
+			return ""
+		}
+		return fmt.Sprintf("%v %+v", r.Finalizers, r.Status)
+	})
+	return r
+}
+
+// awaitEvent waits for a Kubernetes event about an object.
+func awaitEvent(ctx context.Context, t *testing.T, kind string, about client.Object, reason string) {
+	t.Helper()
+	await(ctx, t, "there is an event "+reason+" about the "+kind, func() string {
+		list := &corev1.EventList{}
+		must(t, shared.admin.List(ctx, list, client.InNamespace(about.GetNamespace())))
+		var others []string
+		for i := range list.Items {
+			if e := &list.Items[i]; e.InvolvedObject.Kind == kind && e.InvolvedObject.UID == about.GetUID() {
+				if e.Reason == reason {
+					return ""
+				}
+				others = append(others, e.Reason)
+			}
+		}
+		return fmt.Sprint("there are ", others)
+	})
 }
 
 // awaitCheck waits for the policy's health check of a cluster's control plane, with a limit.
