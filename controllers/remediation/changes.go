@@ -11,8 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-
-	"scute.dev/api/v1alpha1"
 )
 
 // when makes a predicate that lets an update through when it changed something that matters. Statuses are written often
@@ -35,8 +33,7 @@ func machineDiffers(a, b *clusterv1.Machine) bool {
 }
 
 func controlPlaneDiffers(a, b *controlplanev1.KubeadmControlPlane) bool {
-	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || a.Status.Version != b.Status.Version ||
-		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
 }
 
 func clusterDiffers(a, b *clusterv1.Cluster) bool {
@@ -51,9 +48,8 @@ func setDiffers(a, b *clusterv1.MachineSet) bool {
 	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
 }
 
-// Their statuses are ours.
-func requestDiffers(a, b *v1alpha1.SurgeRemediation) bool { return false }
-func policyDiffers(a, b *v1alpha1.RepairPolicy) bool      { return false }
+// same: no status is of interest.
+func same[T client.Object](T, T) bool { return false }
 
 // conditionsDiffer compares what is judged by: not the messages, which count and name things that change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {

@@ -94,7 +94,7 @@ func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without strin
 	if equality.Semantic.DeepEqual(p.Status, after.Status) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(p)); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	return nil

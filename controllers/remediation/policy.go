@@ -133,7 +133,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 		if err := r.adopt(p, t); err != nil {
 			return err
 		}
-		if err := r.Live.Create(ctx, t); client.IgnoreAlreadyExists(err) != nil {
+		if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, t)); err != nil {
 			return fmt.Errorf("creating %s %s: %w", templateKind, t.Name, err)
 		}
 		return nil
@@ -158,7 +158,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 		return err
 	}
 	// One that is there already is not in the cache yet: the watch brings it, and another look.
-	if err := r.Live.Create(ctx, c); client.IgnoreAlreadyExists(err) != nil {
+	if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, c)); err != nil {
 		return fmt.Errorf("creating MachineHealthCheck %s: %w", c.Name, err)
 	}
 	return nil
@@ -203,7 +203,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	if equality.Semantic.DeepEqual(before, o) {
 		return nil
 	}
-	if err := r.Live.Patch(ctx, o, patch); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Live.Patch(ctx, o, patch)); err != nil {
 		return fmt.Errorf("mending %T %s: %w", o, o.GetName(), err)
 	}
 	return nil

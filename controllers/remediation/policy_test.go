@@ -205,7 +205,7 @@ func TestPolicyStatus(t *testing.T) {
 }
 
 func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
-	make := func(change func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane)) bool {
+	rests := func(change func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane)) bool {
 		p := plane{cluster: &clusterv1.Cluster{}, kcp: &controlplanev1.KubeadmControlPlane{}}
 		change(p.cluster, p.kcp)
 		return p.resting()
@@ -219,11 +219,11 @@ func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
 		"deleted":         func(c *clusterv1.Cluster, _ *controlplanev1.KubeadmControlPlane) { c.DeletionTimestamp = &now },
 		"deleted by hand": func(_ *clusterv1.Cluster, k *controlplanev1.KubeadmControlPlane) { k.DeletionTimestamp = &now },
 	} {
-		if !make(change) {
+		if !rests(change) {
 			t.Errorf("%s: its health check is written", name)
 		}
 	}
-	if make(func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane) {}) {
+	if rests(func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane) {}) {
 		t.Error("one that is well is not looked after")
 	}
 }

@@ -30,7 +30,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	if equality.Semantic.DeepEqual(p.Status, after.Status) {
 		return ctrl.Result{RequeueAfter: calm}, nil
 	}
-	if err := r.Live.Status().Patch(ctx, after, client.MergeFrom(p)); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Live.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {
 		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
 	}
 	return ctrl.Result{RequeueAfter: calm}, nil

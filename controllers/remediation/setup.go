@@ -31,7 +31,7 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
 		WithOptions(retries(1)).
 		WatchesRawSource(into(feed, &feed.policies)).
-		WatchesRawSource(concernsPolicies(watched, &v1alpha1.RepairPolicy{}, policyDiffers)).
+		WatchesRawSource(concernsPolicies(watched, &v1alpha1.RepairPolicy{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.MachineHealthCheck{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.Cluster{}, same)).
@@ -45,9 +45,6 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	}
 	return nil
 }
-
-// same: no status is of interest.
-func same[T client.Object](T, T) bool { return false }
 
 // concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. Without differs,
 // updates concern nobody.
@@ -96,7 +93,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
 		WithOptions(retries(2)).
 		WatchesRawSource(into(feed, &feed.requests)).
-		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(requestDiffers))).
+		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
 		// A request is let go when its Machine is gone, which bears its name.
 		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
 			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*clusterv1.Machine], q requestQueue) {
@@ -113,7 +110,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 			DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1alpha1.RepairPolicy], q requestQueue) {
 				all(ctx, q, e.Object.Namespace)
 			},
-		}, when(policyDiffers))).
+		}, when(same[*v1alpha1.RepairPolicy]))).
 		WatchesRawSource(source.Kind(watched, &clusterv1.Cluster{}, handler.TypedFuncs[*clusterv1.Cluster, reconcile.Request]{
 			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1.Cluster], q requestQueue) {
 				all(ctx, q, e.ObjectNew.Namespace)

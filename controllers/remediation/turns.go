@@ -65,8 +65,8 @@ func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(concerns(r, &clusterv1.Cluster{}, clusterDiffers)).
 		WatchesRawSource(concerns(r, &clusterv1.MachineDeployment{}, deploymentDiffers)).
 		WatchesRawSource(concerns(r, &clusterv1.MachineSet{}, setDiffers)).
-		WatchesRawSource(concerns(r, &v1alpha1.SurgeRemediation{}, requestDiffers)).
-		WatchesRawSource(concerns(r, &v1alpha1.RepairPolicy{}, policyDiffers))
+		WatchesRawSource(concerns(r, &v1alpha1.SurgeRemediation{}, same)).
+		WatchesRawSource(concerns(r, &v1alpha1.RepairPolicy{}, same))
 	if r.ControlPlanes {
 		b = b.WatchesRawSource(concerns(r, &controlplanev1.KubeadmControlPlane{}, controlPlaneDiffers))
 	}
