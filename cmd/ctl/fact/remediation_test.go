@@ -32,7 +32,6 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.HoldReleased{Machine: m},
 		remediator.AbortRequested{Machine: m},
 		remediator.EscalationStarted{Machine: m, Rung: "reboot"},
-		remediator.EscalationEnded{Machine: m, Rung: "reboot", Cured: true},
 		remediator.EscalationEnded{Machine: m, Rung: "reboot"},
 		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Original: "o", Pull: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
 		remediator.SurgeRequested{Machine: m, Method: remediator.Surge, From: 3, To: 5, Where: remediator.AtTopology, Baseline: []remediator.Subject{m, n}, Attempt: 2},

@@ -162,15 +162,22 @@ func newCmdHold(d *Deps) *cobra.Command {
 			o.Wait = false // it answers when it is decided again
 			o.Env.Notef("A replacement is under way (%s), and goes on: to take it back, use %s. The hold counts before another is begun.", r.Status.Phase, d.line("abort", r))
 		}
+		before := r.Spec.Hold
 		r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
 		if length == 0 {
+			if before != nil && *before == *r.Spec.Hold {
+				o.Env.Notef("%s/%s is held until it is released already: nothing was changed.", r.Namespace, r.Name)
+				return "", nil
+			}
 			return "held until it is released", nil
 		}
 		until := metav1.NewTime(d.Env.Now().Add(length).UTC().Truncate(time.Second))
 		r.Spec.Hold.Until = &until
 		return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
 	}
-	o.heard = func(_, now *v1alpha1.SurgeRemediation) bool { return now.Status.Phase == v1alpha1.RemediationHeld }
+	o.heard = func(before, now *v1alpha1.SurgeRemediation) bool {
+		return now.Status.Phase == v1alpha1.RemediationHeld && now.Status.LogSequence > before.Status.LogSequence
+	}
 	o.next = func(r *v1alpha1.SurgeRemediation) string { return "To have it go on: " + d.line("release", r) }
 	return cmd
 }

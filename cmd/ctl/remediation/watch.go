@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,8 +30,8 @@ func newCmdWatch(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [MACHINE]",
 		Short: "Follow a remediation until it is over, or all of a namespace",
-		Long: `Follow a remediation until it is over; without a name all of the namespace, until none is left that is not over. On a
-terminal it is redrawn in place; in a pipe each new fact is a line.
+		Long: `Follow a remediation until it is over; without a name all of the namespace: from the first one, until none is left that is
+not over. On a terminal it is redrawn in place; in a pipe each new fact is a line.
 
 Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation goes on).`,
 		Args: cobra.MaximumNArgs(1),
@@ -70,29 +71,45 @@ func (o *watchOptions) run(ctx context.Context) error {
 
 // all follows the remediations of a namespace, "" for all.
 func (o *watchOptions) all(ctx context.Context, at *opened, namespace string) error {
+	seen := make(map[types.NamespacedName]bool) // what is not over goes with its machine
+	told := false
 	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]*v1alpha1.SurgeRemediation) bool) error {
 		return at.WatchAll(ctx, namespace, fn)
 	}, func(list []*v1alpha1.SurgeRemediation) bool {
+		over := true
 		for _, r := range list {
-			if !remediations.Over(r) {
-				return false
-			}
+			seen[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}] = true
+			over = over && remediations.Over(r)
 		}
-		return true
+		if len(seen) == 0 && !told {
+			told = true
+			o.Env.Notef("No machine is under remediation yet: waiting for the first one.")
+		}
+		return over && len(seen) > 0
 	}, o.drawer(namespace == ""))
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: what is under way goes on without being watched"))
 	case err != nil:
 		return err
-	case len(last) == 0:
-		o.Env.Notef("No machine is under remediation.")
-		return nil
 	}
+	good := true
 	for _, r := range last {
-		if !remediations.Good(r.Status.Phase) {
-			return cli.Failed() // what came of it has been shown
+		good = good && remediations.Good(r.Status.Phase)
+		delete(seen, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	}
+	for key := range seen {
+		r, err := o.ended(ctx, at, key, true)
+		if err != nil {
+			return err
 		}
+		if err := (&lines{Deps: o.Deps, last: make(map[string]string)}).Draw([]*v1alpha1.SurgeRemediation{r}); err != nil {
+			return err
+		}
+		good = good && remediations.Good(r.Status.Phase)
+	}
+	if !good {
+		return cli.Failed() // what came of it has been shown
 	}
 	return nil
 }
@@ -124,6 +141,9 @@ func (o *watchOptions) one(ctx context.Context, at *opened, key types.Namespaced
 	return nil
 }
 
+// lastFacts is how long the end of a remediation whose resource is gone is waited for.
+const lastFacts = time.Minute
+
 // ended reads the end of a remediation from the log.
 func (o *watchOptions) ended(ctx context.Context, at *opened, key types.NamespacedName, seen bool) (*v1alpha1.SurgeRemediation, error) {
 	r, err := o.find(ctx, at, key)
@@ -132,7 +152,17 @@ func (o *watchOptions) ended(ctx context.Context, at *opened, key types.Namespac
 		return nil, fmt.Errorf("the machine is gone, and its SurgeRemediation with it; how it ended is not known here: %w", err)
 	case err != nil:
 		return nil, err
-	case !remediations.Over(r):
+	case !remediations.Over(r) && at.log != nil && !at.log.Static: // the last facts come a moment after the machine has gone
+		waiting, cancel := context.WithTimeout(ctx, lastFacts)
+		defer cancel()
+		if err := o.logged(at.log).Watch(waiting, key, func(now *v1alpha1.SurgeRemediation) bool {
+			r = now
+			return remediations.Over(now)
+		}); err != nil && waiting.Err() == nil {
+			return nil, err
+		}
+	}
+	if !remediations.Over(r) {
 		return nil, fmt.Errorf("the SurgeRemediation of %s is gone, and in the log it is %s: %s", key, r.Status.Phase, r.Status.Message)
 	}
 	return r, nil

@@ -7,6 +7,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
@@ -228,7 +229,7 @@ func (v View) trouble(m *fleet.Machine, indent string) []string {
 		return out
 	}
 	what := v.RemediationPhase(r.Phase)
-	if r.Decision != "" {
+	if remediations.UnderWay(r.Phase) && r.Decision != "" {
 		what += " by " + r.Decision
 	}
 	if r.Replacement != "" {
