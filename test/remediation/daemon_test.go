@@ -81,7 +81,7 @@ func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1
 				},
 			},
 			Limits:   v1alpha1.RepairLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
-			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(45 * time.Second), Ready: short(2 * time.Minute), Removal: short(2 * time.Minute)},
+			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(2 * time.Minute), Ready: short(3 * time.Minute), Removal: short(5 * time.Minute)},
 		},
 	}
 	if change != nil {

@@ -61,7 +61,7 @@ func TestNasty(t *testing.T) {
 			"dry run":                          dryRun,
 			"flapping":                         flapping,
 		} {
-			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 6*time.Minute), t) })
+			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestReplace(t *testing.T) {
 			"worker":             {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
 			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
 		} {
-			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 6*time.Minute), t) })
+			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 8*time.Minute), t) })
 		}
 	})
 }

@@ -37,7 +37,7 @@ type sampler struct {
 	broken   error
 }
 
-// sampleEvery is how often it looks: at the machines, each fifth time only.
+// sampleEvery is how often it looks: at the machines, once a second.
 const sampleEvery = 100 * time.Millisecond
 
 // watchQuorum samples until the test ends and puts into its output what it saw.
@@ -51,7 +51,7 @@ func (c *cluster) watchQuorum(t *testing.T) *sampler {
 		tick := time.NewTicker(sampleEvery)
 		defer tick.Stop()
 		for i := 0; ; i++ {
-			s.take(ctx, started, i%5 == 0)
+			s.take(ctx, started, i%10 == 0)
 			select {
 			case <-ctx.Done():
 				return

@@ -154,7 +154,7 @@ func await(ctx context.Context, t *testing.T, what string, is func() string) {
 		select {
 		case <-ctx.Done():
 			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(250 * time.Millisecond):
 		}
 	}
 }
