@@ -60,7 +60,7 @@ func (v view) controlPlane(s *State) []Action {
 		return v.handOver()
 	}
 	if v.victim.Deleting {
-		return append(v.relaxOff(), v.restore()...)
+		return append(append(v.keep(), v.relaxOff()...), v.restore()...)
 	}
 	actions := v.leave()
 	if v.victim.DeleteMark == "" {
@@ -231,11 +231,14 @@ func unwind(v view) []Action {
 // giveBack hands a newcomer that is not wanted to its owner's own remediation, where the owner's scale-down is blocked: by
 // the victim, if nothing else, whose components are not well.
 func (v view) giveBack() []Action {
-	if !v.f.isControlPlane() || !v.a.Spared || !v.tooMany() || v.leaving > 0 {
+	switch {
+	case !v.f.isControlPlane() || !v.a.Spared && !v.a.Gone || v.leaving > 0:
 		return nil
+	case !v.tooMany():
+		return v.keep()
 	}
 	for _, m := range v.newcomers {
-		if alive := v.f.answers(m); !v.obstructed(m) || v.f.Owner.Relaxed != "" || alive && !Count(v.f.Etcd).MayRemove(alive) {
+		if alive := v.f.answers(m); v.a.Gone && !contains(v.a.Extras, m) || !v.obstructed(m) || v.f.Owner.Relaxed != "" || alive && !Count(v.f.Etcd).MayRemove(alive) {
 			continue
 		}
 		if m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status != object.False {
@@ -246,18 +249,30 @@ func (v view) giveBack() []Action {
 	return nil
 }
 
+// keep takes back that newcomers were handed to their owner: somebody took another machine away, and they stay.
+func (v view) keep() []Action {
+	var actions []Action
+	for _, m := range v.newcomers {
+		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason &&
+			m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
+			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
+		}
+	}
+	return actions
+}
+
 // giveBackOff takes the owner's note of such a remediation off: it waits for a machine that is to be made, and there is none.
 func (v view) giveBackOff() []Action {
 	var note relaxation
 	if v.f.Owner.Relaxed == "" || v.short() || json.Unmarshal([]byte(v.f.Owner.Relaxed), &note) != nil {
 		return nil
 	}
-	for _, m := range append([]Subject{v.a.Replacement}, v.a.Extras...) {
-		if m.Name == note.Machine && v.f.machine(m) == nil {
-			return []Action{{Do: SetRelaxed, Machine: m}}
-		}
+	// It names a newcomer that is gone.
+	if slices.ContainsFunc(v.a.Request.Baseline, func(m Subject) bool { return m.Name == note.Machine }) ||
+		slices.ContainsFunc(v.f.Machines, func(m Machine) bool { return m.Name == note.Machine }) {
+		return nil
 	}
-	return nil
+	return []Action{{Do: SetRelaxed, Machine: Subject{Name: note.Machine}}}
 }
 
 // settle leaves nothing of ours behind: the victim is gone.
@@ -268,6 +283,7 @@ func settle(v view) []Action {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}
+	actions = append(append(actions, v.giveBack()...), v.giveBackOff()...)
 	return append(append(actions, v.relaxOff()...), v.touch(false, "")...)
 }
 
@@ -342,8 +358,8 @@ func (s *State) request(p *Patient, m *Machine) []Action {
 
 // recovered: the machine is healthy, and conditions of its remediation stand on it that nobody else takes off.
 func (m *Machine) recovered(p *Patient, s *State) bool {
-	if p == nil || p.Mark != nil || s.Active != nil && s.Active.Victim.UID == m.UID {
-		return false
+	if p == nil || p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
+		return false // of what takes part in a remediation, that one knows what it asked for
 	}
 	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	return check.Status == object.False && check.Reason == HandOverReason ||

@@ -321,7 +321,7 @@ func (p *player) act() {
 	alive := p.w.well(m)
 	m.Deleting = true
 	switch {
-	case !alive, a != nil && !baseline[m.UID]:
+	case !alive, !baseline[m.UID] && (a != nil || m.DeleteMark == remediator.DeleteValue):
 	case a == nil:
 		p.fail("%s was well, and nothing is under way", m.Name)
 	case a.Victim.UID != m.UID:
@@ -485,7 +485,7 @@ func (p *player) settle() {
 	w := p.w
 	p.tell("--- the faults are over")
 	// One may stay dead, or never join, for good: then it is to be replaced.
-	dead := rapid.IntRange(0, 2).Draw(p.t, "one stays dead") == 0 && len(w.machines) >= 3 && w.owner.Kind == string(remediator.ControlPlane) && w.owner.MaxSurge > 0 && len(w.machines) >= int(p.wish) && !w.anyDeleting() &&
+	dead := rapid.IntRange(0, 2).Draw(p.t, "one stays dead") == 0 && p.wish >= 3 && w.owner.Kind == string(remediator.ControlPlane) && w.owner.MaxSurge > 0 && len(w.machines) >= int(p.wish) && !w.anyDeleting() &&
 		!slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Template != w.target })
 	for _, m := range w.machines {
 		if !dead || w.well(m) || m.Deleting {
