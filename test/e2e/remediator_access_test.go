@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestRemediatorAccess holds what the chart grants for remediation against what the API server saw. Without a policy
+// nothing of Cluster API is watched; with one, nothing is refused, and every permission has its use.
+func TestRemediatorAccess(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const ns = "remedies"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	c, err := shared.blue.Client()
+	must(t, err)
+	admin := shared.blue.Side.Client() // knows Cluster API's kinds
+	before := auditTrail(t, shared.blue)
+	d := daemon(t, shared.blue, scuted.DaemonOptions{})
+	until(ctx, t, "the daemon watches for policies", func() string {
+		if len(before.requests(t, func(r request) bool { return ofDaemon(r) && r.resource() == "repairpolicies.scute.dev" })) > 0 {
+			return ""
+		}
+		return "it does not"
+	})
+	for _, r := range before.requests(t, ofDaemon) {
+		if strings.HasSuffix(r.ObjectRef.Group, "cluster.x-k8s.io") {
+			t.Errorf("without a policy: %s", r)
+		}
+	}
+
+	p := &v1alpha1.RepairPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "repair"},
+		Spec: v1alpha1.RepairPolicySpec{
+			Hold: &metav1.Duration{Duration: time.Hour},
+			Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
+				{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Second}},
+			}},
+		},
+	}
+	must(t, c.Create(ctx, p))
+	checks := func() []clusterv1.MachineHealthCheck {
+		list := &clusterv1.MachineHealthCheckList{}
+		must(t, admin.List(ctx, list, client.InNamespace(ns), client.HasLabels{"scute.dev/policy"}))
+		return list.Items
+	}
+	template := &v1alpha1.SurgeRemediationTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "scute-repair"}}
+	until(ctx, t, "the policy owns a health check and a template", func() string {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(template), template); err != nil {
+			return err.Error()
+		}
+		return expect(1, len(checks()), "health checks")
+	})
+	// Somebody changes both.
+	must(t, c.Patch(ctx, template, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))))
+	check := checks()[0]
+	must(t, admin.Patch(ctx, &check, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"checks":{"nodeStartupTimeoutSeconds":77}}}`))))
+	until(ctx, t, "both are mended", func() string {
+		must(t, c.Get(ctx, client.ObjectKeyFromObject(template), template))
+		if len(template.Labels) == 0 {
+			return "the template is not"
+		}
+		return expect(600, int(*checks()[0].Spec.Checks.NodeStartupTimeoutSeconds), "seconds to start up")
+	})
+	must(t, c.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"healthCheck":false}}`))))
+	until(ctx, t, "the health check is gone", func() string { return expect(0, len(checks()), "health checks") })
+
+	w := shared.bed.Workload(ns, "tiny")
+	m := controlPlaneMachine(ctx, t, admin, ns)
+	must(t, w.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse))
+	requests := func() (phases []string) {
+		list := &v1alpha1.SurgeRemediationList{}
+		must(t, c.List(ctx, list, client.InNamespace(ns)))
+		for i := range list.Items {
+			phases = append(phases, string(list.Items[i].Status.Phase))
+		}
+		return phases
+	}
+	until(ctx, t, "the machine is held", func() string { return expect("[Held]", fmt.Sprint(requests()), "requests") })
+	must(t, w.RestoreNode(ctx, m.Status.NodeRef.Name))
+	until(ctx, t, "the machine is well", func() string { return expect("[]", fmt.Sprint(requests()), "requests") })
+	must(t, c.Delete(ctx, p))
+	until(ctx, t, "the template is gone", func() string {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(template), template); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprint("it is there: ", err)
+		}
+		return ""
+	})
+	must(t, d.Stop(ctx))
+
+	asDaemon := before.requests(t, ofDaemon)
+	t.Logf("%d requests", len(asDaemon))
+	for _, r := range asDaemon {
+		if r.ResponseStatus.Code == 401 || r.ResponseStatus.Code == 403 {
+			t.Errorf("refused: %s", r)
+		}
+	}
+	role := &rbacv1.ClusterRole{}
+	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-remediator"}, role))
+	allUsed(t, "ClusterRole scute-remediator", role.Rules, asDaemon,
+		"get repairpolicies.scute.dev",  // of an escalation
+		"list repairpolicies.scute.dev", // by servers that cannot begin a watch with what there is
+		"list surgeremediations.scute.dev",
+		"list surgeremediationtemplates.scute.dev",
+		"list a provider's resource")
+}
+
+// controlPlaneMachine is the Machine of the only control plane of a namespace.
+func controlPlaneMachine(ctx context.Context, t *testing.T, c client.Client, namespace string) *clusterv1.Machine {
+	t.Helper()
+	list := &clusterv1.MachineList{}
+	must(t, c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}))
+	if len(list.Items) != 1 {
+		t.Fatalf("%d control plane machines", len(list.Items))
+	}
+	return &list.Items[0]
+}
+
+func expect[T comparable](want, got T, what string) string {
+	if want == got {
+		return ""
+	}
+	return fmt.Sprintf("%v %s, not %v", got, what, want)
+}
+
+// until waits until is returns "". What it returns says what is missing.
+func until(ctx context.Context, t *testing.T, what string, is func() string) {
+	t.Helper()
+	for {
+		missing := is()
+		if missing == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
