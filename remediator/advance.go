@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -335,7 +336,7 @@ func conclude(_ *State, v view, now time.Time) []Event {
 		return nil
 	}
 	if a.Ready && v.f.machine(a.Replacement) != nil && !v.tooMany() {
-		return []Event{Succeeded{}}
+		return []Event{Succeeded{Note: v.f.uneven()}}
 	}
 	enough := !v.f.isControlPlane() || len(v.f.Machines) >= int(v.f.Owner.Replicas)
 	ready := 0
@@ -346,7 +347,7 @@ func conclude(_ *State, v view, now time.Time) []Event {
 	}
 	switch {
 	case enough && ready >= int(v.f.Owner.Replicas) && !v.tooMany():
-		return []Event{Succeeded{Note: "all machines are ready"}}
+		return []Event{Succeeded{Note: cmp.Or(v.f.uneven(), "all machines are ready")}}
 	case now.Sub(a.Since) > v.f.Policy.Timeouts.Ready+v.f.Policy.Timeouts.ScaleUp:
 		return []Event{CancelStarted{Cause: TimedOut, Reason: "the machine is gone, and its replacement is not ready in time"}, Cancelled{Cause: TimedOut}}
 	default:

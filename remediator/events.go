@@ -133,7 +133,7 @@ type (
 		Until   time.Time `json:"until,omitzero"`
 		Reason  string    `json:"reason,omitempty"`
 	}
-	// HoldReleased ends a hold.
+	// HoldReleased ends a hold, or an abort: the machine is decided about anew, and its attempts are counted anew.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
@@ -146,11 +146,10 @@ type (
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
 	}
-	// EscalationEnded: the machine did not recover in time, or it did.
+	// EscalationEnded: the machine did not recover in time.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
-		Cured   bool    `json:"cured,omitempty"`
 	}
 	// SurgeRequested: the owner is about to be asked for one more machine. What is found is kept, to be put back.
 	SurgeRequested struct {

@@ -1,6 +1,10 @@
 package remediator
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"scute.dev/kube/object"
 )
 
@@ -83,4 +87,27 @@ func (e *Etcd) member(m *Machine) *Member {
 		}
 	}
 	return nil
+}
+
+// uneven warns of a control plane whose machines are not spread over the failure domains as well as they could be: one that
+// fails would take more of them than it must. "" when they are, or where there are no domains.
+func (f *Facts) uneven() string {
+	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
+		return ""
+	}
+	in := make(map[string]int)
+	for i := range f.Machines {
+		in[f.Machines[i].FailureDomain]++
+	}
+	var told []string
+	least, most := len(f.Machines), 0
+	for _, domain := range slices.Sorted(slices.Values(f.Cluster.FailureDomains)) {
+		n := in[domain]
+		least, most = min(least, n), max(most, n)
+		told = append(told, fmt.Sprintf("%s %d", domain, n))
+	}
+	if most-least < 2 {
+		return ""
+	}
+	return "the machines are not spread evenly over the failure domains now: " + strings.Join(told, ", ")
 }

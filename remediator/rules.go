@@ -92,7 +92,7 @@ func (s *State) patience(p *Patient, _ *Machine, f *Facts, now time.Time) *Decis
 	case p.Rung != "":
 		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
 	case p.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend it, then release the machine, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend that, then hold and release the machine to have its attempts counted anew, or raise maxAttempts"}
 	case s.chained(p) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(p)), Next: "find out what makes the machines fail; replacing them does not help"}
 	case !p.LastAttempt.IsZero() && now.Before(p.LastAttempt.Add(cooldown)):

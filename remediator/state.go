@@ -187,7 +187,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
 	case HoldReleased:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.Aborted = false, time.Time{}, "", false
+		p.Held, p.HoldUntil, p.HoldWhy, p.Aborted, p.Attempts = false, time.Time{}, "", false, 0
 	case AbortRequested:
 		s.patient(e.Machine).Aborted = true
 	case EscalationStarted:

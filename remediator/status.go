@@ -47,15 +47,17 @@ func Started(s *State) []time.Time {
 // Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
 	p := s.Patients[uid]
+	var machine string
 	if a := s.Active; a != nil && a.Victim.UID == uid {
-		out = s.ofActive(p)
+		machine, out = a.Victim.Name, s.ofActive(p)
 	} else if p != nil && p.Mark != nil {
-		out = ofPatient(p)
+		machine, out = p.Name, ofPatient(p)
 	} else if end := s.lastEnd(uid); end != nil {
-		out = ofEnd(end)
+		machine, out = end.Victim.Name, ofEnd(end)
 	} else {
 		return out, false
 	}
+	out.RemediationID = s.Owner.Remediation(machine)
 	out.Owner, out.Cluster = s.Owner.Kind+"/"+s.Owner.Name, s.Owner.Cluster
 	return out, true
 }
