@@ -207,7 +207,7 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return start(Recovered, "the machine is healthy again")
 	case a.Frozen != "":
 		return nil
-	case v.rolling():
+	case v.rolling() && a.Request.Method != OwnerRemediation:
 		return nil // the rollout takes the marked machine first
 	case a.Step == Requesting && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not act within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())

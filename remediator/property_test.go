@@ -222,6 +222,22 @@ func (p *player) decide(f *remediator.Facts) []remediator.Event {
 }
 
 // check holds what is about to be begun to the arithmetic of quorum, in its own words.
+// blocked: a machine keeps a rollout from its next step, as far as can be seen.
+func blocked(f *remediator.Facts, victim remediator.Subject) bool {
+	i := slices.IndexFunc(f.Machines, func(m remediator.Machine) bool { return m.UID == victim.UID })
+	if i < 0 {
+		return false
+	}
+	m := f.Machines[i]
+	names := components
+	if f.Owner.ExternalEtcd {
+		names = components[:3]
+	} else if f.Etcd == nil || !slices.ContainsFunc(f.Etcd.Members, func(e remediator.Member) bool { return e.Node == m.Node && e.Answers == object.True }) {
+		return true
+	}
+	return m.Node == "" || slices.ContainsFunc(names, func(name string) bool { return m.Conditions[name].Status != object.True })
+}
+
 func (p *player) check(f *remediator.Facts, events []remediator.Event) {
 	p.t.Helper()
 	for _, e := range events {
@@ -246,7 +262,7 @@ func (p *player) check(f *remediator.Facts, events []remediator.Event) {
 		if patient == nil || patient.Mark == nil || patient.Mark.State != remediator.Unhealthy {
 			p.fail("%s is not unhealthy", victim.Name)
 		}
-		stuck := slices.ContainsFunc(f.Machines, func(m remediator.Machine) bool { return m.UID == victim.UID && m.Node == "" })
+		stuck := removes > 0 && blocked(f, victim)
 		if f.Owner.RollingOut != "" && !stuck || f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 {
 			p.fail("begun while somebody else has the owner in hand")
 		}

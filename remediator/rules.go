@@ -160,8 +160,7 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 			return d
 		}
 	}
-	// A machine that never joined is what the owner waits for itself.
-	stuck := f.isControlPlane() && m.Node == ""
+	stuck := f.blocks(m)
 	if f.Owner.RollingOut != "" && !stuck {
 		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
@@ -187,6 +186,16 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	default:
 		return nil
 	}
+}
+
+// blocks: the owner waits for this very machine. One that never joined keeps it from everything; one whose components are
+// not well keeps a rollout from its next step, so that the rollout does not replace it by itself.
+func (f *Facts) blocks(m *Machine) bool {
+	if !f.isControlPlane() {
+		return false
+	}
+	sick := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m)
+	return m.Node == "" || f.Owner.RollingOut != "" && sick
 }
 
 // blind: rule a. The cluster is out of reach, or quorum is.

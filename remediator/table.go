@@ -14,6 +14,7 @@ import (
 //	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   it never became a node                                 -> as c: it blocks the owner, which surges no more
+//	   a rollout waits for its components                     -> as c: the owner remediates before it rolls out
 //	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
@@ -23,6 +24,8 @@ func controlPlane(m *Machine, f *Facts) Decision {
 	switch {
 	case m.Node == "":
 		return c.deleteFirst("never-joined", "it never joined")
+	case f.Owner.RollingOut != "":
+		return c.deleteFirst("rollout-blocked", "a rollout is under way and waits for this machine: "+c.illness())
 	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
@@ -62,6 +65,13 @@ func caseOf(m *Machine, f *Facts) oneCase {
 		}
 	}
 	return c
+}
+
+func (c oneCase) illness() string {
+	if !c.answers {
+		return "its etcd member " + c.silence()
+	}
+	return strings.Join(c.broken, ", ") + " not well"
 }
 
 func (c oneCase) silence() string {
