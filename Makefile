@@ -11,6 +11,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMAGE   ?= localhost/scute:$(VERSION)
 GROUP   ?=
 
+# The groups that are measured on the real stack, by the module test/.
+STACK_GROUPS := remediation
+
 # How long all tests of one package may take: the root's packages, and the end-to-end suites on the real stack.
 TEST_TIMEOUT     ?= 10m
 TEST_E2E_TIMEOUT ?= 40m
@@ -86,8 +89,9 @@ format: $(GOLANGCI_LINT) ## Format the sources of all modules.
 	cd tools && "$(GOLANGCI_LINT)" fmt --config ../.golangci.yml ./...
 
 .PHONY: bench
-bench: ## Print the benchmark figures, one per line; GROUP=log for one group.
-	@go run ./internal/bench $(GROUP)
+bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=remediation builds and uses the test bed.
+	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || go run ./internal/bench $(filter-out $(STACK_GROUPS),$(GROUP))
+	@[ -n "$(GROUP)" ] && [ -z "$(filter $(STACK_GROUPS),$(GROUP))" ] || { cd test && go run ./cmd/bench; }
 
 ##@ Make
 

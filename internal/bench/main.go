@@ -66,7 +66,7 @@ func main() {
 func run(ctx context.Context, names []string, out, progress io.Writer) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(groups(), func(g group) bool { return g.name == name }) {
-			return fmt.Errorf("unknown group %q; there is %s", name, strings.Join(groupNames(), ", "))
+			return fmt.Errorf("unknown group %q; there is %s, and on the real stack remediation (make bench GROUP=remediation)", name, strings.Join(groupNames(), ", "))
 		}
 	}
 	dir, err := os.MkdirTemp("", "scute-bench-*")

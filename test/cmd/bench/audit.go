@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"scute.dev/test/scuted"
+)
+
+// account is how the API server calls the daemon.
+const account = "system:serviceaccount:" + scuted.Namespace + ":scute"
+
+// requests are the daemon's, counted.
+type requests struct {
+	watches int // begun, or begun again after the API server ended them
+	leases  int // of the leader's Lease
+	other   int
+	by      map[string]int // other, by verb and resource
+}
+
+// auditSize is where a count begins.
+func auditSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return info.Size(), nil
+}
+
+// requestsSince counts what the audit log has of the daemon from a place on.
+func requestsSince(path string, from int64) (*requests, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	r := &requests{by: make(map[string]int)}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e struct {
+			Stage, Verb, RequestURI string
+			User                    struct{ Username string }
+			ObjectRef               struct{ Resource, Subresource string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			break // a line that is being written
+		}
+		if e.User.Username == account {
+			r.count(e.Stage, e.Verb, e.ObjectRef.Resource, e.RequestURI)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading the audit log: %w", err)
+	}
+	return r, nil
+}
+
+func (r *requests) count(stage, verb, resource, uri string) {
+	switch {
+	case verb == "watch" && stage == "ResponseStarted":
+		r.watches++
+	case stage != "ResponseComplete", verb == "watch":
+	case resource == "leases":
+		r.leases++
+	default:
+		r.other++
+		if resource == "" {
+			resource = uri
+		}
+		r.by[verb+" "+resource]++
+	}
+}
+
+func (r *requests) String() string {
+	var parts []string
+	for what, n := range r.by {
+		parts = append(parts, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%d watches begun, %d of leases, %d others: %s", r.watches, r.leases, r.other, strings.Join(parts, ", "))
+}

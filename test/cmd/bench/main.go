@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"scute.dev/test/scuted"
+)
+
+// longest bounds all of it; it takes some twenty minutes once everything is built.
+const longest = 90 * time.Minute
+
+// bench is where figures go, and how large the measurement is.
+type bench struct {
+	out, progress io.Writer
+	start         time.Time
+	programs      scuted.Programs
+
+	rounds   int           // of each way to surge
+	clusters int           // watched
+	steady   time.Duration // how long memory stays the same before it counts
+	only     string        // "surge", "watch", or "" for both
+}
+
+// figure prints one result.
+func (b *bench) figure(name string, value float64, unit string) {
+	format := "%.2f"
+	if value >= 100 {
+		format = "%.0f"
+	}
+	fmt.Fprintf(b.out, "bench remediation.%s "+format+" %s\n", name, value, unit)
+}
+
+// say tells whoever waits what is going on, and how busy the machine is.
+func (b *bench) say(format string, args ...any) {
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		load = []byte("?")
+	}
+	average, _, _ := strings.Cut(string(load), " ")
+	fmt.Fprintf(b.progress, "%6.1fs (load %s) %s\n", time.Since(b.start).Seconds(), strings.TrimSpace(average), fmt.Sprintf(format, args...))
+}
+
+func main() {
+	b := &bench{out: os.Stdout, progress: os.Stderr, start: time.Now()}
+	flag.IntVar(&b.rounds, "rounds", 7, "surges of each kind, by scute and by hand")
+	flag.IntVar(&b.clusters, "clusters", 1000, "clusters of three control plane machines that are watched")
+	flag.DurationVar(&b.steady, "steady", 130*time.Second, "how long memory stays the same before it counts; the runtime collects every two minutes")
+	flag.StringVar(&b.only, "only", "", "surge or watch; both if empty")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the cleaning up
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	err := b.run(ctx)
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: group remediation:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(ctx context.Context) error {
+	if flag.NArg() > 0 || !slices.Contains([]string{"", "surge", "watch"}, b.only) {
+		return fmt.Errorf("usage: bench [-rounds n] [-clusters n] [-steady duration] [-only surge|watch]")
+	}
+	if b.rounds < 1 || b.clusters < 1 {
+		return fmt.Errorf("-rounds and -clusters are 1 or more")
+	}
+	b.say("group remediation: the remediator on the real stack: what it adds to a surge, and what it costs at rest")
+	var err error
+	if b.programs, err = scuted.Build(ctx, b.progress); err != nil {
+		return err
+	}
+	model, err := b.measureSurges(ctx)
+	if err != nil || b.only == "surge" {
+		return err
+	}
+	return b.measureWatch(ctx, model)
+}
+
+// median of some measurements.
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
