@@ -31,11 +31,11 @@ func TestKill(t *testing.T) {
 		members     int
 		atLeast     int // deaths; fewer would mean that fault points were passed over
 	}{
-		{"surge, after every write", "after:1:remediation", topology, v1alpha1.MethodSurge, notReady, 3, 12},
-		{"surge, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, 12},
-		{"rollout, after every write", "after:1:remediation", levered, v1alpha1.MethodRolloutSurge, notReady, 3, 10},
-		{"rollout, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3, 10},
-		{"handed over, after every write", "after:1:remediation", testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2, 8},
+		{"surge, after every write", "after:1:remediation", topology, v1alpha1.MethodSurge, notReady, 3, 8},
+		{"surge, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, 8},
+		{"rollout, after every write", "after:1:remediation", levered, v1alpha1.MethodRolloutSurge, notReady, 3, 6},
+		{"rollout, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3, 6},
+		{"handed over, after every write", "after:1:remediation", testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2, 4},
 		{"bookkeeping", "after:+:bookkeeping", levered, "", kubeletDead, 3, 5},
 	} {
 		t.Run(s.name, func(t *testing.T) {

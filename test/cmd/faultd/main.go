@@ -151,10 +151,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.Header.Get("Impersonate-User") != "": // a task acts as its ServiceAccount
 		of = ofRun
-	case r.UserAgent() == "scute/remediator": // its hand, which makes and drops requests too
-		of = ofRemedy
+	case r.UserAgent() == "scute/remediator" && (r.Method == http.MethodPost || r.Method == http.MethodDelete):
+		of = ofRemedy // its requests are part of it, though they are ours
 	case strings.HasPrefix(path, "/apis/scute.dev/"):
 		of = bookkeeping
+	case r.UserAgent() == "scute/remediator":
+		of = ofRemedy
 	}
 	leave := t.points.enter(of, r.Method+" "+r.URL.Host+path)
 	response, err := t.next.RoundTrip(r)
