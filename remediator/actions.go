@@ -38,7 +38,7 @@ func underWay(s *State, f *Facts) []Action {
 		return settle(v)
 	case v.victim == nil:
 		return nil // first it is said that it is gone
-	case a.Frozen != "" && a.Frozen != freezeHeld:
+	case a.Frozen != "" && a.Frozen != freezeHeld, f.isControlPlane() && blind(f) != nil:
 		return v.restore() // of what was asked for, no more than was needed is to come
 	case f.isControlPlane():
 		return v.controlPlane(s)
@@ -187,6 +187,9 @@ func (v view) handOver() []Action {
 	if v.victim.Deleting || v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
 		return nil
 	}
+	if !v.f.maySpare(v.victim) {
+		return nil // another member fell silent since it was decided
+	}
 	return append(v.leave(), v.set(HandOver, ""))
 }
 
@@ -238,7 +241,7 @@ func (v view) giveBack() []Action {
 		return v.keep()
 	}
 	for _, m := range v.newcomers {
-		if alive := v.f.answers(m); v.a.Gone && !contains(v.a.Extras, m) || !v.obstructed(m) || v.f.Owner.Relaxed != "" || alive && !Count(v.f.Etcd).MayRemove(alive) {
+		if v.a.Gone && !contains(v.a.Extras, m) || !v.obstructed(m) || v.f.Owner.Relaxed != "" || blind(v.f) != nil || !v.f.maySpare(m) {
 			continue
 		}
 		if m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status != object.False {

@@ -106,7 +106,9 @@ func (v view) freezing(now time.Time) (rule, reason, next string) {
 		return freezeHeld, "its deletion is held" + hooks(v.victim), "see to what put the hook there: nothing else happens at " + f.Owner.Name + " meanwhile"
 	case v.victim != nil && v.victim.Deleting && now.Sub(v.victim.DeletingSince) > f.Policy.Timeouts.Removal && f.Policy.Timeouts.Removal > 0:
 		return freezeHeld, fmt.Sprintf("%s has been deleting it for more than %s", f.Owner.Name, f.Policy.Timeouts.Removal), "see why the machine does not go: its drain, its volumes, its infrastructure"
-	case f.isControlPlane() && a.Step != Settling:
+	case f.blinking() && a.Frozen == freezeQuorum:
+		return freezeQuorum, "", "" // as it was
+	case f.isControlPlane() && a.Step != Settling && !f.blinking():
 		if d := blind(f); d != nil {
 			return freezeQuorum, d.Reason, d.Next
 		}
@@ -201,7 +203,7 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return start(Aborted, "the machine bears the annotation cluster.x-k8s.io/skip-remediation now")
 	case v.f.Policy.Name == "":
 		return start(Deselected, "no RepairPolicy selects the machine any more")
-	case a.Frozen != "" && a.Frozen != freezeForeign:
+	case a.Frozen != "" && a.Frozen != freezeForeign, v.f.blinking():
 		return nil
 	case p == nil || p.Mark == nil:
 		return start(Recovered, "the machine is healthy again")

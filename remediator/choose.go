@@ -14,12 +14,15 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 		return nil
 	}
 	var events []Event
-	first := true
+	first, climber := true, s.climber()
 	for _, p := range byUrgency(s, f) {
 		m := f.machine(p.Subject)
 		d := s.decide(p, m, f, now)
-		if !first && d.acts() {
+		if d.acts() && (!first || climber != nil && climber != p) {
 			d = Decision{Verdict: Wait, Rule: "one-at-a-time", Reason: "another machine of " + f.Owner.Name + " comes first: one at a time, the most broken first"}
+		}
+		if d.Verdict == Freeze && f.blinking() && p.Decision.Verdict != "" {
+			continue // what was decided stands for a moment
 		}
 		if !p.Decision.same(d) {
 			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
@@ -35,9 +38,28 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// same: nothing to be said again. What is waited for may be told in other numbers each time.
+// climber is whom a gentler cure was asked for, nil without: it may be away at any moment, so no other is taken meanwhile,
+// not even one that has become more urgent.
+func (s *State) climber() *Patient {
+	for _, p := range s.patients() {
+		if p.Rung != "" && p.Mark != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// same: nothing to be said again. A reason may be told in other numbers, or quote another error, each time; what a human
+// can do about it is news.
 func (d Decision) same(other Decision) bool {
-	return d == other || d.Verdict == Wait && other.Verdict == Wait && d.Rule == other.Rule
+	switch {
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed:
+		return false
+	case d.Verdict == Escalate:
+		return d.Reason == other.Reason // it names the step
+	default:
+		return d.Verdict == Wait || d.Next == other.Next
+	}
 }
 
 func (d Decision) acts() bool {

@@ -77,6 +77,8 @@ type ClusterFacts struct {
 	UpgradePending bool
 	// Reach: the workload cluster's API server answers. Absent when nobody asked.
 	Reach object.Truth
+	// BlindFor is how long every look was Blind, up to this one; the runner remembers it. 0 for the first such look.
+	BlindFor time.Duration
 	// FailureDomains that control plane machines may be in.
 	FailureDomains []string
 }

@@ -198,6 +198,18 @@ func (f *Facts) blocks(m *Machine) bool {
 	return m.Node == "" || f.Owner.RollingOut != "" && sick
 }
 
+// blindFor is how long a control plane that was seen is not seen before anybody is told: one look that fails, or a cluster
+// that answers every other one, is no news each time. Nothing is done meanwhile.
+const blindFor = 10 * time.Second
+
+// Blind says that a look into a control plane failed: its cluster did not answer, or its etcd did not list its members.
+func Blind(f *Facts) bool {
+	return f.isControlPlane() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
+}
+
+// blinking: it may be seen again in a moment.
+func (f *Facts) blinking() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
+
 // blind: rule a. The cluster is out of reach, or quorum is.
 func blind(f *Facts) *Decision {
 	freeze := func(rule, next, format string, args ...any) *Decision {

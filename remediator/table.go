@@ -87,16 +87,12 @@ func (c oneCase) silence() string {
 
 // deleteFirst hands the machine to the owner, where quorum stands without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
-	external := c.f.Owner.ExternalEtcd
-	alive, member := !external && c.f.answers(c.m), c.member != nil && !c.member.Learner
-	if !external && c.m.Node == "" && c.f.unclaimed() {
-		alive, member = true, true // it may have joined etcd, and no more
-	}
+	alive, member := c.f.votes(c.m)
 	q := c.quorum
 	switch {
 	case len(c.f.Machines) < 2:
 		return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
-	case !external && member && !q.MayRemove(alive):
+	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
 	case q.Learners > count(c.member != nil && c.member.Learner):
 		return *wait("learner", "etcd has a learner: a member is joining")
@@ -107,6 +103,27 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	default:
 		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive, member)}
 	}
+}
+
+// votes says whether a machine has a voter of the etcd on its owner's machines, and whether that one answers. One that never
+// joined may have come as far as etcd, and no further.
+func (f *Facts) votes(m *Machine) (alive, member bool) {
+	switch {
+	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
+		return false, false
+	case m.Node == "":
+		maybe := f.unclaimed()
+		return maybe, maybe
+	default:
+		of := f.Etcd.member(m)
+		return f.answers(m), of != nil && !of.Learner
+	}
+}
+
+// maySpare: quorum stands when the machine goes. It is asked again each time that an owner is told to take one.
+func (f *Facts) maySpare(m *Machine) bool {
+	alive, member := f.votes(m)
+	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
 func count(b bool) int {

@@ -37,6 +37,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		until(p.LastAttempt.Add(f.Policy.Limits.Cooldown))
 		if !p.UnhealthyAt.IsZero() {
 			at(lookAgain)
+			if f.blinking() {
+				at(blindFor)
+			}
 			until(p.UnhealthyAt.Add(f.Policy.Hold))
 		}
 		if rung, ok := rungNamed(f.Policy.Ladder, p.Rung); ok {
@@ -51,6 +54,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	if a := s.Active; a != nil {
 		at(lookAgain)
+		if f.blinking() {
+			at(blindFor)
+		}
 		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))
 		until(a.Since.Add(f.Policy.Timeouts.Ready))
 		if a.Step == Cancelling {

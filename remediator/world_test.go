@@ -33,8 +33,10 @@ type world struct {
 	machines []*machine
 	made     int
 	etcdErr  string
-	target   string // the template that the owner clones from now: another one is a rollout of somebody's
-	say      func(format string, args ...any)
+	// blindSince is since when no look has seen anything, as the runner remembers it.
+	blindSince time.Time
+	target     string // the template that the owner clones from now: another one is a rollout of somebody's
+	say        func(format string, args ...any)
 }
 
 // machine is what was written on a Machine, and what is true of it.
@@ -249,6 +251,14 @@ func (w *world) look(asked bool) *remediator.Facts {
 	}
 	if w.stacked() {
 		f.Etcd = w.ask()
+	}
+	switch {
+	case !remediator.Blind(f):
+		w.blindSince = time.Time{}
+	case w.blindSince.IsZero():
+		w.blindSince = w.now
+	default:
+		f.Cluster.BlindFor = w.now.Sub(w.blindSince)
 	}
 	return f
 }

@@ -11,6 +11,8 @@ import (
 type entry struct {
 	agg      *aggregate
 	failures int
+	// blindSince is when the first of the looks failed that have failed since; zero when the last one did not.
+	blindSince time.Time
 	account
 }
 
@@ -23,6 +25,18 @@ type account struct {
 	started []time.Time
 	storm   bool
 	passed  time.Time // when the last storm ended
+}
+
+// asked remembers since when nothing could be seen.
+func (e *entry) asked(f *remediator.Facts, now time.Time) {
+	switch {
+	case !remediator.Blind(f):
+		e.blindSince = time.Time{}
+	case e.blindSince.IsZero():
+		e.blindSince = now
+	default:
+		f.Cluster.BlindFor = now.Sub(e.blindSince)
+	}
 }
 
 func accountOf(s *remediator.State, policy string, watched int) account {

@@ -108,6 +108,7 @@ func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) erro
 			if err := r.Eye.Ask(ctx, f); err != nil {
 				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
 			}
+			e.asked(f, r.now())
 		}
 		said, err := r.decide(ctx, e, f)
 		if err != nil || !said {
