@@ -222,6 +222,30 @@ func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 	}
 }
 
+// TestPeopleSeeWhatRemediationIsAbout: scutectl machines and doctor list Cluster API's kinds with the user's own permissions.
+func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
+	roles := map[string][]rbacv1.PolicyRule{}
+	for _, role := range render(t).clusterRoles {
+		roles[role.Name] = role.Rules
+	}
+	for _, name := range []string{"scute-viewer", "scute-operator"} {
+		may := map[string][]string{}
+		for _, rule := range roles[name] {
+			for _, resource := range rule.Resources {
+				may[resource+"."+rule.APIGroups[0]] = rule.Verbs
+			}
+		}
+		for _, resource := range []string{
+			"clusters.cluster.x-k8s.io", "machines.cluster.x-k8s.io", "machinesets.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io",
+			"machinehealthchecks.cluster.x-k8s.io", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io",
+		} {
+			if diff := cmp.Diff([]string{"get", "list"}, may[resource]); diff != "" {
+				t.Errorf("what %s may do with %s (-want +got):\n%s", name, resource, diff)
+			}
+		}
+	}
+}
+
 // TestBindingsNameWhatIsRendered holds the names of roles, bindings and accounts together.
 func TestBindingsNameWhatIsRendered(t *testing.T) {
 	r := render(t, "fullnameOverride=turtle")
