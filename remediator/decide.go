@@ -52,7 +52,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		h, p := Judge(m, f.Policy.Checks, now), s.Patients[m.UID]
 		switch {
 		case h.State == "" && p != nil && p.Mark != nil:
-			events = append(events, MachineMarkCleared{Machine: m.subject(), Why: "healthy again"})
+			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: "healthy again"})
 		case h.State != "" && !p.says(h):
 			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since}
 			if mark.Since.IsZero() {
@@ -67,9 +67,9 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		}
 		switch m := f.machine(p.Subject); {
 		case f.Policy.Name == "":
-			events = append(events, MachineMarkCleared{Machine: p.Subject, Why: "no RepairPolicy selects it"})
+			events = append(events, MachineMarkCleared{Machine: p.Subject, Cause: Deselected, Why: "no RepairPolicy selects it"})
 		case m == nil:
-			events = append(events, MachineMarkCleared{Machine: p.Subject, Why: "it is gone"})
+			events = append(events, MachineMarkCleared{Machine: p.Subject, Cause: MachineGone, Why: "it is gone"})
 		}
 	}
 	return events

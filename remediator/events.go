@@ -119,7 +119,9 @@ type (
 	// MachineMarkCleared: it is healthy again, or gone, or nobody selects it any more.
 	MachineMarkCleared struct {
 		Machine Subject `json:"machine"`
-		Why     string  `json:"why"`
+		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
+		Cause Cause  `json:"cause,omitempty"`
+		Why   string `json:"why"`
 	}
 	// Decided about the machine that comes first, with what was seen. It is said again when the decision changes.
 	Decided struct {
@@ -228,7 +230,7 @@ type (
 	StormPassed struct{}
 )
 
-// Cause of a cancellation.
+// Cause of a cancellation, or of a mark that is taken off.
 type Cause string
 
 // The causes.
@@ -238,6 +240,8 @@ const (
 	Aborted    Cause = "Aborted"    // an operator asked for it
 	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
 	Deselected Cause = "Deselected" // no policy selects it any more
+
+	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )
 
 func (Registered) event()          {}

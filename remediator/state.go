@@ -119,7 +119,7 @@ type Outcome string
 const (
 	EndSucceeded Outcome = "Succeeded"
 	EndCancelled Outcome = "Cancelled"
-	EndRecovered Outcome = "Recovered"
+	EndRecovered Outcome = "Recovered" // the mark was taken off before anything was begun; Cause says why
 )
 
 // End of a remediation.
@@ -233,7 +233,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	p := s.patient(e.Machine)
 	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
-		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
 	}
 	*p = Patient{Subject: e.Machine, LastAttempt: p.LastAttempt, ClearedAt: at}
 	s.forget()

@@ -159,11 +159,15 @@ func ofEnd(e *End) v1alpha1.SurgeRemediationStatus {
 		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Seen.PolicyName, Quorum: picture(e.Seen),
 		Decision: said(e.Decision), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
 	}
-	switch e.Outcome {
-	case EndSucceeded:
+	switch {
+	case e.Outcome == EndSucceeded:
 		out.Phase = v1alpha1.RemediationSucceeded
 		out.Message = strings.TrimSuffix(fmt.Sprintf("replaced by %s; %s", cmp.Or(e.Replacement.Name, "its owner"), e.Note), "; ")
-	case EndRecovered:
+	case e.Outcome == EndRecovered && e.Cause == Deselected:
+		out.Phase, out.Message = v1alpha1.RemediationUnselected, e.Note
+	case e.Outcome == EndRecovered && e.Cause == MachineGone:
+		out.Phase, out.Message = v1alpha1.RemediationCancelled, e.Note
+	case e.Outcome == EndRecovered:
 		out.Phase, out.Message = v1alpha1.RemediationRecovered, e.Note
 	default:
 		out.Phase, out.Message = v1alpha1.RemediationCancelled, "taken back: "+e.Note

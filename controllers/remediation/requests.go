@@ -73,7 +73,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	if owned {
 		status, known = r.View.Status(owner.ID(), machine.UID)
 	}
-	if known && earlier(&status, request) {
+	if known && (earlier(&status, request) || status.Phase == v1alpha1.RemediationUnselected) { // whether it is selected is seen here
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
 	open := known && status.FinishedAt == nil
