@@ -143,6 +143,15 @@ func (v view) pull(value string) []Action {
 	}
 }
 
+// putBack gives the lever its value from before. What a victim that was spared was cloned from is not looked up any more when
+// nothing else is wrong with it; that it is right again was seen before it was spared.
+func (v view) putBack() []Action {
+	if v.a.Spared && v.victim != nil && v.victim.ClonedFrom == "" && v.a.Request.Lever == LeverClonedFrom {
+		return nil
+	}
+	return v.pull(v.a.Request.Original)
+}
+
 // relaxation is KCP's own note of a remediation that it has begun: with it, its preflight looks at less.
 type relaxation struct {
 	Machine    string `json:"machine"`
@@ -214,7 +223,7 @@ func unwind(v view) []Action {
 		}
 	}
 	actions = append(actions, v.relaxOff()...)
-	actions = append(actions, v.pull(v.a.Request.Original)...)
+	actions = append(actions, v.putBack()...)
 	if back := v.scaleBack(); len(back) > 0 {
 		if v.victim != nil && v.victim.DeleteMark == "" && len(v.newcomers) == 0 && !v.a.Spared {
 			actions = append(actions, v.set(SetDelete, DeleteValue)) // a newcomer may be there that was not seen yet

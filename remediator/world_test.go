@@ -242,6 +242,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 			request := *m.Request
 			seen.Request = &request
 		}
+		if w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
+			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
+		}
 		f.Machines = append(f.Machines, seen)
 	}
 	slices.SortFunc(f.Machines, func(a, b remediator.Machine) int { return strings.Compare(a.Name, b.Name) })
