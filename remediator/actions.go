@@ -14,8 +14,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actions are the writes that the state calls for and the facts do not show, in their order: one that fails keeps all
-// that follow it from being performed. When all are performed, there are none.
+// Actions are the writes that the state calls for and the facts do not show, in their order: one that fails keeps all that
+// follow it from being performed, first those of the remediation under way, then the marks and requests of all machines.
+// Facts that show all of them call for none; facts that lag behind call for one again, which does no harm.
 func Actions(s *State, f *Facts) []Action {
 	if !f.Owner.Found || f.Policy.DryRun && s.Active == nil || f.Move != "" || f.Cluster.Paused {
 		return nil // of a paused cluster nothing is written, not even a mark: it may be on its way to another place
@@ -322,11 +323,12 @@ func housekeeping(s *State, f *Facts) []Action {
 		if m.Deleting {
 			continue
 		}
+		// Only of a machine that has a mark or a request it is looked up whether such objects are there.
+		actions = append(actions, rungs(p, m, f)...)
 		if want := s.markOn(p); want != m.Mark {
 			actions = append(actions, Action{Do: SetMark, Machine: m.subject(), Value: want})
 		}
 		actions = append(actions, s.request(p, m)...)
-		actions = append(actions, rungs(p, m, f)...)
 		if m.recovered(p, s) {
 			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
 		}

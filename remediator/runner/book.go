@@ -81,13 +81,11 @@ func policyOf(s *remediator.State) string {
 	return s.Owner.Namespace + "/" + name
 }
 
-// forget an owner that is gone, with nothing left to say about it.
+// forget an owner that is gone, with nothing left to say about it. Should it have a turn again, the log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.book[owner.ID()]; e != nil && e.agg.seq == 0 {
-		delete(r.book, owner.ID())
-	}
+	delete(r.book, owner.ID())
 }
 
 // note keeps what the limits count.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
@@ -197,13 +199,26 @@ func (r *Runner) setback(ctx context.Context, e *entry, f *remediator.Facts, cau
 	e.failures++
 	r.Logger.Warn("a write failed; trying again", "owner", e.agg.name.ID, "error", redact.Message(cause.Error()))
 	message := redact.Message(cause.Error())
-	if state := &e.agg.state; state.Active != nil && state.Setback != message && e.failures > 1 {
+	if state := &e.agg.state; state.Active != nil && !alike(state.Setback, message) && e.failures > 1 {
 		if err := e.agg.append(ctx, remediator.Setback{Message: message}); err != nil {
 			return 0, err
 		}
 	}
 	r.note(e, f)
 	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
+}
+
+// alike: two messages say the same but for numbers, such as the port of a connection that is another one each time.
+func alike(a, b string) bool {
+	wordy := func(text string) string {
+		return strings.Map(func(c rune) rune {
+			if unicode.IsDigit(c) {
+				return -1
+			}
+			return c
+		}, text)
+	}
+	return wordy(a) == wordy(b)
 }
 
 func (r *Runner) tell(e *entry, events []remediator.Event) {

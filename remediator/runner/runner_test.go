@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -126,6 +127,54 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			t.Logf("killed at each of %d writes", n)
 			return
 		}
+	}
+}
+
+// What happens again and again is in the log once: a write that fails, whatever number its error names, and a cluster that
+// answers every other look.
+func TestNoNewsIsNotRecorded(t *testing.T) {
+	l, w := openLog(t), newWorld("noise")
+	w.sicken(1)
+	r, tries := process(t, "one", l, w), 0
+	w.before = func(a remediator.Action) error {
+		if a.Do != remediator.SetClonedFrom {
+			return nil
+		}
+		tries++
+		return fmt.Errorf("read tcp 10.0.0.1:%d: connection reset by peer", 40000+tries) //nolint:err113 // as the network says it
+	}
+	said := func(looks int, blinking bool) map[string]int {
+		for range looks {
+			if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+			w.now = w.now.Add(time.Second)
+			w.away = blinking && !w.away
+		}
+		said := make(map[string]int)
+		for _, record := range records(t, l, w.facts.Owner.Owner) {
+			events, err := record.Events()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				said[e.Type]++
+			}
+		}
+		return said
+	}
+	const setback, frozen = "dev.scute.remediation.setback.v1", "dev.scute.remediation.frozen.v1"
+	if got := said(10, false); got[setback] != 1 || tries < 10 {
+		t.Errorf("after %d writes that failed: %v", tries, got)
+	}
+	if got := said(10, true); got[frozen] != 0 {
+		t.Errorf("of a cluster that answers every other look: %v", got)
+	}
+	w.away = true
+	said(1, false)
+	w.now, w.away = w.now.Add(time.Minute), true
+	if got := said(1, false); got[frozen] != 1 {
+		t.Errorf("of a cluster that was away for a minute: %v", got)
 	}
 }
 

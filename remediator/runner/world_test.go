@@ -27,6 +27,7 @@ type world struct {
 	now   time.Time
 	facts remediator.Facts
 	made  int
+	away  bool // its API server, and its etcd
 	// before is called before each write; its error is what the write comes to.
 	before func(remediator.Action) error
 	wrong  []string
@@ -105,6 +106,10 @@ func (w *world) Look(context.Context, remediator.Owner) (*remediator.Facts, erro
 // Ask implements runner.Eye.
 func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
 	f.Cluster.Reach, f.Etcd = object.True, &remediator.Etcd{}
+	if w.away {
+		f.Cluster.Reach, f.Etcd.Err = object.False, "no answer"
+		return nil
+	}
 	for i := range f.Machines {
 		f.Etcd.Members = append(f.Etcd.Members, remediator.Member{Node: f.Machines[i].Node, Answers: object.True})
 	}
