@@ -72,10 +72,12 @@ test-docs: ## Check the documentation against the tree: dependencies, links.
 
 .PHONY: test-e2e
 test-e2e: testbed $(HELM) ## End-to-end and fault tests on the real stack (module test/).
-	@# Two test beds at a time, which mostly wait, each with about half of the work. What says how often it killed and where
-	@# says it all; of the others the failures alone are of interest.
-	cd test && { go test -p 1 -timeout $(TEST_E2E_TIMEOUT) $$(go list ./... | grep -v -e /e2e$$ -e /testbed$$) & others=$$!; \
-		go test -p 1 -v -timeout $(TEST_E2E_TIMEOUT) ./e2e ./testbed; long=$$?; wait $$others && exit $$long; }
+	@# Two test beds at a time, which mostly wait, each with about half of the work. What is killed, how often and where, and
+	@# what was sampled meanwhile, is in the output of the long suites.
+	cd test && { go test -p 1 -v -timeout $(TEST_E2E_TIMEOUT) ./remediation ./named & half=$$!; \
+		go test -v -timeout $(TEST_E2E_TIMEOUT) ./e2e; long=$$?; \
+		go test -p 1 -timeout $(TEST_E2E_TIMEOUT) $$(go list ./... | grep -v -e /e2e$$ -e /remediation$$ -e /named$$); rest=$$?; \
+		wait $$half && test $$long$$rest = 00; }
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint all modules, and prove that the linter still holds the walls.
