@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator/act"
 )
 
 // problems are what the schema cannot say of a policy, each with the field and the remedy. Nothing is made from a policy
@@ -91,8 +92,7 @@ func template(raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("apiVersion %q: write group/version", object.APIVersion)
 	}
-	// scute would make them with its own permissions, for whoever may write a policy.
-	if gv.Group == "rbac.authorization.k8s.io" || gv.Group == "" && (object.Kind == "Secret" || object.Kind == "ServiceAccount") {
+	if act.GrantsAccess(gv.WithKind(object.Kind).GroupKind()) {
 		return fmt.Errorf("kind %s grants access: scute makes none; name the kind of whoever cures machines", object.Kind)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -164,11 +165,17 @@ func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine) (
 	return filled, nil
 }
 
-// mayMake refuses kinds by which whoever may write a RepairPolicy could get more rights than they have.
+// GrantsAccess says so of a kind: made with the daemon's permissions, whoever may write a RepairPolicy could get more rights
+// by it than they have.
+func GrantsAccess(kind schema.GroupKind) bool {
+	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
+}
+
+// mayMake refuses what no policy is to bring about, whatever was checked when it was written.
 func (d *deed) mayMake(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
-	if gvk.Group == "rbac.authorization.k8s.io" || gvk.Group == "" && gvk.Kind == "Secret" {
-		return fmt.Errorf("a %s is not made from a policy: it would hand out rights", gvk.Kind)
+	if GrantsAccess(gvk.GroupKind()) {
+		return fmt.Errorf("a %s is not made from a policy, for it grants access: name the kind of whoever cures machines", gvk.Kind)
 	}
 	if in := template.GetNamespace(); in != "" && in != d.facts.Owner.Namespace {
 		return fmt.Errorf("metadata.namespace is %s: the object is made in the policy's namespace, so leave it out", in)
