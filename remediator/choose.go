@@ -24,16 +24,14 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 		if d.Verdict == Freeze && f.blinking() && p.Decision.Verdict != "" {
 			continue // what was decided stands for a moment
 		}
-		if !p.Decision.same(d) {
+		begins := first && d.acts() && !f.Policy.DryRun && p.Rung == ""
+		if begins || !p.Decision.same(d) { // what is begun stands beside what was seen then
 			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
 		}
-		if !first || !d.acts() {
-			continue
-		}
-		first = false
-		if !f.Policy.DryRun && p.Rung == "" {
+		if begins {
 			events = append(events, begin(p, m, f, d, now))
 		}
+		first = first && !d.acts()
 	}
 	return events
 }

@@ -180,6 +180,9 @@ func TestPolicyTakesWhatIsSaid(t *testing.T) {
 			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Disk", Status: "True", Timeout: metav1.Duration{Duration: time.Second}}},
 		},
 		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: metav1.Duration{Duration: time.Hour}}},
+		// A policy that says so is refused: what runs under it keeps the defaults.
+		Limits:   v1alpha1.RepairLimits{Window: &metav1.Duration{}},
+		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &metav1.Duration{Duration: -time.Second}, Ready: &metav1.Duration{}},
 	}
 	got := Policy(&v1alpha1.RepairPolicy{Spec: s})
 	want := Policy(&v1alpha1.RepairPolicy{})

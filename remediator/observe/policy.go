@@ -83,13 +83,13 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 			Machine:     checks(s.Checks.UnhealthyMachineConditions), Node: checks(s.Checks.UnhealthyNodeConditions),
 		},
 		Limits: remediator.Limits{
-			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: duration(s.Limits.Window, time.Hour),
+			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: positive(s.Limits.Window, time.Hour),
 			StormPercent: int(cmp.Or(s.Limits.Storm, 20)), StormFloor: int(cmp.Or(s.Limits.StormFloor, 4)),
 			StormCooldown: duration(s.Limits.StormCooldown, 10*time.Minute), Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
 		},
 		Timeouts: remediator.Timeouts{
-			ScaleUp: duration(s.Timeouts.ScaleUp, 5*time.Minute), Ready: duration(s.Timeouts.Ready, 20*time.Minute),
-			Removal: duration(s.Timeouts.Removal, 30*time.Minute),
+			ScaleUp: positive(s.Timeouts.ScaleUp, 5*time.Minute), Ready: positive(s.Timeouts.Ready, 20*time.Minute),
+			Removal: positive(s.Timeouts.Removal, 30*time.Minute),
 		},
 	}
 	if len(f.Checks.Node) == 0 {
@@ -118,6 +118,15 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 		all = append(all, remediator.Check{Type: c.Type, Status: object.Truth(c.Status), Timeout: c.Timeout.Duration})
 	}
 	return all
+}
+
+// positive is a duration that cannot be none: a policy that says so is refused, and what was begun under it before is not to
+// run out of time for that.
+func positive(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil || d.Duration <= 0 {
+		return otherwise
+	}
+	return d.Duration
 }
 
 func duration(d *metav1.Duration, otherwise time.Duration) time.Duration {
