@@ -38,7 +38,8 @@ func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
 	if err != nil {
 		return nil, scuted.Programs{}, err
 	}
-	in, err := scuted.Install(ctx, s.side, programs)
+	in, err := scuted.Install(ctx, s.side, programs, // and what a reboot is asked for with
+		"remediation.escalation[0].group=coordination.k8s.io", "remediation.escalation[0].resources={leases}")
 	return in, programs, err
 }
 

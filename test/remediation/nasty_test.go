@@ -60,6 +60,10 @@ func TestNasty(t *testing.T) {
 			"held and released":                heldAndReleased,
 			"dry run":                          dryRun,
 			"flapping":                         flapping,
+			"aborted":                          aborted,
+			"a reboot helps":                   rebooted,
+			"a reboot does not help":           rebootedInVain,
+			"a MachineSet of its own":          machineSet,
 		} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
 		}

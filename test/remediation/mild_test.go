@@ -1,0 +1,140 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+	"scute.dev/test/testbed"
+)
+
+// aborted: an operator takes back what is under way. Nothing more is begun for the machine until it is released.
+func aborted(ctx context.Context, t *testing.T) {
+	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
+	release := w.stuckNewcomers(t)
+	must(t, notReady(ctx, w.cluster, w.victim))
+	w.count(ctx, t, 2)
+	say := func(what string) {
+		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.victim.Name}}
+		must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":`+what+`}}`))))
+	}
+	say("true")
+	w.phase(ctx, t, v1alpha1.RemediationWaiting, "an operator aborted it")
+	w.stays(ctx, t)
+	release()
+	say("null")
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	w.quorum.never(t, 1, 2)
+}
+
+// reboot is a step of the ladder, asked for by an object that a stand-in of a machine's console answers.
+func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
+	return func(s *v1alpha1.RepairPolicySpec) {
+		s.Escalation = []v1alpha1.EscalationStep{{
+			Name: "reboot", Timeout: metav1.Duration{Duration: timeout},
+			Template: runtime.RawExtension{Raw: []byte(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":"${node}"}}`)},
+		}}
+	}
+}
+
+// asked waits until a reboot of the victim is asked for, or no longer is.
+func (w *ward) asked(ctx context.Context, t *testing.T, want bool) {
+	t.Helper()
+	await(ctx, t, fmt.Sprintf("a reboot is asked for: %t", want), func() string {
+		lease := &coordinationv1.Lease{}
+		err := shared.admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: remediator.RungName(w.victim.Name, "reboot")}, lease)
+		must(t, client.IgnoreNotFound(err))
+		if err == nil && *lease.Spec.HolderIdentity != w.victim.Status.NodeRef.Name {
+			t.Errorf("it is asked for node %s", *lease.Spec.HolderIdentity)
+		}
+		if (err == nil) != want {
+			phase, message := w.diary.now(w.victim.Name)
+			return fmt.Sprintf("%s: %s", phase, message)
+		}
+		return ""
+	})
+}
+
+// rebooted: the gentler cure helps, and nothing is replaced.
+func rebooted(ctx context.Context, t *testing.T) {
+	w := newWard(ctx, t, testbed.Cluster{}, reboot(10*time.Minute))
+	must(t, notReady(ctx, w.cluster, w.victim))
+	w.asked(ctx, t, true)
+	w.phase(ctx, t, v1alpha1.RemediationEscalating, "reboot")
+	must(t, wellAgain(ctx, w.cluster, w.victim))
+	w.asked(ctx, t, false)
+	w.stays(ctx, t)
+	w.healed(ctx, t)
+	w.veterans(ctx, t)
+	w.quorum.never(t, 3, 3)
+}
+
+// rebootedInVain: it does not help in its time; then the machine is replaced, and the request is taken back.
+func rebootedInVain(ctx context.Context, t *testing.T) {
+	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, reboot(3*time.Second))
+	must(t, notReady(ctx, w.cluster, w.victim))
+	w.asked(ctx, t, true)
+	w.asked(ctx, t, false)
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	w.quorum.never(t, 3, 4)
+}
+
+// machineSet: one that no MachineDeployment owns is an owner of its own.
+func machineSet(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1, Workers: 1})
+	sets := &clusterv1.MachineSetList{}
+	must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
+	if len(sets.Items) != 1 {
+		t.Fatalf("%d MachineSets", len(sets.Items))
+	}
+	labels := map[string]string{clusterv1.ClusterNameLabel: c.Name, "test.scute.dev/set": "lone"}
+	lone := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "lone", Labels: labels}, Spec: *sets.Items[0].Spec.DeepCopy()}
+	lone.Spec.Replicas, lone.Spec.Selector = new(int32(2)), metav1.LabelSelector{MatchLabels: labels}
+	lone.Spec.Template.Labels = labels
+	must(t, shared.admin.Create(ctx, lone))
+	list := func() []clusterv1.Machine {
+		all := &clusterv1.MachineList{}
+		must(t, shared.admin.List(ctx, all, client.InNamespace(c.Namespace), client.MatchingLabels(labels)))
+		return all.Items
+	}
+	running := func(but types.UID) string {
+		now := list()
+		for i := range now {
+			if now[i].UID == but {
+				return now[i].Name + " is there"
+			}
+			if now[i].Status.Phase != string(clusterv1.MachinePhaseRunning) {
+				return now[i].Name + " is " + now[i].Status.Phase
+			}
+		}
+		if len(now) != 2 {
+			return fmt.Sprintf("%d machines", len(now))
+		}
+		return ""
+	}
+	await(ctx, t, "its machines run", func() string { return running("") })
+	d := keepDiary(t, c.Namespace)
+	policy(ctx, t, c.Namespace, workers)
+	before := list()
+	must(t, notReady(ctx, c, &before[0]))
+	await(ctx, t, "the victim is replaced", func() string { return running(before[0].UID) })
+	c.calm(ctx, t)
+	if !d.decided(before[0].Name, "Surge") {
+		t.Error("a surge was never decided")
+	}
+	if len(list()) != 2 || list()[0].UID != before[1].UID && list()[1].UID != before[1].UID {
+		t.Error("the veteran is gone")
+	}
+}
