@@ -18,8 +18,9 @@ const (
 )
 
 // spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark: one that the owner had
-// begun to make must show up first, or it could be a veteran that goes in its stead.
-const spareAfter = 5 * time.Second
+// begun to make must show up first, or it could be a veteran that goes in its stead. It is longer than an owner's slowest
+// call, to an etcd behind a dead kubelet; waiting costs nothing, for all machines are there.
+const spareAfter = 30 * time.Second
 
 // advance says how far the remediation under way has come.
 func advance(s *State, f *Facts, now time.Time) []Event {
