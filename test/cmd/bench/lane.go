@@ -34,6 +34,7 @@ type surge struct {
 	mark     time.Duration // until scute's mark; zero by hand
 	newcomer time.Duration // until the owner has made a machine more
 	end      time.Duration // until the victim is gone
+	cpu      time.Duration // that scuted has used until then
 }
 
 // make the cluster, and have scute look after it unless it is the hand's.
@@ -73,6 +74,10 @@ func (l *lane) run(ctx context.Context) (s surge, err error) {
 		return s, fmt.Errorf("watching the machines of %s: %w", l.name, err)
 	}
 	defer w.Stop()
+	before, err := usageOf(l.daemon.PID())
+	if err != nil {
+		return s, err
+	}
 	began := time.Now()
 	if err := l.ask(ctx, victim); err != nil {
 		return s, err
@@ -95,6 +100,11 @@ func (l *lane) run(ctx context.Context) (s surge, err error) {
 			s.mark = time.Since(began)
 		case e.Type == watch.Deleted && m.UID == victim.UID:
 			s.end = time.Since(began)
+			after, err := usageOf(l.daemon.PID())
+			if err != nil {
+				return s, err
+			}
+			s.cpu = after.cpu - before.cpu
 			return s, l.rest(ctx)
 		case e.Type == watch.Deleted:
 			return s, fmt.Errorf("%s: another machine than the victim is gone: %s", l.name, m.Name)

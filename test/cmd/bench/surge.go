@@ -15,7 +15,7 @@ import (
 // measureSurges compares surges by scute with the same surges by hand, in turns, and returns a cluster as it is on the real
 // controllers.
 func (b *bench) measureSurges(ctx context.Context) (model *specimen, err error) {
-	err = b.onGround(ctx, testbed.Options{}, func(ctx context.Context, g *ground) error {
+	err = b.onGround(ctx, testbed.Options{RateLimited: !b.unlimited}, func(ctx context.Context, g *ground) error {
 		pairs := []*pair{newPair(g, "rollout", v1alpha1.MethodRolloutSurge), newPair(g, "replicas", v1alpha1.MethodSurge)}
 		if b.only == "watch" {
 			pairs = pairs[:1]
@@ -100,12 +100,12 @@ func (p *pair) last() string {
 	h, s := p.byHand[len(p.byHand)-1], p.byScute[len(p.byScute)-1]
 	tell := func(s surge) string {
 		var parts []string
-		for _, d := range []time.Duration{s.mark, s.newcomer, s.end} {
+		for _, d := range []time.Duration{s.mark, s.newcomer, s.end, s.cpu} {
 			parts = append(parts, fmt.Sprintf("%.2f", d.Seconds()))
 		}
 		return strings.Join(parts, " ") + " s"
 	}
-	return fmt.Sprintf("mark, newcomer, end by hand after %s, by scute after %s", tell(h), tell(s))
+	return fmt.Sprintf("mark, newcomer, end, CPU: by hand %s, by scute %s", tell(h), tell(s))
 }
 
 // figures of the pair; it returns the ratio.
@@ -130,5 +130,6 @@ func (p *pair) figures(b *bench) float64 {
 	b.figure(name+".newcomer", of(p.byScute, newcomer), "s")
 	b.figure(name+".hand.newcomer", of(p.byHand, newcomer), "s")
 	b.figure(name+".mark", of(p.byScute, func(s surge) time.Duration { return s.mark }), "s")
+	b.figure(name+".cpu", of(p.byScute, func(s surge) time.Duration { return s.cpu }), "s")
 	return ratio
 }

@@ -118,6 +118,9 @@ func (b *bench) atRest(ctx context.Context, g *ground, what string) (stillness, 
 	var first usage
 	var at int64
 	for least, most := 0.0, 0.0; ; {
+		if err := g.daemon.Exited(); err != nil {
+			return stillness{}, err
+		}
 		now, err := usageOf(g.daemon.PID())
 		if err != nil {
 			return stillness{}, err
