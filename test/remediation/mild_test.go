@@ -99,6 +99,16 @@ func machineSet(ctx context.Context, t *testing.T) {
 	if len(sets.Items) != 1 {
 		t.Fatalf("%d MachineSets", len(sets.Items))
 	}
+	// Its MachineDeployment would take in every MachineSet of the cluster that nobody owns.
+	must(t, shared.admin.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(c.Namespace)))
+	await(ctx, t, "the MachineDeployment is gone", func() string {
+		left := &clusterv1.MachineDeploymentList{}
+		must(t, shared.admin.List(ctx, left, client.InNamespace(c.Namespace)))
+		if len(left.Items) > 0 {
+			return "it is there"
+		}
+		return ""
+	})
 	labels := map[string]string{clusterv1.ClusterNameLabel: c.Name, "test.scute.dev/set": "lone"}
 	lone := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "lone", Labels: labels}, Spec: *sets.Items[0].Spec.DeepCopy()}
 	lone.Spec.Replicas, lone.Spec.Selector = new(int32(2)), metav1.LabelSelector{MatchLabels: labels}
@@ -131,6 +141,11 @@ func machineSet(ctx context.Context, t *testing.T) {
 	must(t, notReady(ctx, c, &before[0]))
 	await(ctx, t, "the victim is replaced", func() string { return running(before[0].UID) })
 	c.calm(ctx, t)
+	for _, m := range list() {
+		if owner := metav1.GetControllerOf(&m); owner == nil || owner.Kind != "MachineSet" || owner.Name != lone.Name {
+			t.Errorf("%s belongs to %v", m.Name, owner)
+		}
+	}
 	if !d.decided(before[0].Name, "Surge") {
 		t.Error("a surge was never decided")
 	}
