@@ -17,6 +17,13 @@ func Asks(s *State, f *Facts) bool {
 	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil && p.Mark.State == Unhealthy })
 }
 
+// Surging says that an owner is on its way to another machine, and nothing that is decided or asked for meanwhile counts
+// etcd's members: an answer of theirs that is some seconds old will do.
+func Surging(s *State) bool {
+	a := s.Active
+	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{Requesting, Replacing, Removing}, a.Step)
+}
+
 // Decide says which facts follow from a look. It is called again with what it said applied, until it says nothing more.
 // Whatever it knows comes from the state and the facts; the order of machines and patients makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {

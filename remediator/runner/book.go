@@ -3,6 +3,7 @@ package runner
 import (
 	"time"
 
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -13,7 +14,24 @@ type entry struct {
 	failures int
 	// blindSince is when the first of the looks failed that have failed since; zero when the last one did not.
 	blindSince time.Time
+	// The last answer of a cluster that could be seen, and when that was.
+	reach      object.Truth
+	etcd       *remediator.Etcd
+	answeredAt time.Time
 	account
+}
+
+// freshFor is how long an answer of etcd's members will do while an owner is surging: its machines change many times a
+// second then, and each look at them would ask all members.
+const freshFor = 3 * time.Second
+
+// remembers fills in the last answer, where that will do.
+func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
+	if !remediator.Surging(&e.agg.state) || e.answeredAt.IsZero() || now.Sub(e.answeredAt) >= freshFor {
+		return false
+	}
+	f.Cluster.Reach, f.Etcd = e.reach, e.etcd
+	return true
 }
 
 // account is what counts for the limits of a policy.
@@ -27,11 +45,13 @@ type account struct {
 	passed  time.Time // when the last storm ended
 }
 
-// asked remembers since when nothing could be seen.
+// asked remembers what could be seen, and since when nothing could.
 func (e *entry) asked(f *remediator.Facts, now time.Time) {
+	e.answeredAt = time.Time{}
 	switch {
 	case !remediator.Blind(f):
 		e.blindSince = time.Time{}
+		e.reach, e.etcd, e.answeredAt = f.Cluster.Reach, f.Etcd, now
 	case e.blindSince.IsZero():
 		e.blindSince = now
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -105,12 +106,18 @@ func (r *Runner) catchUp(ctx context.Context, e *entry) error {
 
 // settle records what follows from the facts, and what follows from that.
 func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) error {
+	remembered := false
 	for range rounds {
+		if remembered && !remediator.Surging(&e.agg.state) {
+			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // what follows counts the members
+		}
 		if remediator.Asks(&e.agg.state, f) {
-			if err := r.Eye.Ask(ctx, f); err != nil {
-				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
+			if remembered = e.remembers(f, r.now()); !remembered {
+				if err := r.Eye.Ask(ctx, f); err != nil {
+					return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
+				}
+				e.asked(f, r.now())
 			}
-			e.asked(f, r.now())
 		}
 		said, err := r.decide(ctx, e, f)
 		if err != nil || !said {

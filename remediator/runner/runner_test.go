@@ -47,6 +47,38 @@ func (c *counting) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 	return c.Log.Read(ctx, a, after)
 }
 
+// While an owner surges, each change of a machine makes a turn; etcd's members are not asked in each. Before anything is
+// begun, they always are.
+func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
+	l, w := openLog(t), newWorld("asks")
+	w.sicken(1)
+	r := process(t, "one", l, w)
+	turn := func(want int) {
+		t.Helper()
+		before := w.asked
+		if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.asked - before; n != want {
+			t.Errorf("asked %d times, want %d", n, want)
+		}
+	}
+	turn(1) // to begin
+	w.now = w.now.Add(time.Second)
+	turn(0)
+	w.now = w.now.Add(5 * time.Second)
+	turn(1)
+	w.sicken(2) // and two minutes later
+	turn(1)
+	for range 3 {
+		w.owner() // until the first one is replaced
+		turn(1)
+	}
+	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Ends) != 1 || s.Active == nil || s.Active.Victim.Name != "m3" {
+		t.Errorf("%d ended, active %+v", len(s.Ends), s.Active)
+	}
+}
+
 var errDead = errors.New("the process is dead")
 
 // mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored.

@@ -31,6 +31,7 @@ type world struct {
 	// before is called before each write; its error is what the write comes to.
 	before func(remediator.Action) error
 	wrong  []string
+	asked  int
 }
 
 func newWorld(name string) *world {
@@ -105,6 +106,7 @@ func (w *world) Look(context.Context, remediator.Owner) (*remediator.Facts, erro
 
 // Ask implements runner.Eye.
 func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
+	w.asked++
 	f.Cluster.Reach, f.Etcd = object.True, &remediator.Etcd{}
 	if w.away {
 		f.Cluster.Reach, f.Etcd.Err = object.False, "no answer"
