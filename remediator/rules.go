@@ -189,13 +189,14 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 }
 
 // blocks: the owner waits for this very machine. One that never joined keeps it from everything; one whose components are
-// not well keeps a rollout from its next step, so that the rollout does not replace it by itself.
+// not well keeps a rollout from making its next one. Where that one is there already, the rollout goes on by itself; the
+// owner's note of a remediation would outlive it, for nothing is left to be made.
 func (f *Facts) blocks(m *Machine) bool {
 	if !f.isControlPlane() {
 		return false
 	}
 	sick := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m)
-	return m.Node == "" || f.Owner.RollingOut != "" && sick
+	return m.Node == "" || f.Owner.RollingOut != "" && sick && len(f.Machines) <= int(f.Owner.Replicas)
 }
 
 // blindFor is how long a control plane that was seen is not seen before anybody is told: one look that fails, or a cluster
