@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's event interface.
@@ -137,6 +138,25 @@ func (c *Catalog[E]) Decode(ev Event) (E, error) {
 
 // typePrefix begins every event type: dev.scute.<kind>.<name>.v<N>.
 const typePrefix = "dev.scute."
+
+// Fold hands the facts of a stored commit to apply, in their order and with their times. What cannot be read is an error, and
+// then none of the commit is applied.
+func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
+	events, err := r.Events()
+	if err != nil {
+		return err
+	}
+	facts := make([]E, len(events))
+	for i, ev := range events {
+		if facts[i], err = c.Decode(ev); err != nil {
+			return err
+		}
+	}
+	for i, fact := range facts {
+		apply(fact, events[i].Time)
+	}
+	return nil
+}
 
 func formatType(kind Kind, name string, version int) string {
 	return typePrefix + string(kind) + "." + name + ".v" + strconv.Itoa(version)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -92,5 +93,61 @@ func TestCatalogRefusesContradictions(t *testing.T) {
 			}()
 			NewCatalog(KindMove, facts...)
 		}()
+	}
+}
+
+// What cannot be read is an error, and nothing of its commit is applied; what can be read comes in its order, with its times.
+func TestFold(t *testing.T) {
+	c, at := testCatalog(), time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	stored := func(types ...string) Record {
+		commit := Commit{Aggregate: Aggregate{Kind: KindMove, ID: "a"}, ID: "one"}
+		for i, typ := range types {
+			commit.Events = append(commit.Events, Event{Type: typ, Time: at.Add(time.Duration(i) * time.Second), Actor: "test", Data: json.RawMessage(`{"clusters":["a"]}`)})
+		}
+		m, err := commit.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newRecord(1, at, m.Subject, m.Header, m.Data)
+	}
+	type applied struct {
+		Fact testFact
+		At   time.Time
+	}
+	var got []applied
+	take := func(fact testFact, at time.Time) { got = append(got, applied{fact, at}) }
+	if err := c.Fold(stored("dev.scute.move.started.v3", "dev.scute.move.ended.v1"), take); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]applied{{started{[]string{"a"}}, at}, {ended{}, at.Add(time.Second)}}, got); diff != "" {
+		t.Error(diff)
+	}
+	got = nil
+	if err := c.Fold(stored("dev.scute.move.started.v3", "dev.scute.move.ended.v9"), take); err == nil || len(got) > 0 {
+		t.Errorf("error %v, applied %v", err, got)
+	}
+}
+
+// The same facts of the same actor on the same state are the same commit; whatever differs, it is another.
+func TestIDFor(t *testing.T) {
+	one := Commit{Aggregate: Aggregate{Kind: KindMove, ID: "a"}, Expected: 3, Events: []Event{{Type: "x", Data: json.RawMessage(`1`)}}}
+	if one.IDFor("me") != one.IDFor("me") {
+		t.Error("it differs from itself")
+	}
+	seen := map[string]bool{one.IDFor("me"): true, one.IDFor("you"): true}
+	for _, change := range []func(*Commit){
+		func(c *Commit) { c.Aggregate.ID = "b" },
+		func(c *Commit) { c.Expected = 4 },
+		func(c *Commit) { c.Events[0].Type = "y" },
+		func(c *Commit) { c.Events[0].Data = json.RawMessage(`2`) },
+		func(c *Commit) { c.Events = append(c.Events, Event{Type: "x"}) },
+	} {
+		other := one
+		other.Events = append([]Event(nil), one.Events...)
+		change(&other)
+		seen[other.IDFor("me")] = true
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d of 7 commits have an ID of their own", len(seen))
 	}
 }

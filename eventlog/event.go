@@ -1,7 +1,9 @@
 package eventlog
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -57,6 +59,18 @@ type Commit struct {
 	// 0 says that the aggregate must not exist yet.
 	Expected uint64
 	Events   []Event
+}
+
+// IDFor is an ID that is the same for the same facts, of the same actor, on the same state: tried again after an unclear
+// answer, it is the same commit. Other facts are another commit, above all when two decisions on one state meet in one
+// process: one taken for the other would be a fact that is not in the log.
+func (c Commit) IDFor(actor string) string {
+	h := sha256.New()
+	for _, ev := range c.Events {
+		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
+		h.Write(ev.Data)
+	}
+	return fmt.Sprintf("%s/%s/%d/%x", c.Aggregate.ID, actor, c.Expected, h.Sum(nil)[:8])
 }
 
 // Receipt says where a commit stands in the log.

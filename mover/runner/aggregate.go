@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -54,20 +53,7 @@ func (a *aggregate) read(ctx context.Context) error {
 
 // Fold applies a stored commit to a state. On an error the state has not changed.
 func Fold(s *mover.State, catalog *eventlog.Catalog[mover.Event], record eventlog.Record) error {
-	events, err := record.Events()
-	if err != nil {
-		return err
-	}
-	facts := make([]mover.Event, len(events))
-	for i, ev := range events {
-		if facts[i], err = catalog.Decode(ev); err != nil {
-			return err
-		}
-	}
-	for i, fact := range facts {
-		s.Apply(fact, events[i].Time)
-	}
-	return nil
+	return catalog.Fold(record, s.Apply)
 }
 
 // refresh takes in what others appended, and lets go when one of them has claimed the move.
@@ -149,18 +135,6 @@ func (a *aggregate) commit(events []mover.Event) (int, eventlog.Commit, error) {
 		ev.Time, ev.Actor, ev.Correlation, ev.Epoch = now, a.actor, a.name.ID, a.seq
 		commit.Events = append(commit.Events, ev)
 	}
-	commit.ID = a.commitID(commit.Events)
+	commit.ID = commit.IDFor(a.actor)
 	return len(commit.Events), commit, nil
-}
-
-// commitID is the same for the same facts, of the same actor, on the same state: tried again after an unclear answer,
-// it is the same commit. Other facts are another commit, above all when an abort and the move itself meet in one
-// process: one taken for the other would be a fact that is not in the log.
-func (a *aggregate) commitID(events []eventlog.Event) string {
-	h := sha256.New()
-	for _, ev := range events {
-		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
-		h.Write(ev.Data)
-	}
-	return fmt.Sprintf("%s/%s/%d/%x", a.name.ID, a.actor, a.seq, h.Sum(nil)[:8])
 }

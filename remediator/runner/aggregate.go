@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"time"
 
 	"scute.dev/eventlog"
@@ -45,20 +43,7 @@ func (a *aggregate) read(ctx context.Context) error {
 
 // Fold applies a stored commit to a state. On an error the state has not changed.
 func Fold(s *remediator.State, catalog *eventlog.Catalog[remediator.Event], record eventlog.Record) error {
-	events, err := record.Events()
-	if err != nil {
-		return err
-	}
-	facts := make([]remediator.Event, len(events))
-	for i, ev := range events {
-		if facts[i], err = catalog.Decode(ev); err != nil {
-			return err
-		}
-	}
-	for i, fact := range facts {
-		s.Apply(fact, events[i].Time)
-	}
-	return nil
+	return catalog.Fold(record, s.Apply)
 }
 
 // append stores events as one commit and applies them as a replay would.
@@ -76,7 +61,7 @@ func (a *aggregate) append(ctx context.Context, events ...remediator.Event) erro
 			return err
 		}
 	}
-	commit.ID = a.commitID(commit.Events)
+	commit.ID = commit.IDFor(a.actor)
 	receipt, err := a.log.Append(ctx, commit)
 	if err != nil {
 		return err
@@ -86,15 +71,4 @@ func (a *aggregate) append(ctx context.Context, events ...remediator.Event) erro
 		a.state.Apply(e, now)
 	}
 	return nil
-}
-
-// commitID is the same for the same facts, of the same actor, on the same state: tried again after an unclear answer,
-// it is the same commit. Other facts are another commit.
-func (a *aggregate) commitID(events []eventlog.Event) string {
-	h := sha256.New()
-	for _, ev := range events {
-		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
-		h.Write(ev.Data)
-	}
-	return fmt.Sprintf("%s/%s/%d/%x", a.name.ID, a.actor, a.seq, h.Sum(nil)[:8])
 }

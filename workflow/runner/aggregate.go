@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"time"
 
 	"scute.dev/eventlog"
@@ -62,20 +60,7 @@ func (a *aggregate) reload(ctx context.Context) error {
 
 // Fold applies a stored commit to a state. On an error the state has not changed.
 func Fold(s *workflow.State, catalog *eventlog.Catalog[workflow.Event], record eventlog.Record) error {
-	events, err := record.Events()
-	if err != nil {
-		return err
-	}
-	facts := make([]workflow.Event, len(events))
-	for i, ev := range events {
-		if facts[i], err = catalog.Decode(ev); err != nil {
-			return err
-		}
-	}
-	for i, fact := range facts {
-		s.Apply(fact, events[i].Time)
-	}
-	return nil
+	return catalog.Fold(record, s.Apply)
 }
 
 // time is that of a decision, as the log gives it back.
@@ -142,7 +127,7 @@ func (a *aggregate) store(ctx context.Context) error {
 			a.pending[n].Epoch = a.seq
 		}
 		commit := eventlog.Commit{Aggregate: a.name, Expected: a.seq, Events: a.pending[:n:n]}
-		commit.ID = a.commitID(commit.Events)
+		commit.ID = commit.IDFor(a.actor)
 		receipt, err := a.log.Append(ctx, commit)
 		if err != nil {
 			return err
@@ -151,15 +136,4 @@ func (a *aggregate) store(ctx context.Context) error {
 	}
 	a.pending = nil
 	return nil
-}
-
-// commitID is the same for the same facts, of the same actor, on the same state: tried again after an unclear answer,
-// it is the same commit. Other facts are another commit.
-func (a *aggregate) commitID(events []eventlog.Event) string {
-	h := sha256.New()
-	for _, ev := range events {
-		fmt.Fprintf(h, "%s %d ", ev.Type, len(ev.Data))
-		h.Write(ev.Data)
-	}
-	return fmt.Sprintf("%s/%s/%d/%x", a.name.ID, a.actor, a.seq, h.Sum(nil)[:8])
 }

@@ -1,0 +1,249 @@
+package remediator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
+// holds has happened.
+func (s *State) Apply(e Event, at time.Time) {
+	switch e.(type) {
+	case Setback, Claimed:
+	default:
+		s.Setback, s.SetbackSince = "", time.Time{}
+	}
+	switch e := e.(type) {
+	case Registered:
+		s.Owner = e.Owner
+	case Claimed:
+		s.Holder = e.Holder
+	case MachineMarked:
+		s.marked(e, at)
+	case MachineMarkCleared:
+		s.cleared(e, at)
+	case Decided:
+		p := s.patient(e.Machine)
+		p.Decision, p.Seen, p.DecidedAt = e.Decision, e.Seen, at
+		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
+	case HoldSet:
+		p := s.patient(e.Machine)
+		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
+	case HoldReleased:
+		p := s.patient(e.Machine)
+		p.Held, p.HoldUntil, p.HoldWhy, p.Aborted, p.Attempts = false, time.Time{}, "", false, 0
+	case AbortRequested:
+		s.patient(e.Machine).Aborted = true
+	case EscalationStarted:
+		p := s.patient(e.Machine)
+		p.Rung, p.RungSince, p.LastAttempt = e.Rung, at, at
+	case EscalationEnded:
+		p := s.patient(e.Machine)
+		p.Rung, p.RungSince = "", time.Time{}
+		p.Climbed = append(p.Climbed, e.Rung)
+	case SurgeRequested:
+		s.begin(e, at)
+	case HandedOver:
+		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
+	case StormPassed:
+		s.InStorm, s.StormPassed = false, at
+	case Setback:
+		if s.Setback == "" {
+			s.SetbackSince = at
+		}
+		s.Setback = e.Message
+	default:
+		if s.Active != nil {
+			s.applyActive(e, at)
+		}
+	}
+}
+
+func (s *State) marked(e MachineMarked, at time.Time) {
+	p := s.patient(e.Machine)
+	if p.Mark == nil {
+		*p = Patient{Subject: e.Machine, MarkedAt: at, LastAttempt: p.LastAttempt, ClearedAt: p.ClearedAt}
+	}
+	if e.State != Failing && p.UnhealthyAt.IsZero() {
+		p.UnhealthyAt = at
+	}
+	if e.State == Failing {
+		p.UnhealthyAt = time.Time{}
+	}
+	mark := e
+	p.Mark = &mark
+}
+
+func (s *State) cleared(e MachineMarkCleared, at time.Time) {
+	p := s.patient(e.Machine)
+	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
+		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+	}
+	*p = Patient{Subject: e.Machine, LastAttempt: p.LastAttempt, ClearedAt: at}
+	s.forget()
+}
+
+// endedSince says that a remediation of the machine ended in this illness.
+func (s *State) endedSince(uid types.UID, since time.Time) bool {
+	return slices.ContainsFunc(s.Ends, func(e End) bool { return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded })
+}
+
+func (s *State) begin(e SurgeRequested, at time.Time) {
+	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
+	p := s.patient(e.Machine)
+	p.Attempts, p.LastAttempt = e.Attempt, at
+}
+
+func (s *State) applyActive(e Event, at time.Time) {
+	a := s.Active
+	switch e := e.(type) {
+	case ReplacementObserved:
+		if e.Extra {
+			a.Extras = append(a.Extras, e.Replacement)
+			return
+		}
+		a.Replacement = e.Replacement
+		a.step(Replacing, at)
+	case ScaleRaised:
+		a.Raised = true
+	case ScaleRestored:
+		a.Restored = true
+	case VictimSpared:
+		a.Spared = true
+	case ReplacementReady:
+		a.Replacement, a.Ready = e.Replacement, true
+		a.step(Removing, at)
+	case VictimDeleting:
+		a.Deleting = true
+		a.uncancel()
+		a.step(Removing, at)
+	case VictimGone:
+		a.Gone = true
+		a.uncancel()
+		a.step(Settling, at)
+	case SurgeConsumed:
+		victim := s.patient(a.Victim)
+		s.finish(End{Outcome: EndCancelled, Note: e.Why}, at)
+		victim.LastAttempt = time.Time{} // no fault of its own: no cooldown
+	case CancelStarted:
+		a.Cause, a.Reason = e.Cause, e.Reason
+		a.Step, a.Since = Cancelling, at
+	case Frozen:
+		if a.Frozen == "" {
+			a.FrozenAt = at
+		}
+		a.Frozen, a.FrozenReason, a.FrozenNext = e.Rule, e.Reason, e.Next
+	case Thawed:
+		if a.Frozen != "" {
+			since := a.FrozenAt
+			if a.Since.After(since) {
+				since = a.Since
+			}
+			a.Since = a.Since.Add(at.Sub(since)) // nobody could act: that time does not count
+		}
+		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
+	case Succeeded:
+		s.succeed(e, at)
+	case Cancelled:
+		if a.Gone {
+			s.chain(at) // the place is taken, by a machine that is not well
+		}
+		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+	}
+}
+
+// uncancel: the owner took the victim after all. Then the newcomers are not to go too.
+func (a *Active) uncancel() {
+	if a.Step == Cancelling {
+		a.Step, a.Cause, a.Spared = Requesting, "", false
+	}
+}
+
+// step goes forward only.
+func (a *Active) step(to Step, at time.Time) {
+	order := []Step{Requesting, Replacing, Removing, Settling, Cancelling}
+	if slices.Index(order, to) > slices.Index(order, a.Step) {
+		a.Step, a.Since = to, at
+	}
+}
+
+func (s *State) succeed(e Succeeded, at time.Time) {
+	s.chain(at)
+	s.finish(End{Outcome: EndSucceeded, Note: e.Note}, at)
+}
+
+// chain remembers that the replacement took the place of a machine that may itself have been one.
+func (s *State) chain(at time.Time) {
+	a := s.Active
+	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
+		p := s.Patients[uid]
+		return at.Sub(l.At) > proven && (p == nil || p.Mark == nil)
+	})
+	if a.Replacement.UID == "" {
+		return
+	}
+	if s.Chain == nil {
+		s.Chain = make(map[types.UID]Link)
+	}
+	s.Chain[a.Replacement.UID] = Link{Length: s.chained(s.patient(a.Victim)) + 1, At: at}
+	delete(s.Chain, a.Victim.UID)
+}
+
+// chained is how many replacements in a row failed before this machine.
+func (s *State) chained(p *Patient) int {
+	l := s.Chain[p.UID]
+	if p.MarkedAt.Sub(l.At) > proven {
+		return 0
+	}
+	return l.Length
+}
+
+func (s *State) finish(end End, at time.Time) {
+	a := s.Active
+	p := s.patient(a.Victim)
+	end.Victim, end.Replacement, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Request.Method, a.Request.Relaxed
+	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, p.MarkedAt, p.Attempts
+	end.Decision, end.Seen = p.Decision, p.Seen
+	if p.Mark != nil {
+		end.Reason = p.Mark.Reason
+	}
+	p.LastAttempt = at
+	s.Active = nil
+	s.end(end)
+	if a.Gone {
+		delete(s.Patients, a.Victim.UID)
+	}
+	s.forget()
+}
+
+func (s *State) end(e End) {
+	s.Ends = append(s.Ends, e)
+	if extra := len(s.Ends) - keptEnds; extra > 0 {
+		s.Ends = slices.Delete(s.Ends, 0, extra)
+	}
+}
+
+// forget keeps a state small for ever: of healthy patients, the last few are remembered.
+func (s *State) forget() {
+	const remembered = 32
+	var well []*Patient
+	for _, p := range s.Patients {
+		if p.Mark == nil {
+			well = append(well, p)
+		}
+	}
+	if len(well) <= remembered {
+		return
+	}
+	slices.SortFunc(well, func(a, b *Patient) int {
+		return cmp.Or(b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
+	})
+	for _, p := range well[remembered:] {
+		delete(s.Patients, p.UID)
+		delete(s.Chain, p.UID)
+	}
+}

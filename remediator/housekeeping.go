@@ -1,0 +1,118 @@
+package remediator
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// tidy removes what an interrupted cancellation left: delete marks of ours, where the owner has no machine too many.
+func tidy(f *Facts) []Action {
+	var actions []Action
+	if len(f.Machines) > int(f.Owner.Replicas) {
+		return nil
+	}
+	for i := range f.Machines {
+		if m := &f.Machines[i]; m.DeleteMark == DeleteValue && !m.Deleting {
+			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
+		}
+	}
+	return actions
+}
+
+// housekeeping: the marks that people see, the requests, the ladder's objects.
+func housekeeping(s *State, f *Facts) []Action {
+	var actions []Action
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		p := s.Patients[m.UID]
+		if m.Deleting {
+			continue
+		}
+		// Only of a machine that has a mark or a request it is looked up whether such objects are there.
+		actions = append(actions, rungs(p, m, f)...)
+		if want := s.markOn(p); want != m.Mark {
+			actions = append(actions, Action{Do: SetMark, Machine: m.subject(), Value: want})
+		}
+		actions = append(actions, s.request(p, m)...)
+		if m.recovered(p, s) {
+			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
+		}
+	}
+	slices.SortStableFunc(actions, func(a, b Action) int {
+		return cmp.Or(cmp.Compare(a.Machine.Name, b.Machine.Name), cmp.Compare(a.Machine.UID, b.Machine.UID))
+	})
+	return actions
+}
+
+// markOn is the annotation that a machine is to bear; "" for none.
+func (s *State) markOn(p *Patient) string {
+	if p == nil || p.Mark == nil {
+		return ""
+	}
+	state := p.Mark.State
+	if s.Active != nil && s.Active.Victim.UID == p.UID && s.Active.Step != Cancelling {
+		state = Scheduled
+	}
+	return toJSON(v1alpha1.UnhealthyMark{
+		State: string(state), Since: metav1.Time{Time: p.Mark.Since.UTC().Truncate(time.Second)}, Reason: p.Mark.Reason,
+		Source: string(p.Mark.Source), Remediation: s.Owner.Remediation(p.Name),
+	})
+}
+
+// request: an unhealthy machine has one, also where no MachineHealthCheck made it. One that we no longer need goes, unless
+// a MachineHealthCheck still says that the machine is unhealthy: it deletes the request itself when it no longer does.
+func (s *State) request(p *Patient, m *Machine) []Action {
+	switch {
+	case p == nil:
+		return nil
+	case p.Mark != nil && p.Mark.State == Unhealthy && m.Request == nil:
+		return []Action{{Do: MakeRequest, Machine: m.subject()}}
+	case p.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(p.ClearedAt) &&
+		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
+		return []Action{{Do: DropRequest, Machine: m.subject()}}
+	default:
+		return nil
+	}
+}
+
+// recovered: the machine is healthy, and conditions of its remediation stand on it that nobody else takes off.
+func (m *Machine) recovered(p *Patient, s *State) bool {
+	if p == nil || p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
+		return false // of what takes part in a remediation, that one knows what it asked for
+	}
+	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+	return check.Status == object.False && check.Reason == HandOverReason ||
+		m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False ||
+		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)
+}
+
+// rungs: the object of the step under way is there, those of others are not.
+func rungs(p *Patient, m *Machine, f *Facts) []Action {
+	var actions []Action
+	for _, r := range f.Policy.Ladder {
+		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name, slices.Contains(m.Rungs, r.Name)
+		switch {
+		case wanted && !there:
+			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: r.Name})
+		case !wanted && there:
+			actions = append(actions, Action{Do: DropRung, Machine: m.subject(), Value: r.Name})
+		}
+	}
+	return actions
+}
+
+func toJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "" // of plain strings and numbers: it does not happen
+	}
+	return string(raw)
+}
