@@ -214,7 +214,7 @@ func cancel(s *State, v view, now time.Time) []Event {
 		return nil // the rollout takes the marked machine first
 	case a.Step == Requesting && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not act within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
-	case a.Step == Removing && v.f.isControlPlane() && v.stuck() && waited > v.f.Policy.Timeouts.ScaleUp:
+	case a.Step == Removing && v.f.isControlPlane() && (v.stuck() || v.outrun()) && waited > v.f.Policy.Timeouts.ScaleUp:
 		return start(TimedOut, "%s did not delete the machine within %s%s", v.f.Owner.Name, v.f.Policy.Timeouts.ScaleUp, v.obstacle())
 	case a.Step == Replacing && waited > v.f.Policy.Timeouts.Ready:
 		return start(TimedOut, "replacement %s was not ready within %s", a.Replacement.Name, v.f.Policy.Timeouts.Ready)
@@ -228,6 +228,11 @@ func (v view) obstructed(m *Machine) bool {
 	return slices.ContainsFunc(v.f.Machines, func(other Machine) bool {
 		return other.UID != m.UID && !other.Deleting && len(other.broken(v.f.Owner.ExternalEtcd)) > 0
 	})
+}
+
+// outrun: the owner would take an extra newcomer before the victim, and cannot, for the victim's components are not well.
+func (v view) outrun() bool {
+	return slices.ContainsFunc(v.newcomers, func(m *Machine) bool { return contains(v.a.Extras, m) && m.DeleteMark != "" && v.obstructed(m) })
 }
 
 // stuck: the owner cannot delete the victim, for another machine is not well; or somebody else took a machine away, and the
