@@ -141,10 +141,10 @@ func (v view) pull(value string) []Action {
 	}
 }
 
-// putBack gives the lever its value from before. What a victim that was spared was cloned from is not looked up any more when
-// nothing else is wrong with it; that it is right again was seen before it was spared.
+// putBack gives the lever its value from before, where it is seen to be pulled. What a machine was cloned from is looked up
+// only while something is wrong with it; the delete mark comes before the lever and goes after it, so that it is until then.
 func (v view) putBack() []Action {
-	if v.a.Spared && v.victim != nil && v.victim.ClonedFrom == "" && v.a.Request.Lever == LeverClonedFrom {
+	if !v.pulled() {
 		return nil
 	}
 	return v.pull(v.a.Request.Original)
