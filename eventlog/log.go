@@ -26,6 +26,7 @@ type Log struct {
 	name    string
 	stream  jetstream.Stream
 	created time.Time
+	id      string
 	logger  *slog.Logger
 
 	// Only an embedded log has these.
@@ -93,7 +94,8 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
-	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: stream.CachedInfo().Created, logger: logger}, nil
+	info := stream.CachedInfo()
+	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: info.Created, id: identity(info), logger: logger}, nil
 }
 
 // state asks the stream's leader for its state, and checks that the stream is still the one that was opened and whole.

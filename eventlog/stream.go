@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func (s streamSpec) config() jetstream.StreamConfig {
 		DenyDelete:  true,
 		DenyPurge:   true,
 		AllowDirect: true,
+		Metadata:    map[string]string{identityKey: newID()},
 	}
 }
 
@@ -75,23 +77,34 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	if err := whole(s.name, info.State); err != nil {
 		return nil, err
 	}
-	return s.resize(ctx, js, stream)
+	return s.update(ctx, js, stream)
 }
 
-// resize applies a new size limit, which is the operator's to choose at every start.
-func (s streamSpec) resize(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
+// update applies a new size limit, which is the operator's to choose at every start, and writes the ID of a stream that has
+// none yet.
+func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
 	have := stream.CachedInfo()
-	if !s.writer || s.maxBytes == 0 || s.maxBytes == have.Config.MaxBytes {
+	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
+	name := have.Config.Metadata[identityKey] == ""
+	if !s.writer || !resize && !name {
 		return stream, nil
 	}
-	if used := have.State.Bytes; uint64(s.maxBytes) < used {
-		return nil, fmt.Errorf("%w: the log holds %d bytes already, a limit of %d is below that; choose a larger one", ErrConfig, used, s.maxBytes)
-	}
 	config := have.Config
-	config.MaxBytes = s.maxBytes
+	if resize {
+		if used := have.State.Bytes; uint64(s.maxBytes) < used {
+			return nil, fmt.Errorf("%w: the log holds %d bytes already, a limit of %d is below that; choose a larger one", ErrConfig, used, s.maxBytes)
+		}
+		config.MaxBytes = s.maxBytes
+	}
+	config.Metadata = maps.Clone(config.Metadata)
+	if config.Metadata == nil {
+		config.Metadata = make(map[string]string)
+	}
+	config.Metadata[identityKey] = identity(have)
 	stream, err := js.UpdateStream(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("changing MaxBytes from %d to %d: %w: %w", have.Config.MaxBytes, s.maxBytes, ErrUnavailable, err)
+		return nil, fmt.Errorf("changing MaxBytes from %d to %d and the ID to %s: %w: %w",
+			have.Config.MaxBytes, config.MaxBytes, config.Metadata[identityKey], ErrUnavailable, err)
 	}
 	return stream, nil
 }

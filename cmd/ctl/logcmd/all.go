@@ -139,7 +139,7 @@ func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
 	}
 	count.close(head)
 	if o.Format.Value != "" {
-		return o.encode(count)
+		return encode(o.Env.Out, &o.Format, count)
 	}
 	if err := o.census(count, log); err != nil {
 		return err
@@ -156,7 +156,7 @@ const listed = 50
 func (o *replayOptions) census(c *census, log *reach.Log) error {
 	v := o.view()
 	out := []string{
-		fmt.Sprintf("Log           %s", log.Where),
+		fmt.Sprintf("Log           %s, ID %s", log.Where, log.ID()),
 		fmt.Sprintf("Commits       %d, sequences 1 to %d without a gap", c.Commits, c.Head),
 		fmt.Sprintf("Events        %d of %d types", c.Events, len(c.Types)),
 		fmt.Sprintf("Aggregates    %d", len(c.Aggregates)),

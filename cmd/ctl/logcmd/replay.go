@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -191,7 +192,7 @@ func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
 
 func (o *replayOptions) show(f *folded) error {
 	if o.Format.Value != "" {
-		return o.encode(f)
+		return encode(o.Env.Out, &o.Format, f)
 	}
 	var lines []string
 	switch v := o.view(); {
@@ -215,9 +216,10 @@ func (o *replayOptions) show(f *folded) error {
 	return err
 }
 
-func (o *replayOptions) encode(v any) error {
+// encode writes a value in the format that -o names.
+func encode(w io.Writer, format *output.Format, v any) error {
 	data, err := json.MarshalIndent(v, "", "    ")
-	if err == nil && o.Format.Value == "yaml" {
+	if err == nil && format.Value == "yaml" {
 		data, err = yaml.Marshal(v)
 	} else {
 		data = append(data, '\n')
@@ -225,6 +227,6 @@ func (o *replayOptions) encode(v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
-	_, err = o.Env.Out.Write(data)
+	_, err = w.Write(data)
 	return err
 }

@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where)
+	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where, "logID", home.log.ID())
 	err = d.manager.Start(ctx)
 	logger.Info("scuted stops", "error", err)
 	if err != nil && ctx.Err() == nil {
