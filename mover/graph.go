@@ -18,6 +18,18 @@ type Selection struct {
 	All       bool
 }
 
+// Chooses returns a function that says whether the selection chooses the Cluster of that name in its namespace.
+func (s Selection) Chooses() func(cluster string) bool {
+	if s.All {
+		return func(string) bool { return true }
+	}
+	named := make(map[string]bool, len(s.Clusters))
+	for _, name := range s.Clusters {
+		named[name] = true
+	}
+	return func(cluster string) bool { return named[cluster] }
+}
+
 // Member is an object that moves.
 type Member struct {
 	object.Observed
@@ -48,10 +60,13 @@ func clusterSecretSuffixes() []string {
 // graph is a selection being worked out.
 type graph struct {
 	sel      Selection
+	chooses  func(cluster string) bool
 	byUID    map[types.UID]*node
 	byRef    map[object.Ref]*node
 	nodes    []*node
 	clusters []*node
+	// shared holds a Cluster that uses a ClusterClass and is not selected, by class.
+	shared map[*node]*node
 }
 
 type node struct {
@@ -79,7 +94,10 @@ func Select(world []object.Observed, sel Selection) Members {
 }
 
 func newGraph(world []object.Observed, sel Selection) *graph {
-	g := &graph{sel: sel, byUID: make(map[types.UID]*node, len(world)), byRef: make(map[object.Ref]*node, len(world))}
+	g := &graph{
+		sel: sel, chooses: sel.Chooses(), shared: make(map[*node]*node),
+		byUID: make(map[types.UID]*node, len(world)), byRef: make(map[object.Ref]*node, len(world)),
+	}
 	for _, o := range world {
 		n := &node{o: o}
 		g.nodes = append(g.nodes, n)
@@ -90,6 +108,11 @@ func newGraph(world []object.Observed, sel Selection) *graph {
 	for _, n := range g.nodes {
 		if pause.IsCluster(n.o.Ref) {
 			g.clusters = append(g.clusters, n)
+		}
+	}
+	for _, c := range g.clusters {
+		if class := g.class(c); class != nil && g.shared[class] == nil && !g.selected(c) {
+			g.shared[class] = c
 		}
 	}
 	return g
@@ -169,14 +192,14 @@ func (g *graph) include() {
 				n.keep = cmp.Or(n.keep, g.classStays(n))
 			}
 			g.descend(n, false)
-		case n.o.Movable && !pause.IsCluster(r) && (g.sel.All || slices.Contains(g.sel.Clusters, n.o.ClusterName)):
+		case n.o.Movable && !pause.IsCluster(r) && g.chooses(n.o.ClusterName):
 			n.in = true
 		}
 	}
 }
 
 func (g *graph) selected(c *node) bool {
-	return c.o.Ref.Namespace == g.sel.Namespace && (g.sel.All || slices.Contains(g.sel.Clusters, c.o.Ref.Name))
+	return c.o.Ref.Namespace == g.sel.Namespace && g.chooses(c.o.Ref.Name)
 }
 
 // foreign: it belongs to a cluster that was not selected, and is met only because both hang on the same identity.
@@ -189,10 +212,8 @@ func (g *graph) classStays(class *node) string {
 	if class.o.Ref.Namespace != g.sel.Namespace {
 		return "it lives in another namespace"
 	}
-	for _, c := range g.clusters {
-		if !g.selected(c) && g.class(c) == class {
-			return "it is also used by Cluster " + c.o.Ref.Namespace + "/" + c.o.Ref.Name
-		}
+	if c := g.shared[class]; c != nil {
+		return "it is also used by Cluster " + c.o.Ref.Namespace + "/" + c.o.Ref.Name
 	}
 	return ""
 }
@@ -241,7 +262,7 @@ func shareable(r object.Ref) bool {
 }
 
 // layer gives each member its level, and returns those in or below a circle of owners: no order suits them.
-func (g *graph) layer() []*node {
+func (g *graph) layer() map[*node]bool {
 	waiting := make(map[*node]int)
 	var ready []*node
 	for _, n := range g.nodes {
@@ -268,10 +289,10 @@ func (g *graph) layer() []*node {
 			}
 		}
 	}
-	var cyclic []*node
-	for _, n := range g.nodes {
-		if waiting[n] > 0 {
-			cyclic = append(cyclic, n)
+	cyclic := make(map[*node]bool)
+	for n, left := range waiting {
+		if left > 0 {
+			cyclic[n] = true
 		}
 	}
 	return cyclic

@@ -9,11 +9,11 @@ import (
 )
 
 // members turns the worked-out graph into its answer.
-func (g *graph) members(cyclic []*node) Members {
+func (g *graph) members(cyclic map[*node]bool) Members {
 	var m Members
 	for _, n := range g.nodes {
 		switch {
-		case slices.Contains(cyclic, n):
+		case cyclic[n]:
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: "it is in or below a circle of objects that own each other"})
 		case n.in:
 			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep}
@@ -88,10 +88,10 @@ func (g *graph) near(n *node) bool {
 	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
 		return false
 	}
-	if slices.Contains(g.sel.Clusters, n.o.ClusterName) {
-		return true
+	if g.sel.All {
+		return n.o.Ref.Group != "" || n.o.ClusterName != ""
 	}
-	return g.sel.All && (n.o.Ref.Group != "" || n.o.ClusterName != "")
+	return g.chooses(n.o.ClusterName)
 }
 
 func (g *graph) whyLeft(n *node) string {

@@ -97,10 +97,11 @@ func (t *Transfer) checkSight(ctx context.Context, spec mover.Spec, cause error,
 
 func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []string {
 	var there, chosen []string
+	chooses := selection(spec).Chooses()
 	for _, o := range w.objects {
 		if pause.IsCluster(o.Ref) && o.Ref.Namespace == spec.Namespace {
 			there = append(there, o.Ref.Name)
-			if spec.All || slices.Contains(spec.Clusters, o.Ref.Name) {
+			if chooses(o.Ref.Name) {
 				chosen = append(chosen, o.Ref.Name)
 			}
 		}
@@ -112,7 +113,7 @@ func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []stri
 		known = "in namespace " + spec.Namespace + " there are: " + strings.Join(there, ", ")
 	}
 	for _, name := range spec.Clusters {
-		if !slices.Contains(there, name) {
+		if _, found := slices.BinarySearch(there, name); !found {
 			f.fail("spec.selection.clusters", fmt.Sprintf("Cluster %q does not exist", name), "name a Cluster of the Move's own namespace; "+known)
 		}
 	}
@@ -168,9 +169,10 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 	for _, o := range w.objects {
 		cluster[o.Ref] = o.ClusterName
 	}
+	chooses := selection(spec).Chooses()
 	for _, l := range members.Left {
 		name := cluster[l.Ref]
-		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && (spec.All || slices.Contains(spec.Clusters, name)) {
+		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
 			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "mend its owner references, or label it "+object.MoveLabel)
 			continue
 		}

@@ -78,12 +78,13 @@ type listing struct {
 
 func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 	found := make(map[string]bool)
+	chooses := selection(spec).Chooses()
 	for _, o := range objects {
 		f := o.Cluster
 		if f == nil || o.Ref.Namespace != spec.Namespace || f.ClassNamespace == "" || f.ClassNamespace == spec.Namespace {
 			continue
 		}
-		if spec.All || slices.Contains(spec.Clusters, o.Ref.Name) {
+		if chooses(o.Ref.Name) {
 			found[f.ClassNamespace] = true
 		}
 	}
