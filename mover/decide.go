@@ -238,10 +238,10 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
-		if s.Setback == o.Message {
+		if s.Setback == o.Message && s.Stranded == o.Stranded {
 			return nil
 		}
-		return []Event{Setback{Message: o.Message}}
+		return []Event{Setback{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
 	if s.Verified() || s.Phase == PhaseRollingBack {
 		return again()

@@ -159,6 +159,10 @@ type (
 	// Setback: a step failed in a way that may pass; it is tried again.
 	Setback struct {
 		Message string `json:"message"`
+		Next    string `json:"next,omitempty"`
+		// Stranded: one of the clusters does not hold what the log says, and going on could lose an object or leave both
+		// clusters active. Nothing is changed until they agree again or a human has decided.
+		Stranded bool `json:"stranded,omitempty"`
 	}
 	// Failed: the move cannot go on.
 	Failed struct {

@@ -63,7 +63,7 @@ func oneOfEach() []mover.Event {
 		mover.Succeeded{},
 		mover.AbortRequested{Reason: "r"},
 		mover.AbortRefused{Why: "w"},
-		mover.Setback{Message: "m"},
+		mover.Setback{Message: "m", Next: "n", Stranded: true},
 		mover.Failed{Message: "m", Next: "n"},
 		mover.RollbackStarted{Reason: "r"},
 		mover.Removed{Objects: []object.Ref{r}},

@@ -66,9 +66,12 @@ type State struct {
 	WaitingSince time.Time
 	// Setback is why the step failed when it was last tried; empty when the last try went well.
 	Setback      string
+	SetbackNext  string
 	SetbackSince time.Time
-	Abort        bool
-	AbortReason  string
+	// Stranded says that the setback is a disagreement between the log and the clusters: see Setback.
+	Stranded    bool
+	Abort       bool
+	AbortReason string
 	// AbortRefused: an abort came after Verified, and was told so.
 	AbortRefused  bool
 	Failure       Failed
@@ -103,7 +106,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
 	case Setback, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.Setback, s.SetbackSince = "", time.Time{} // something went on
+		s.Setback, s.SetbackNext, s.SetbackSince, s.Stranded = "", "", time.Time{}, false // something went on
 	}
 	switch e := e.(type) {
 	case Requested:
@@ -182,7 +185,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		if s.Setback == "" {
 			s.SetbackSince = at
 		}
-		s.Setback = e.Message
+		s.Setback, s.SetbackNext, s.Stranded = e.Message, e.Next, e.Stranded
 	case Failed:
 		s.Failure = e
 		s.enter(PhaseFailed, at)

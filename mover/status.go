@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func Due(s *State) bool {
 // Status is the state as a user sees it.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
-		Phase: s.Phase, Counts: s.Counts,
+		Phase: s.Phase, Stranded: s.Stranded, Counts: s.Counts,
 		StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
@@ -94,9 +95,12 @@ func Explain(s *State) (message, next string) {
 	if s.AbortRefused {
 		message += "; the abort came too late, the move only goes forward from here"
 	}
+	if s.Stranded {
+		return "stranded: " + s.Setback, s.SetbackNext
+	}
 	if s.Setback != "" {
 		message += "; trying again after: " + s.Setback
-		next = "nothing if it passes; else mend the cause, the move goes on by itself"
+		next = "nothing if it passes; else " + cmp.Or(s.SetbackNext, "fix the cause") + "; then the move goes on by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}

@@ -123,11 +123,13 @@ type (
 	ClearDone struct{}
 	// SourceBack of RestoreSource.
 	SourceBack struct{}
-	// StepFailed: a step could not be performed. Final: trying again cannot help.
+	// StepFailed: a step could not be performed. Final: trying again cannot help. Stranded: the clusters do not hold what
+	// the log says, so the step changed nothing.
 	StepFailed struct {
-		Message string
-		Next    string
-		Final   bool
+		Message  string
+		Next     string
+		Final    bool
+		Stranded bool
 	}
 )
 

@@ -115,6 +115,10 @@ type MoveStatus struct {
 	MoveID string `json:"moveID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
+	// Stranded says that the clusters do not hold what the event log says, so that going on could lose an object or leave
+	// both clusters active. The move changes nothing until they agree again, or until what next says is done.
+	// +optional
+	Stranded bool `json:"stranded,omitempty"`
 	// Message says in one sentence what happens now or how it ended.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -12,8 +12,12 @@ import (
 // when it ended as asked.
 func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	over := s.FinishedAt != nil
-	return conditions.Kstatus(old, generation, string(s.Phase),
+	reason := string(s.Phase)
+	if s.Stranded {
+		reason = "Stranded"
+	}
+	return conditions.Kstatus(old, generation, reason,
 		conditions.Said{True: s.Phase == mover.PhaseSucceeded, Message: s.Message},
-		conditions.Said{True: !over && s.Phase != mover.PhaseFailed, Message: s.Message},
-		conditions.Said{True: s.Next != "" && (s.Phase == mover.PhaseFailed || s.Phase == mover.PhaseRolledBack), Message: s.Next})
+		conditions.Said{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
+		conditions.Said{True: s.Next != "" && (s.Stranded || s.Phase == mover.PhaseFailed || s.Phase == mover.PhaseRolledBack), Message: s.Next})
 }

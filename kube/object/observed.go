@@ -28,6 +28,9 @@ const (
 	OwnPrefix = "scute.dev/"
 	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
+	// EmptyingAnnotation holds the id of the move that has begun to delete what belongs to a root at the source: from then
+	// on the root may not be unpaused.
+	EmptyingAnnotation = OwnPrefix + "emptying"
 	// PauseAnnotation holds the id of a pause that is not a move's: of a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
 	// TouchAnnotation is set and taken off again to wake a controller.

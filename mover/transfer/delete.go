@@ -19,20 +19,18 @@ import (
 )
 
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
-// objects of the plan.
+// objects of the plan. Before each level both sides are asked again: whatever has happened since Verified, nothing is
+// deleted that the target does not hold, and nothing beside a source that works on the same machines again.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
-	there, err := t.present(ctx, t.Source, t.types, s.Plan)
-	if err != nil {
-		return nil, err
-	}
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
-		if err := t.keepPaused(ctx, s.Roots); err != nil {
+		there, err := t.mayDelete(ctx, s)
+		if err != nil {
 			return nil, err
 		}
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return item.Keep != "" || s.Deleted[item.Ref] })
-		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
+		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			typ, err := t.sourceType(item.Ref, item.Version)
 			if err != nil {
 				return item.Ref, err
@@ -45,11 +43,35 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			return nil, err
 		}
 	}
-	return mover.DeleteDone{}, nil
+	return mover.DeleteDone{}, t.sourceEmpty(ctx, s)
+}
+
+// mayDelete asks both sides whether the next deletion is safe, and returns what the source has.
+func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, error) {
+	if err := t.copies(ctx, s); err != nil {
+		return nil, err
+	}
+	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.recreated(ctx, s.Plan, there); err != nil {
+		return nil, err
+	}
+	return there, t.keepPaused(ctx, s.Roots)
+}
+
+// sourceEmpty lists the source again: none of its controllers may work on what the target is about to resume.
+func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
+	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	if err != nil {
+		return err
+	}
+	return t.recreated(ctx, s.Plan, there)
 }
 
 // keepPaused makes sure that what is left of the source is still paused: with its controllers awake, a deletion would
-// reach the infrastructure.
+// reach the infrastructure. It also writes on the roots that they are being emptied, for a rollback by an older log.
 func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
 		typ, err := t.kind(root.Ref)
@@ -63,10 +85,18 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 		if err != nil {
 			return err
 		}
-		if u.GetUID() != root.UID || pause.RootOf(object.Observe(u)).Found {
+		if u.GetUID() != root.UID {
 			return nil
 		}
-		return hold.Set(ctx, t.Source, typ, root, t.mark())
+		if !pause.RootOf(object.Observe(u)).Found {
+			if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
+				return err
+			}
+		}
+		if _, marked := u.GetAnnotations()[object.EmptyingAnnotation]; marked {
+			return nil
+		}
+		return annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
 	})
 }
 

@@ -15,8 +15,11 @@ import (
 
 // restorePauses takes scute's mark off every copy and then gives the roots the pause states that were found at the
 // source, ClusterClasses before the Clusters that use them. In this order, because the topology controller copies the
-// annotations of a class's templates as soon as it is awake.
+// annotations of a class's templates as soon as it is awake. The source is asked first whether it is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	if err := t.sourceEmpty(ctx, s); err != nil {
+		return nil, err
+	}
 	roots := rootsOf(s)
 	there, err := t.present(ctx, t.target, t.onto, s.Plan)
 	if err != nil {
@@ -24,7 +27,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	}
 	err = parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
-		if _, ok := roots[item.Ref]; ok || have == nil || have.GetAnnotations()[object.MoveAnnotation] != t.ID {
+		if _, ok := roots[item.Ref]; ok || have == nil || !t.isCopy(have) {
 			return nil
 		}
 		typ, err := t.targetType(item.Ref, item.Version)
@@ -131,17 +134,18 @@ func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) 
 }
 
 // clearTarget removes our copies from the target, what is owned before its owners. They were paused all along, so no
-// controller has acted on them and nothing in the world is touched.
+// controller has acted on them and nothing in the world is touched. Before each level both sides are asked again: no copy
+// is removed unless the source holds what every copy was made from.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
-	there, err := t.present(ctx, t.target, t.onto, s.Plan)
-	if err != nil {
-		return nil, err
-	}
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
+		there, err := t.mayRemove(ctx, s.Plan)
+		if err != nil {
+			return nil, err
+		}
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return s.Removed[item.Ref] || s.Adopted[item.Ref] })
-		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
+		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			return item.Ref, t.removeCopy(ctx, item, there[item.Ref])
 		}, func(batch []object.Ref) error {
 			return emit(mover.RemovedSome{Objects: batch})
@@ -153,9 +157,22 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.ClearDone{}, nil
 }
 
+// mayRemove asks both sides whether the copies may be removed, and returns what the target has.
+func (t *Transfer) mayRemove(ctx context.Context, plan []mover.Item) (objects, error) {
+	there, err := t.present(ctx, t.target, t.onto, plan)
+	if err != nil {
+		return nil, err
+	}
+	source, err := t.present(ctx, t.Source, t.types, plan)
+	if err != nil {
+		return nil, err
+	}
+	return there, t.originals(plan, source, there)
+}
+
 // removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
-	if have == nil || have.GetAnnotations()[object.MoveAnnotation] != t.ID {
+	if have == nil || !t.isCopy(have) {
 		return nil
 	}
 	typ, err := t.targetType(item.Ref, item.Version)
@@ -167,6 +184,9 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 
 // restoreSource puts back the pause states found at the source and wakes what acknowledged the pause.
 func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	if err := t.mayUnpause(ctx, s); err != nil {
+		return nil, err
+	}
 	err := parallel(ctx, t.workers(), s.Roots, func(ctx context.Context, root pause.Root) error {
 		typ, err := t.kind(root.Ref)
 		if err != nil {

@@ -83,7 +83,10 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
+	var stranded *strandedError
 	switch {
+	case errors.As(err, &stranded):
+		failed.Next, failed.Stranded = stranded.next, true
 	case errors.As(err, &f):
 		failed.Next = f.Next
 	case apierrors.IsForbidden(err):

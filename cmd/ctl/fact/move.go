@@ -59,6 +59,9 @@ func move(e mover.Event) Fact {
 	case mover.AbortRefused:
 		return Fact{What: "abort refused", Detail: e.Why}
 	case mover.Setback:
+		if e.Stranded {
+			return Fact{What: "stranded", Detail: join(e.Message, e.Next)}
+		}
 		return Fact{What: "setback", Detail: e.Message}
 	case mover.Failed:
 		return Fact{What: "failed", Detail: join(e.Message, e.Next)}

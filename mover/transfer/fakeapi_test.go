@@ -1,0 +1,335 @@
+package transfer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+)
+
+type obj = map[string]any
+
+// fakeAPI is an API server in memory: objects, UIDs, resource versions, finalizers, merge patches and preconditions. It
+// has no admission, validation, controllers or garbage collector, so it serves single steps only; whole moves are tested
+// on the real stack.
+type fakeAPI struct {
+	url string
+
+	mu      sync.Mutex
+	objects map[string]obj // by path
+	last    int
+	// hook sees each request before it is served, without the lock.
+	hook func(r *http.Request)
+}
+
+// fakeKind is a kind that the fake serves.
+type fakeKind struct {
+	group, version, kind, plural string
+	namespaced                   bool
+}
+
+func fakeKinds() []fakeKind {
+	const infra = "infrastructure.cluster.x-k8s.io"
+	return []fakeKind{
+		{"", "v1", "Namespace", "namespaces", false},
+		{"", "v1", "Secret", "secrets", true},
+		{"", "v1", "ConfigMap", "configmaps", true},
+		{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false},
+		{object.CoreGroup, "v1beta2", "Cluster", "clusters", true},
+		{object.CoreGroup, "v1beta2", "ClusterClass", "clusterclasses", true},
+		{object.CoreGroup, "v1beta2", "Machine", "machines", true},
+		{infra, "v1beta2", "DevMachine", "devmachines", true},
+	}
+}
+
+func (k fakeKind) apiVersion() string { return strings.TrimPrefix(k.group+"/"+k.version, "/") }
+
+func (k fakeKind) base() string {
+	if k.group == "" {
+		return "/api/v1"
+	}
+	return "/apis/" + k.apiVersion()
+}
+
+// collection is the path of a kind's objects in a namespace, or of all of them.
+func (k fakeKind) collection(namespace string) string {
+	if k.namespaced && namespace != "" {
+		return k.base() + "/namespaces/" + namespace + "/" + k.plural
+	}
+	return k.base() + "/" + k.plural
+}
+
+func kindOf(ref object.Ref) fakeKind {
+	kinds := fakeKinds()
+	i := slices.IndexFunc(kinds, func(k fakeKind) bool { return k.group == ref.Group && k.kind == ref.Kind })
+	return kinds[i]
+}
+
+func newFakeAPI(t *testing.T) *fakeAPI {
+	t.Helper()
+	f := &fakeAPI{objects: make(map[string]obj)}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	f.put(object.Ref{Kind: "Namespace", Name: metav1.NamespaceSystem}, nil)
+	f.put(object.Ref{Kind: "Namespace", Name: "fleet"}, nil)
+	for _, k := range fakeKinds() {
+		if strings.HasSuffix(k.group, object.CoreGroup) {
+			f.put(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.plural + "." + k.group},
+				obj{"metadata": obj{"labels": obj{"clusterctl.cluster.x-k8s.io": ""}}})
+		}
+	}
+	return f
+}
+
+func (f *fakeAPI) cluster(t *testing.T, name string) *kube.Cluster {
+	t.Helper()
+	c, err := kube.Connect(name, &rest.Config{Host: f.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// put stores an object as it is given, under a new UID.
+func (f *fakeAPI) put(ref object.Ref, content obj) types.UID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.store(ref, content)
+}
+
+func (f *fakeAPI) store(ref object.Ref, content obj) types.UID {
+	k := kindOf(ref)
+	u := obj{"apiVersion": k.apiVersion(), "kind": k.kind}
+	maps.Copy(u, content)
+	meta, _ := u["metadata"].(obj)
+	meta = maps.Clone(meta)
+	if meta == nil {
+		meta = obj{}
+	}
+	f.last++
+	uid := fmt.Sprintf("%s-%d", f.url[len(f.url)-5:], f.last)
+	meta["name"], meta["uid"], meta["resourceVersion"] = ref.Name, uid, fmt.Sprint(f.last)
+	if ref.Namespace != "" {
+		meta["namespace"] = ref.Namespace
+	}
+	u["metadata"] = meta
+	f.objects[k.collection(ref.Namespace)+"/"+ref.Name] = u
+	return types.UID(uid)
+}
+
+// get returns a copy of an object; nil if it is not there.
+func (f *fakeAPI) get(ref object.Ref) *unstructured.Unstructured {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.objects[kindOf(ref).collection(ref.Namespace)+"/"+ref.Name]
+	if u == nil {
+		return nil
+	}
+	return (&unstructured.Unstructured{Object: u}).DeepCopy()
+}
+
+// drop takes an object away at once, whatever holds it.
+func (f *fakeAPI) drop(ref object.Ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.objects, kindOf(ref).collection(ref.Namespace)+"/"+ref.Name)
+}
+
+func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.hook != nil {
+		f.hook(r)
+	}
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	code, answer := f.answer(r, body)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
+	if found, ok := discovery(r.URL.Path); ok {
+		return http.StatusOK, found
+	}
+	if strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
+		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": true}}
+	}
+	for _, k := range fakeKinds() {
+		namespace, ok := k.lists(r.URL.Path)
+		switch {
+		case ok && r.Method == http.MethodPost:
+			return f.create(k, namespace, r, body)
+		case ok:
+			return http.StatusOK, f.list(k, namespace, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata"))
+		}
+	}
+	u := f.objects[r.URL.Path]
+	switch {
+	case u == nil:
+		return refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
+	case r.Method == http.MethodPatch:
+		return f.patch(r, u, body)
+	case r.Method == http.MethodDelete:
+		return f.remove(r, u, body)
+	default:
+		return http.StatusOK, u
+	}
+}
+
+func refusal(code int, reason metav1.StatusReason) (int, any) {
+	return code, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": string(reason), "code": code}
+}
+
+// discovery answers in the form without aggregation.
+func discovery(path string) (obj, bool) {
+	switch path {
+	case "/api":
+		return obj{"kind": "APIVersions", "versions": []string{"v1"}}, true
+	case "/apis":
+		groups := make(map[string]obj)
+		for _, k := range fakeKinds() {
+			if k.group != "" {
+				version := obj{"groupVersion": k.apiVersion(), "version": k.version}
+				groups[k.group] = obj{"name": k.group, "versions": []obj{version}, "preferredVersion": version}
+			}
+		}
+		return obj{"kind": "APIGroupList", "apiVersion": "v1", "groups": slices.Collect(maps.Values(groups))}, true
+	}
+	var resources []obj
+	version := ""
+	for _, k := range fakeKinds() {
+		if k.base() == path {
+			version = k.apiVersion()
+			resources = append(resources, obj{"name": k.plural, "kind": k.kind, "namespaced": k.namespaced, "verbs": []string{"get", "list"}})
+		}
+	}
+	return obj{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}, resources != nil
+}
+
+// lists says whether a path is a collection of the kind, and of which namespace; "" is all.
+func (k fakeKind) lists(path string) (namespace string, ok bool) {
+	if path == k.collection("") {
+		return "", true
+	}
+	if rest, found := strings.CutPrefix(path, k.base()+"/namespaces/"); found && k.namespaced {
+		namespace, plural, _ := strings.Cut(rest, "/")
+		return namespace, plural == k.plural
+	}
+	return "", false
+}
+
+func (f *fakeAPI) list(k fakeKind, namespace string, partial bool) obj {
+	items := []obj{}
+	for _, at := range slices.Sorted(maps.Keys(f.objects)) {
+		u := f.objects[at]
+		meta, _ := u["metadata"].(obj)
+		if u["kind"] != k.kind || u["apiVersion"] != k.apiVersion() || namespace != "" && meta["namespace"] != namespace {
+			continue
+		}
+		if partial {
+			u = obj{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
+		}
+		items = append(items, u)
+	}
+	if partial {
+		return obj{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": obj{}, "items": items}
+	}
+	return obj{"kind": k.kind + "List", "apiVersion": k.apiVersion(), "metadata": obj{}, "items": items}
+}
+
+func (f *fakeAPI) create(k fakeKind, namespace string, r *http.Request, body []byte) (int, any) {
+	var u obj
+	_ = json.Unmarshal(body, &u)
+	meta, _ := u["metadata"].(obj)
+	name, _ := meta["name"].(string)
+	if f.objects[k.collection(namespace)+"/"+name] != nil {
+		return refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists)
+	}
+	if r.URL.Query().Get("dryRun") != "" {
+		return http.StatusCreated, u
+	}
+	f.store(object.Ref{Group: k.group, Kind: k.kind, Namespace: namespace, Name: name}, u)
+	return http.StatusCreated, f.objects[k.collection(namespace)+"/"+name]
+}
+
+func (f *fakeAPI) patch(r *http.Request, u obj, body []byte) (int, any) {
+	var asked struct {
+		Metadata struct{ UID, ResourceVersion string }
+	}
+	_ = json.Unmarshal(body, &asked)
+	meta, _ := u["metadata"].(obj)
+	if cmp.Or(asked.Metadata.UID, fmt.Sprint(meta["uid"])) != meta["uid"] ||
+		cmp.Or(asked.Metadata.ResourceVersion, fmt.Sprint(meta["resourceVersion"])) != meta["resourceVersion"] {
+		return refusal(http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	raw, _ := json.Marshal(u)
+	merged, err := jsonpatch.MergePatch(raw, body)
+	if err != nil {
+		return refusal(http.StatusBadRequest, metav1.StatusReasonBadRequest)
+	}
+	var changed obj
+	_ = json.Unmarshal(merged, &changed)
+	if r.URL.Query().Get("dryRun") != "" {
+		return http.StatusOK, changed
+	}
+	f.last++
+	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last) //nolint:errcheck // it was there before the patch
+	f.objects[r.URL.Path] = changed
+	f.settle(r.URL.Path)
+	return http.StatusOK, changed
+}
+
+func (f *fakeAPI) remove(r *http.Request, u obj, body []byte) (int, any) {
+	var options metav1.DeleteOptions
+	_ = json.Unmarshal(body, &options)
+	meta, _ := u["metadata"].(obj)
+	if p := options.Preconditions; p != nil && p.UID != nil && string(*p.UID) != meta["uid"] {
+		return refusal(http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	if len(options.DryRun) == 0 && r.URL.Query().Get("dryRun") == "" {
+		meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+		f.settle(r.URL.Path)
+	}
+	return http.StatusOK, obj{"kind": "Status", "apiVersion": "v1", "status": "Success"}
+}
+
+// settle takes away what is being deleted and held by no finalizer.
+func (f *fakeAPI) settle(path string) {
+	meta, _ := f.objects[path]["metadata"].(obj)
+	if finalizers, _ := meta["finalizers"].([]any); meta["deletionTimestamp"] != nil && len(finalizers) == 0 {
+		delete(f.objects, path)
+	}
+}
+
+// merge changes an object as its controllers or users do.
+func (f *fakeAPI) merge(ref object.Ref, change obj) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := kindOf(ref).collection(ref.Namespace) + "/" + ref.Name
+	raw, _ := json.Marshal(f.objects[at])
+	body, _ := json.Marshal(change)
+	merged, _ := jsonpatch.MergePatch(raw, body)
+	var changed obj
+	_ = json.Unmarshal(merged, &changed)
+	f.last++
+	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last) //nolint:errcheck // every stored object has one
+	f.objects[at] = changed
+}

@@ -1,0 +1,188 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// strandedError: a cluster does not hold what the log says, and the step changed nothing because of it. A later try finds
+// out whether they agree again.
+type strandedError struct {
+	what string
+	next string
+}
+
+func (e *strandedError) Error() string { return e.what }
+
+// strand names the objects in a stable order, so that the same disagreement gives the same words.
+func strand(found []mover.Wait, what, next string) error {
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) })
+	const named = 5
+	var said []string
+	for _, w := range found[:min(len(found), named)] {
+		said = append(said, w.Ref.String()+" ("+w.Why+")")
+	}
+	if more := len(found) - named; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return &strandedError{what: what + ": " + strings.Join(said, "; "), next: next}
+}
+
+// keepLog is what to do where the clusters show that the move had gone further than the log knows.
+const keepLog = "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back"
+
+type objects = map[object.Ref]*unstructured.Unstructured
+
+// originals makes sure that the source still holds, whole, what the given objects of the target are copies of. A copy
+// whose original is gone, or was released to be deleted by a move, is the only one there is: the log may have gone back
+// behind Verified.
+func (t *Transfer) originals(plan []mover.Item, source, copies objects) error {
+	var only []mover.Wait
+	for _, item := range plan {
+		if c := copies[item.Ref]; c == nil || !t.isCopy(c) {
+			continue
+		}
+		if why := notHeld(item, source[item.Ref]); why != "" {
+			only = append(only, mover.Wait{Ref: item.Ref, Why: why})
+		}
+	}
+	return strand(only, "the rollback stopped before it removed anything, because the target has the only copy of",
+		keepLog+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback goes on by itself")
+}
+
+// notHeld says why an object of the source is not the whole one of the plan; "" when it is.
+func notHeld(item mover.Item, have *unstructured.Unstructured) string {
+	if have == nil {
+		return "it is gone at the source"
+	}
+	if have.GetUID() != item.UID {
+		return "another object of its name is at the source"
+	}
+	if _, released := have.GetAnnotations()[object.DeleteForMoveAnnotation]; released {
+		return "it was released at the source to be deleted"
+	}
+	return ""
+}
+
+func (t *Transfer) isCopy(u *unstructured.Unstructured) bool {
+	return u.GetAnnotations()[object.MoveAnnotation] == t.ID
+}
+
+// copies makes sure, before anything is deleted at the source, that the target still holds every object that was created
+// or adopted there, by its UID.
+func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
+	there, err := t.present(ctx, t.target, t.onto, s.Plan)
+	if err != nil {
+		return err
+	}
+	var missing []mover.Wait
+	for _, item := range s.Plan {
+		why := ""
+		switch have := there[item.Ref]; {
+		case have == nil:
+			why = "it is gone on the target"
+		case have.GetUID() != s.Created[item.Ref]:
+			why = "another object of its name is on the target"
+		case have.GetDeletionTimestamp() != nil:
+			why = "it is being deleted on the target"
+		}
+		if why != "" {
+			missing = append(missing, mover.Wait{Ref: item.Ref, Why: why})
+		}
+	}
+	return strand(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
+		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move goes on by itself. "+
+			"Leave the source paused: it holds the only copy of what is not on the target")
+}
+
+// recreated makes sure that no controller of the source works on what moves: somebody, a GitOps tool for example, may
+// have made an object of the plan again. have is what the source has now.
+func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have objects) error {
+	var active []mover.Wait
+	paused := make(map[object.Ref]bool)
+	for _, item := range plan {
+		u := have[item.Ref]
+		if item.Keep != "" || u == nil || u.GetUID() == item.UID || !acts(item) {
+			continue
+		}
+		cluster := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: item.Ref.Namespace, Name: item.Cluster}
+		held, known := paused[cluster]
+		if !known {
+			var err error
+			if held, err = t.isPaused(ctx, cluster); err != nil {
+				return err
+			}
+			paused[cluster] = held
+		}
+		if !held {
+			active = append(active, mover.Wait{Ref: item.Ref, Why: "it has UID " + string(u.GetUID()) + ", the one that moves had " + string(item.UID)})
+		}
+	}
+	return strand(active, "the target stays paused, because the source has what moves again, not paused",
+		"suspend what makes it there (a GitOps tool?) and set spec.paused to true on its Cluster at the source: the move goes on by itself. "+
+			"Before you delete it there remove its finalizers: deleted with them, it takes the machines along that now belong to the target")
+}
+
+// acts: an object whose controller works on a cluster's machines. Configuration alone does nothing.
+func acts(item mover.Item) bool {
+	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
+}
+
+func (t *Transfer) isPaused(ctx context.Context, cluster object.Ref) (bool, error) {
+	typ, err := t.kind(cluster)
+	if err != nil {
+		return false, err
+	}
+	u, err := t.Source.Get(ctx, typ, cluster.Namespace, cluster.Name)
+	if gone(err) {
+		return false, nil // it may come any moment
+	}
+	if err != nil {
+		return false, err
+	}
+	return pause.RootOf(object.Observe(u)).Found, nil
+}
+
+// mayUnpause makes sure that no root is unpaused that a move has begun to empty. A move that got as far as a plan held its
+// roots all along: one that is gone was deleted by the move itself, as a newer log would say.
+func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
+	var emptied []mover.Wait
+	err := each(ctx, t.workers(), s.Roots, func(ctx context.Context, root pause.Root) (mover.Wait, error) {
+		typ, err := t.kind(root.Ref)
+		if err != nil {
+			return mover.Wait{}, err
+		}
+		u, err := t.Source.Get(ctx, typ, root.Ref.Namespace, root.Ref.Name)
+		missing := gone(err) || err == nil && u.GetUID() != root.UID
+		switch {
+		case missing && len(s.Plan) > 0:
+			return mover.Wait{Ref: root.Ref, Why: "it is gone"}, nil
+		case missing:
+			return mover.Wait{}, nil
+		case err != nil:
+			return mover.Wait{}, err
+		}
+		if by, marked := u.GetAnnotations()[object.EmptyingAnnotation]; marked {
+			return mover.Wait{Ref: root.Ref, Why: "what belongs to it is being deleted by move " + by}, nil
+		}
+		return mover.Wait{}, nil
+	}, func(batch []mover.Wait) error {
+		emptied = append(emptied, slices.DeleteFunc(batch, func(w mover.Wait) bool { return w.Why == "" })...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return strand(emptied, "the source stays paused, because a move has begun to empty it", keepLog)
+}

@@ -1,0 +1,249 @@
+package transfer
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+const theMove = "fleet/go/01234567"
+
+func capi(kind, name string) object.Ref {
+	return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
+}
+
+// fakes are two API servers and a move between them of one Cluster with one Machine.
+type fakes struct {
+	t        *testing.T
+	src, dst *fakeAPI
+	transfer *Transfer
+	state    *mover.State
+	now      time.Time
+
+	cluster, machine object.Ref
+}
+
+// moved stores the Cluster and its Machine on both sides, as a move leaves them that has created its copies and not
+// deleted anything yet, and tells the move's state up to the given event.
+func moved(t *testing.T, until mover.Event) *fakes {
+	t.Helper()
+	f := &fakes{t: t, src: newFakeAPI(t), dst: newFakeAPI(t), state: &mover.State{}, now: time.Now(), cluster: capi("Cluster", "a"), machine: capi("Machine", "a-1")}
+	mark := obj{object.MoveAnnotation: theMove}
+	cluster := obj{"metadata": obj{"annotations": mark}, "spec": obj{"paused": true}}
+	machine := func(annotations obj) obj {
+		return obj{"metadata": obj{"annotations": annotations, "finalizers": []any{"machine.cluster.x-k8s.io"}}}
+	}
+	items := []mover.Item{
+		{Ref: f.cluster, Version: "v1beta2", UID: f.src.put(f.cluster, cluster), Cluster: "a"},
+		{Ref: f.machine, Version: "v1beta2", UID: f.src.put(f.machine, machine(obj{})), Level: 1, Cluster: "a"},
+	}
+	made := map[object.Ref]types.UID{f.cluster: f.dst.put(f.cluster, cluster), f.machine: f.dst.put(f.machine, machine(mark))}
+	f.transfer = &Transfer{
+		ID: theMove, Source: f.src.cluster(t, "source"),
+		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return f.dst.cluster(t, "target"), nil },
+	}
+	for _, e := range []mover.Event{
+		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}},
+		mover.Claimed{Holder: "one"}, mover.PreflightPassed{Clusters: []string{"a"}},
+		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}}, mover.Paused{},
+		mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.ByCondition, f.machine: pause.ByCondition}}, mover.AllAcknowledged{},
+		mover.PlanDrafted{First: true, Items: items}, mover.Planned{}, mover.Created{Objects: made}, mover.AllCreated{}, mover.Verified{},
+	} {
+		f.state.Apply(e, f.now)
+		if e == until {
+			break
+		}
+	}
+	return f
+}
+
+// step performs what is due and returns the status after it.
+func (f *fakes) step() (message, next string) {
+	f.t.Helper()
+	emit := func(o mover.Outcome) error {
+		events, err := mover.Decide(f.state, o, f.now)
+		for _, e := range events {
+			f.state.Apply(e, f.now)
+		}
+		return err
+	}
+	if err := emit(mover.Tick{}); err != nil {
+		f.t.Fatal(err)
+	}
+	o, err := f.transfer.Perform(f.t.Context(), f.state, mover.Next(f.state), emit)
+	if err == nil {
+		err = emit(o)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return mover.Explain(f.state)
+}
+
+// run performs steps until one is called for.
+func (f *fakes) run(until mover.Step) {
+	f.t.Helper()
+	for range 20 {
+		if mover.Next(f.state) == until {
+			return
+		}
+		f.step()
+	}
+	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.Setback)
+}
+
+func (f *fakes) stranded(message, next string, words ...string) {
+	f.t.Helper()
+	if !mover.Status(f.state).Stranded || next == "" {
+		f.t.Fatalf("not stranded: %s: %q, next %q", f.state.Phase, message, next)
+	}
+	for _, w := range words {
+		if !strings.Contains(message+" "+next, w) {
+			f.t.Errorf("%q, next %q: does not say %q", message, next, w)
+		}
+	}
+}
+
+func (f *fakes) there(api *fakeAPI, ref object.Ref) {
+	f.t.Helper()
+	if api.get(ref) == nil {
+		f.t.Errorf("%s is gone", ref)
+	}
+}
+
+func (f *fakes) isPaused(api *fakeAPI, ref object.Ref, want bool) {
+	f.t.Helper()
+	u := api.get(ref)
+	if u == nil {
+		f.t.Fatalf("%s is gone", ref)
+	}
+	if got := object.Observe(u).Cluster.Paused; got != want {
+		f.t.Errorf("%s: paused %t, want %t", ref, got, want)
+	}
+}
+
+// A log that lost its tail says "all created" while the source was half emptied. The copies on the target are the only
+// ones, and the source may not be unpaused.
+func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
+	for name, empty := range map[string]func(*fakes){
+		"deleted":  func(f *fakes) { f.src.drop(f.machine) },
+		"replaced": func(f *fakes) { f.src.put(f.machine, obj{}) },
+		"released": func(f *fakes) {
+			f.src.merge(f.machine, obj{"metadata": obj{"annotations": obj{object.DeleteForMoveAnnotation: ""}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.AllCreated{})
+			empty(f)
+			f.state.Apply(mover.RollbackStarted{Reason: "the source changed"}, f.now)
+			message, next := f.step()
+			f.stranded(message, next, "Machine.cluster.x-k8s.io fleet/a-1", "only copy", "newer log")
+			f.there(f.dst, f.machine)
+			f.there(f.dst, f.cluster)
+			f.isPaused(f.src, f.cluster, true)
+		})
+	}
+}
+
+// The rollback goes on by itself once nothing on the target is the only copy any more.
+func TestStrandedRollbackGoesOn(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.src.drop(f.machine)
+	f.state.Apply(mover.RollbackStarted{Reason: "the source changed"}, f.now)
+	f.stranded(f.step())
+	f.dst.drop(f.machine)
+	f.run(mover.None)
+	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
+		t.Errorf("%s, the copy of the Cluster is there: %t", f.state.Phase, f.dst.get(f.cluster) != nil)
+	}
+	f.isPaused(f.src, f.cluster, false)
+}
+
+// A log that went back behind its plan knows of no copy: what the roots say keeps the source paused.
+func TestRollbackWithoutAPlanKeepsAnEmptiedSourcePaused(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	ctx, die := context.WithCancel(t.Context())
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			die()
+		}
+	}
+	if _, err := f.transfer.Perform(ctx, f.state, mover.DeleteSource, func(mover.Outcome) error { return nil }); err == nil {
+		t.Fatal("the process did not die")
+	}
+	f.src.hook = nil
+	older := moved(t, mover.Paused{})
+	older.src, older.dst, older.transfer = f.src, f.dst, f.transfer
+	older.state.Roots = f.state.Roots
+	older.state.Apply(mover.AbortRequested{}, older.now)
+	older.step()
+	message, next := older.step()
+	older.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused")
+	older.isPaused(f.src, f.cluster, true)
+}
+
+// Days after Verified the copies are gone from the target: nothing more may be deleted at the source.
+func TestNothingIsDeletedThatTheTargetDoesNotHold(t *testing.T) {
+	for name, wipe := range map[string]func(*fakes){
+		"gone":     func(f *fakes) { f.dst.drop(f.machine) },
+		"replaced": func(f *fakes) { f.dst.put(f.cluster, obj{}) },
+		"deleting": func(f *fakes) { f.dst.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-01-01T00:00:00Z"}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			wipe(f)
+			message, next := f.step()
+			f.stranded(message, next, "fleet/a", "on the target", "restore the target")
+			f.there(f.src, f.machine)
+			f.there(f.src, f.cluster)
+			f.isPaused(f.src, f.cluster, true)
+		})
+	}
+}
+
+// The target is wiped between two levels of the deletion.
+func TestTheTargetIsAskedBeforeEachLevel(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			f.dst.drop(f.cluster)
+		}
+	}
+	f.stranded(f.step())
+	f.there(f.src, f.cluster)
+	if f.src.get(f.machine) != nil {
+		t.Error("the first level was not deleted")
+	}
+}
+
+// A GitOps tool makes the Cluster again at the source: the target stays paused until the new one is paused or gone.
+func TestRecreatedAtTheSource(t *testing.T) {
+	for name, settle := range map[string]func(*fakes){
+		"paused": func(f *fakes) { f.src.merge(f.cluster, obj{"spec": obj{"paused": true}}) },
+		"gone":   func(f *fakes) { f.src.drop(f.cluster) },
+	} {
+		for at, step := range map[string]mover.Step{"during deletion": mover.DeleteSource, "before resuming": mover.RestorePauses} {
+			t.Run(name+" "+at, func(t *testing.T) {
+				f := moved(t, mover.Verified{})
+				f.run(step)
+				f.src.put(f.cluster, obj{"spec": obj{}})
+				message, next := f.step()
+				f.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused", "GitOps", "spec.paused")
+				f.isPaused(f.dst, f.cluster, true)
+				f.isPaused(f.src, f.cluster, false)
+				settle(f)
+				f.run(mover.AwaitAwake)
+				f.isPaused(f.dst, f.cluster, false)
+			})
+		}
+	}
+}
