@@ -22,13 +22,14 @@ type Programs struct {
 	Chart  string
 }
 
-// Build builds the programs from the checkout, and helm from the pinned tools if make has not done so.
+// Build builds the programs from the checkout into its bin/test, and helm from the pinned tools if make has not done so. They
+// do not lie with the servers in .testbed, which are the same for all checkouts and may be shared by them.
 func Build(ctx context.Context, progress io.Writer) (Programs, error) {
 	root, err := assets.Root()
 	if err != nil {
 		return Programs{}, err
 	}
-	bin := filepath.Join(root, ".testbed", "bin", "scute")
+	bin := filepath.Join(root, "bin", "test")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return Programs{}, fmt.Errorf("making the folder for scute's programs: %w", err)
 	}
