@@ -136,60 +136,106 @@ func (c *cluster) infra(ctx context.Context, m *clusterv1.Machine) *infrav1.DevM
 	return fresh(ctx, c.t, &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}})
 }
 
-// TestActPlain performs every deed on a plain cluster of three, and has its control plane surge with the documented lever
-// and by replicas.
+// TestActPlain performs every deed on a plain cluster of three, and has control planes surge with the documented lever and by
+// replicas.
 func TestActPlain(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 8*time.Minute)
-	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7})
-	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
-	machines := c.machines(ctx, true)
-	for name, check := range map[string]func(context.Context, *testing.T, *performer, *clusterv1.Machine){
-		"marks": marks, "relaxed": relaxes, "touch": touches, "request": requests, "rung": rungs, "leadership": leads,
-	} {
-		t.Run(name, func(t *testing.T) { p.with(t, func() { check(ctx, t, p, &machines[1]) }) })
-	}
-	t.Run("refusals", func(t *testing.T) { p.with(t, func() { refusals(ctx, t, p, &machines[1]) }) })
-	t.Run("written in between", func(t *testing.T) { p.with(t, func() { inBetween(ctx, t, p, &machines[1]) }) })
-	t.Run("foreign replicas", func(t *testing.T) {
-		p.with(t, func() {
-			p.refused(ctx, scale(&machines[1], remediator.AtOwner, 5, 7), "are 3, neither 5")
-			p.refused(ctx, scale(&machines[1], remediator.AtTopology, 3, 5), "has no topology")
-			if err := p.Perform(ctx, p.facts, scale(&machines[1], remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrForeign) {
-				t.Errorf("an even number: %v, want the server's refusal", err)
-			}
-		})
+	t.Run("deeds", func(t *testing.T) { t.Parallel(); deeds(deadline(t, 8*time.Minute), t) })
+	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7}, map[string]actCase{
+		"surge by the certificates": func(ctx context.Context, _ *testing.T, p *performer) {
+			p.rolloutSurge(ctx, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339))
+		},
+		"relaxed surge of the leader": relaxedSurge,
+		"surge cancelled":             cancelled,
+		"surge by replicas":           func(ctx context.Context, _ *testing.T, p *performer) { p.replicaSurge(ctx, remediator.AtOwner) },
+		"worker":                      func(ctx context.Context, t *testing.T, p *performer) { surgeWorkers(ctx, t, p.c, remediator.AtOwner) },
 	})
-	t.Run("surge by the certificates", func(t *testing.T) {
-		p.with(t, func() { p.rolloutSurge(ctx, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)) })
-	})
-	t.Run("relaxed surge of the leader", func(t *testing.T) { p.with(t, func() { relaxedSurge(ctx, t, p) }) })
-	t.Run("surge cancelled", func(t *testing.T) { p.with(t, func() { cancelled(ctx, t, p) }) })
-	t.Run("surge by replicas", func(t *testing.T) { p.with(t, func() { p.replicaSurge(ctx, remediator.AtOwner) }) })
-	t.Run("worker", func(t *testing.T) { surgeWorkers(ctx, t, c, remediator.AtOwner) })
 }
 
-// TestActTopology has a control plane surge that its Cluster's topology manages, with the lever on the infrastructure
-// machine and by replicas, and hands a machine over to it.
+// TestActTopology has control planes surge that their Cluster's topology manages, with the lever on the infrastructure machine
+// and by replicas, and hands a machine over.
 func TestActTopology(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 8*time.Minute)
-	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, Topology: true})
-	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
-	machines := c.machines(ctx, true)
-	t.Run("replicas are the topology's", func(t *testing.T) {
-		p.with(t, func() {
-			p.refused(ctx, scale(&machines[1], remediator.AtOwner, 3, 5), "to be asked for there")
-			p.refused(ctx, scale(&machines[1], remediator.AtTopology, 1, 5), "are 3, neither 1")
-			p.refused(ctx, on(&machines[1], remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)), "certificatesExpiryDays is not set")
+	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, Topology: true}, map[string]actCase{
+		"replicas are the topology's": func(ctx context.Context, _ *testing.T, p *performer) {
+			m, _ := p.victim(ctx)
+			p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "to be asked for there")
+			p.refused(ctx, scale(m, remediator.AtTopology, 1, 5), "are 3, neither 1")
+			p.refused(ctx, on(m, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)), "certificatesExpiryDays is not set")
+			p.replicaSurge(ctx, remediator.AtTopology)
+		},
+		"surge by the template's name": func(ctx context.Context, _ *testing.T, p *performer) {
+			p.rolloutSurge(ctx, remediator.SetClonedFrom, "another-one")
+		},
+		"worker": func(ctx context.Context, t *testing.T, p *performer) {
+			surgeWorkers(ctx, t, p.c, remediator.AtTopology)
+		},
+		"handed over and taken back": handsOver,
+	})
+}
+
+// actCase performs actions on a cluster of its own.
+type actCase func(ctx context.Context, t *testing.T, p *performer)
+
+// actOn plays cases, each on a cluster of its own: what a case that fails leaves behind is nobody else's.
+func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
+	t.Helper()
+	for name, play := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t, 8*time.Minute)
+			c := newCluster(ctx, t, spec)
+			play(ctx, t, c.perform(remediator.ControlPlane, c.kcp(ctx)))
 		})
-	})
-	t.Run("surge by the template's name", func(t *testing.T) {
-		p.with(t, func() { p.rolloutSurge(ctx, remediator.SetClonedFrom, "another-one") })
-	})
-	t.Run("surge by replicas", func(t *testing.T) { p.with(t, func() { p.replicaSurge(ctx, remediator.AtTopology) }) })
-	t.Run("worker", func(t *testing.T) { surgeWorkers(ctx, t, c, remediator.AtTopology) })
-	t.Run("handed over and taken back", func(t *testing.T) { p.with(t, func() { handsOver(ctx, t, p) }) })
+	}
+}
+
+// deeds performs those that replace nothing, one after the other on one cluster.
+func deeds(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 7})
+	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
+	for name, check := range map[string]func(context.Context, *testing.T, *performer, *clusterv1.Machine){
+		"marks": marks, "relaxed": relaxes, "touch": touches, "request": requests, "rung": rungs, "leadership": leads,
+		"refusals": refusals, "written in between": inBetween, "foreign replicas": foreignReplicas,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p.with(t, func() {
+				p.reset(ctx)
+				m, _ := p.victim(ctx)
+				check(ctx, t, p, m)
+			})
+		})
+	}
+}
+
+// reset takes off what an earlier case may have left on the control plane if it failed, and waits until the cluster is well.
+func (p *performer) reset(ctx context.Context) {
+	p.c.t.Helper()
+	kcp := p.c.kcp(ctx)
+	p.c.change(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.c.Namespace, Name: p.c.Name}}, `{"spec":{"paused":null}}`)
+	p.c.change(ctx, kcp, `{"spec":{"replicas":3}}`)
+	for _, key := range []string{clusterv1.PausedAnnotation, controlplanev1.RemediationInProgressAnnotation} {
+		p.c.annotate(ctx, kcp, key, "")
+	}
+	for _, m := range p.c.machines(ctx, true) {
+		for _, key := range []string{
+			v1alpha1.UnhealthyAnnotation, clusterv1.DeleteMachineAnnotation, clusterv1.MachineCertificatesExpiryDateAnnotation,
+			clusterv1.MachineSkipRemediationAnnotation, clusterv1.PausedAnnotation,
+		} {
+			if _, there := m.Annotations[key]; there {
+				p.c.annotate(ctx, &m, key, "")
+			}
+		}
+	}
+	p.settled(ctx, 3)
+}
+
+func foreignReplicas(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+	p.refused(ctx, scale(m, remediator.AtOwner, 5, 7), "are 3, neither 5")
+	p.refused(ctx, scale(m, remediator.AtTopology, 3, 5), "has no topology")
+	if err := p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrForeign) {
+		t.Errorf("an even number: %v, want the server's refusal", err)
+	}
 }
 
 // with has the performer, and its cluster, speak for a subtest.
@@ -481,18 +527,20 @@ func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, bas
 	p.c.t.Helper()
 	var found *clusterv1.Machine
 	await(ctx, p.c.t, "a newcomer exists", func() string {
-		for _, m := range p.c.machines(ctx, true) {
+		deleted := false
+		for _, m := range p.c.machines(ctx, true) { // both can have come since the last look
 			if !baseline[m.UID] {
 				found = &m
 			}
-			if m.UID == victim.UID && !m.DeletionTimestamp.IsZero() && found == nil {
-				p.c.t.Fatal("the victim is deleted before a newcomer exists")
-			}
+			deleted = deleted || m.UID == victim.UID && !m.DeletionTimestamp.IsZero()
 		}
-		if found == nil {
-			return "none"
+		switch {
+		case found != nil:
+			return ""
+		case deleted:
+			p.c.t.Fatal("the victim is deleted before a newcomer exists")
 		}
-		return ""
+		return "none"
 	})
 	return found
 }
@@ -503,17 +551,17 @@ func (p *performer) replaced(ctx context.Context, victim, newcomer *clusterv1.Ma
 	p.c.t.Helper()
 	joined := false
 	await(ctx, p.c.t, "the victim is gone", func() string {
-		gone := true
+		there, deleted := false, false
 		for _, m := range p.c.machines(ctx, true) {
 			joined = joined || m.UID == newcomer.UID && m.Status.NodeRef.IsDefined()
 			if m.UID == victim.UID {
-				gone = false
-				if !m.DeletionTimestamp.IsZero() && !joined {
-					p.c.t.Fatal("the victim is deleted before the newcomer has a node")
-				}
+				there, deleted = true, !m.DeletionTimestamp.IsZero()
 			}
 		}
-		if !gone {
+		switch {
+		case deleted && !joined:
+			p.c.t.Fatal("the victim is deleted before the newcomer has a node")
+		case there:
 			return "it is there"
 		}
 		return ""

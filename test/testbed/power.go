@@ -54,12 +54,30 @@ func (w *Workload) RejoinEtcd(ctx context.Context, node string) error {
 	return nil
 }
 
-// Lead makes the etcd member of a node the leader.
+// Lead makes the etcd member of a node the leader. The in-memory etcd tells terms apart by the second in which they began, so
+// this term gets a second of its own: whoever moves the leadership after Lead has returned begins a later term.
 func (w *Workload) Lead(ctx context.Context, node string) error {
-	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
-		// Terms are told apart by the second.
-		pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = time.Now().Add(time.Second).Format(time.RFC3339)
+	if err := nextSecond(ctx); err != nil {
+		return fmt.Errorf("waiting to make node %s of %s/%s the leader: %w", node, w.Namespace, w.Name, err)
+	}
+	err := w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
+		pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = time.Now().Format(time.RFC3339)
 	})
+	if err != nil {
+		return err
+	}
+	return nextSecond(ctx)
+}
+
+// nextSecond waits until the current second of the clock is over.
+func nextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	}
 }
 
 // elect has another member lead, if this one does.
