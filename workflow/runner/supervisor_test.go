@@ -86,18 +86,22 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 	runs := w.supervise(r, 0)
 	w.request("tasks: [{name: a, kind: Do}]")
 	w.untilPhase(runs, id, v1alpha1.RunStranded)
-	time.Sleep(2500 * time.Millisecond) // longer than the supervisor leaves anything alone
-	mu.Lock()
-	if asked != 1 {
-		t.Errorf("it was taken up %d times", asked)
+	if due := runs.Due(r.Incarnation); len(due) != 0 {
+		t.Errorf("it is due again, however often it is looked at: %v", due)
 	}
-	able = true
-	mu.Unlock()
 	if due := runs.Due("another"); len(due) != 1 {
 		t.Errorf("another process has nothing to do: %v", due)
 	}
+	mu.Lock()
+	able = true
+	mu.Unlock()
 	w.command(workflow.ResumeRun{Reason: "it is there now"})
 	w.untilPhase(runs, id, v1alpha1.RunSucceeded)
+	mu.Lock()
+	defer mu.Unlock()
+	if asked != 2 {
+		t.Errorf("it was taken up %d times, want once before it has changed and once after", asked)
+	}
 }
 
 // TestAbortedRunsGiveBack what they held, also when they are paused.
