@@ -85,6 +85,21 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 	}
 }
 
+// Broken says why an acknowledgement that was given no longer holds; "" when it does. An object that had a condition to
+// show must still show it; of the others nobody may say the contrary.
+func Broken(how Signal, now object.Observed) string {
+	switch {
+	case now.BlockMove:
+		return "its provider holds it again with annotation " + object.BlockMoveAnnotation
+	case now.Paused == object.True, now.Paused == object.Absent && (how == ThroughOwner || how == Assumed):
+		return ""
+	case now.Paused == object.Absent:
+		return "its condition Paused is gone"
+	default:
+		return "condition Paused is " + string(now.Paused)
+	}
+}
+
 // inert: an object of a kind whose controller acts only for an owning Machine or MachinePool, and that has none yet.
 // Its cluster's controllers are paused, so it cannot get one now.
 func inert(o object.Observed) bool {

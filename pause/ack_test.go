@@ -130,3 +130,25 @@ func TestRoots(t *testing.T) {
 		}
 	}
 }
+
+func TestBroken(t *testing.T) {
+	says := func(paused object.Truth) object.Observed { return object.Observed{Paused: paused} }
+	for _, c := range []struct {
+		how  pause.Signal
+		now  object.Observed
+		want string
+	}{
+		{pause.ByCondition, says(object.True), ""},
+		{pause.ByCondition, says(object.False), "condition Paused is False"},
+		{pause.AlreadyHeld, says(object.Unknown), "condition Paused is Unknown"},
+		{pause.Settled, says(object.Absent), "its condition Paused is gone"},
+		{pause.ThroughOwner, says(object.Absent), ""},
+		{pause.ThroughOwner, says(object.True), ""},
+		{pause.Assumed, says(object.False), "condition Paused is False"},
+		{pause.Assumed, object.Observed{BlockMove: true}, "its provider holds it again with annotation " + object.BlockMoveAnnotation},
+	} {
+		if got := pause.Broken(c.how, c.now); got != c.want {
+			t.Errorf("%s, now %q: %q, want %q", c.how, c.now.Paused, got, c.want)
+		}
+	}
+}

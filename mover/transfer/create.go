@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -132,14 +133,31 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 			return made{}, err
 		}
 	}
-	if object.Observe(have).Mark != t.ID {
+	switch holder := object.Observe(have).Mark; holder {
+	case t.ID:
+	case "":
 		return t.adopt(ctx, item, onto, want)
+	default:
+		return made{}, heldByMove(item.Ref, holder)
 	}
 	if err := t.carry(ctx, spec, onto, source, have); err != nil {
 		return made{}, err
 	}
 	return made{ref: item.Ref, uid: have.GetUID()}, nil
 }
+
+// heldByMove: another move made the object and may still take it away again. It takes its mark off when it is over.
+func heldByMove(ref object.Ref, holder string) error {
+	return &waitError{
+		what: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
+		next: "wait for that move, or abort it",
+	}
+}
+
+// waitError: the step waits for somebody else, and trying again later can help.
+type waitError struct{ what, next string }
+
+func (e *waitError) Error() string { return e.what }
 
 // planned reads the very object of the plan.
 func (t *Transfer) planned(ctx context.Context, item mover.Item) (*unstructured.Unstructured, error) {

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -12,29 +13,49 @@ import (
 
 // draft writes down every object that moves, with its UID, resource version and content hash, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	items, left, err := t.items(ctx, s)
+	found, err := t.survey(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return mover.Drafted{Items: items, Left: left}, nil
+	if len(found.awake) > 0 {
+		first := found.awake[0]
+		return nil, &waitError{
+			what: fmt.Sprintf("%d objects acknowledged the pause and no longer say that they are paused, the first is %s: %s", len(found.awake), first.Ref, first.Why),
+			next: "find out what resumed them",
+		}
+	}
+	return mover.Drafted{Items: found.items, Left: found.left}, nil
 }
 
-func (t *Transfer) items(ctx context.Context, s *mover.State) ([]mover.Item, []mover.Wait, error) {
+// survey is one look at the source with everything at rest.
+type survey struct {
+	items []mover.Item
+	left  []mover.Wait
+	// awake are objects whose acknowledgement no longer holds.
+	awake []mover.Wait
+}
+
+func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
 	members, w, err := t.members(ctx, s.Spec, true)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
-		return nil, nil, err
+		return found, err
 	}
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
-		return nil, nil, err
+		return found, err
 	}
-	items := make([]mover.Item, 0, len(members.Objects))
+	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
 	for _, m := range members.Objects {
-		items = append(items, mover.ItemOf(m, w.hashes[m.Ref]))
+		found.items = append(found.items, mover.ItemOf(m, w.hashes[m.Ref]))
+		if how, acked := s.Acks[m.Ref]; acked && m.Keep == "" {
+			if why := pause.Broken(how, m.Observed); why != "" {
+				found.awake = append(found.awake, mover.Wait{Ref: m.Ref, Why: why})
+			}
+		}
 	}
-	return items, members.Left, nil
+	return found, nil
 }
 
 // hashConfigMaps reads the few ConfigMaps that move: they are listed by metadata only, because a namespace may hold

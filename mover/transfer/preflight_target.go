@@ -244,6 +244,9 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 	if err != nil {
 		return err
 	}
+	if o := object.Observe(have); o.Mark != "" && o.Mark != t.ID {
+		f.warn("target: "+m.Ref.String(), "it is held there by another move, "+o.Mark, "nothing: the move waits until that move is over")
+	}
 	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
 		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+why,
 			"rename or remove one of the two; if it is left over from an earlier attempt, delete it on the target")

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -196,7 +197,9 @@ func TestNothingIsDeletedThatTheTargetDoesNotHold(t *testing.T) {
 	for name, wipe := range map[string]func(*fakes){
 		"gone":     func(f *fakes) { f.dst.drop(f.machine) },
 		"replaced": func(f *fakes) { f.dst.put(f.cluster, obj{}) },
-		"deleting": func(f *fakes) { f.dst.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-01-01T00:00:00Z"}}) },
+		"deleting": func(f *fakes) {
+			f.dst.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := moved(t, mover.Verified{})
@@ -245,5 +248,75 @@ func TestRecreatedAtTheSource(t *testing.T) {
 				f.isPaused(f.dst, f.cluster, false)
 			})
 		}
+	}
+}
+
+// A class that another move made on the target is not taken for one's own before that move is over: its rollback would
+// remove it.
+func TestACopyOfAnotherMoveIsWaitedFor(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	class := capi("ClusterClass", "k")
+	f.dst.put(class, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/89abcdef"}}, "spec": obj{"x": "1"}})
+	item := mover.Item{Ref: class, Version: "v1beta2", UID: f.src.put(class, obj{"spec": obj{"x": "1"}}), Keep: "Cluster fleet/b uses it"}
+	state := &mover.State{Phase: mover.PhaseCreating, Plan: []mover.Item{item}}
+	var got mover.Outcome
+	create := func() mover.Outcome {
+		o, err := f.transfer.Perform(t.Context(), state, mover.CreateCopies, func(o mover.Outcome) error { got = o; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	failed, _ := create().(mover.StepFailed)
+	if failed.Final || !strings.Contains(failed.Message, "fleet/other/89abcdef") || failed.Next == "" {
+		t.Errorf("%+v, want a wait that names the other move", failed)
+	}
+	f.dst.merge(class, obj{"metadata": obj{"annotations": nil}})
+	if _, done := create().(mover.CreateDone); !done {
+		t.Error("the other move is over, and the class is still waited for")
+	}
+	if some, _ := got.(mover.CreatedSome); len(some.Adopted) != 1 {
+		t.Errorf("%+v, want the class to be adopted", got)
+	}
+}
+
+// A process stalls between the look and the write of its restore; meanwhile another holder took the Cluster.
+func TestRestoreTakesOffNoOthersMark(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			f.src.hook = nil
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/89abcdef"}}})
+		}
+	}
+	f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
+	f.run(mover.None)
+	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
+		t.Errorf("the Cluster bears the mark %q", mark)
+	}
+	f.isPaused(f.src, f.cluster, true)
+}
+
+// A controller that has resumed since it acknowledged is seen when the plan is made, and again at the verification.
+func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
+	paused := func(status string) obj {
+		return obj{
+			"metadata": obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}},
+			"status":   obj{"conditions": []any{obj{"type": "Paused", "status": status}}},
+		}
+	}
+	for _, until := range []mover.Event{mover.AllAcknowledged{}, mover.AllCreated{}} {
+		t.Run(fmt.Sprintf("%T", until), func(t *testing.T) {
+			f := moved(t, until)
+			owner := obj{"metadata": obj{"ownerReferences": []any{obj{
+				"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID()),
+			}}}}
+			f.src.merge(f.cluster, paused("True"))
+			f.src.merge(f.machine, paused("False"))
+			f.src.merge(f.machine, owner)
+			if message, _ := f.step(); !strings.Contains(message, "condition Paused is False") {
+				t.Errorf("%s: %q", f.state.Phase, message)
+			}
+		})
 	}
 }

@@ -78,15 +78,19 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	if kube.Passing(err) {
+	var waits *waitError
+	var stranded *strandedError
+	ours := errors.As(err, &waits) || errors.As(err, &stranded)
+	if !ours && kube.Passing(err) {
 		t.target = nil // reach it anew: its address or credentials may have changed
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
-	var stranded *strandedError
 	switch {
-	case errors.As(err, &stranded):
+	case stranded != nil:
 		failed.Next, failed.Stranded = stranded.next, true
+	case waits != nil:
+		failed.Next = waits.next
 	case errors.As(err, &f):
 		failed.Next = f.Next
 	case apierrors.IsForbidden(err):

@@ -11,11 +11,11 @@ import (
 // verify makes sure, before the first deletion, that the target holds every planned object with the planned content,
 // and that the source is what it was when the plan was made.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	items, _, err := t.items(ctx, s)
+	found, err := t.survey(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	out := mover.VerifyDone{Differences: drift(s.Plan, items)}
+	out := mover.VerifyDone{Differences: append(drift(s.Plan, found.items), found.awake...)}
 	err = each(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) (mover.Wait, error) {
 		why, err := t.differs(ctx, s, item)
 		return mover.Wait{Ref: item.Ref, Why: why}, err

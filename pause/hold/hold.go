@@ -72,17 +72,27 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 // Restore puts back the pause state that was found on a root and takes the mark off, in one write. A root that
 // does not bear the mark is left alone: it was never ours, or it has been restored before.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
-	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
-	if apierrors.IsNotFound(err) {
-		return nil
+	for {
+		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if u.GetUID() != root.UID || Holder(u) != mark {
+			return nil
+		}
+		// The resource version keeps a process that stalled here from taking off what a later holder has written meanwhile.
+		// A write by anybody else has it look again.
+		err = patch(ctx, c, t, root, paused(root, root.Found), map[string]any{
+			"resourceVersion": u.GetResourceVersion(),
+			"annotations":     map[string]any{mark.Annotation: nil, object.EmptyingAnnotation: nil},
+		})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if u.GetUID() != root.UID || Holder(u) != mark {
-		return nil
-	}
-	return patch(ctx, c, t, root, paused(root, root.Found), map[string]any{"annotations": map[string]any{mark.Annotation: nil}})
 }
 
 // paused is the part of a merge patch that sets or lifts the pause.
