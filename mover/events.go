@@ -145,8 +145,11 @@ type (
 	Awoke struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move.
-	Succeeded struct{}
+	// Succeeded ends the move. Asleep are the first objects, of Total, that have not said in time that they resumed.
+	Succeeded struct {
+		Asleep []Wait `json:"asleep,omitempty"`
+		Total  int    `json:"total,omitempty"`
+	}
 
 	// AbortRequested is an operator's decision to go back.
 	AbortRequested struct {

@@ -60,7 +60,7 @@ func oneOfEach() []mover.Event {
 		mover.SourceEmptied{},
 		mover.PausesRestored{},
 		mover.Awoke{Objects: []object.Ref{r}},
-		mover.Succeeded{},
+		mover.Succeeded{Asleep: waits, Total: 7},
 		mover.AbortRequested{Reason: "r"},
 		mover.AbortRefused{Why: "w"},
 		mover.Setback{Message: "m", Next: "n", Stranded: true},

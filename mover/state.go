@@ -78,6 +78,9 @@ type State struct {
 	RollbackCause string
 	TargetCleared bool
 	PausesBack    bool
+	ResumedAt     time.Time
+	// AsleepTotal objects had not said that they resumed when the move ended; Waiting names the first of them.
+	AsleepTotal int
 
 	StartedAt  time.Time
 	PhaseSince time.Time
@@ -171,12 +174,13 @@ func (s *State) Apply(e Event, at time.Time) {
 	case SourceEmptied:
 		s.enter(PhaseResuming, at)
 	case PausesRestored:
-		s.PausesBack = true
+		s.PausesBack, s.ResumedAt = true, at
 	case Awoke:
 		s.Awake = mark(s.Awake, e.Objects)
 		s.Counts.Awake = len(s.Awake)
 	case Succeeded:
 		s.finish(PhaseSucceeded, at)
+		s.Waiting, s.WaitingTotal, s.AsleepTotal = e.Asleep, e.Total, e.Total
 	case AbortRequested:
 		s.Abort, s.AbortReason = true, e.Reason
 	case AbortRefused:

@@ -81,6 +81,10 @@ func Explain(s *State) (message, next string) {
 		if s.Spec.DryRun {
 			return fmt.Sprintf("dry run: %s would move; nothing was changed", cargo(c)), ""
 		}
+		if s.AsleepTotal > 0 {
+			return fmt.Sprintf("%s moved; %d have not said within %s that they resumed on the target", cargo(c), s.AsleepTotal, time.Duration(s.Spec.Awake)),
+				"look at the controllers of these objects on the target: do they run, is a feature gate off? The move itself has nothing left to do"
+		}
 		return cargo(c) + " moved", ""
 	case PhaseRollingBack:
 		message = "rolling back: " + s.RollbackCause

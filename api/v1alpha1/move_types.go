@@ -82,7 +82,7 @@ type MoveSelection struct {
 }
 
 // MoveTimeouts bound how long a move waits. A timeout before Verified fails the move (and rolls it back); after
-// Verified a move never gives up, it says what it waits for.
+// Verified a move never gives up before the source is empty and the target is resumed.
 type MoveTimeouts struct {
 	// Acknowledge bounds the wait until every object's controller has said that it is paused.
 	// +optional
@@ -95,7 +95,8 @@ type MoveTimeouts struct {
 	// +optional
 	// +kubebuilder:default="30m"
 	Create *metav1.Duration `json:"create,omitempty"`
-	// Awake is when a target whose objects have not all resumed is reported as a setback.
+	// Awake bounds the wait until every object has said on the target that it resumed. After it the move ends: its status
+	// names the objects that have not said so.
 	// +optional
 	// +kubebuilder:default="10m"
 	Awake *metav1.Duration `json:"awake,omitempty"`

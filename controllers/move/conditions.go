@@ -17,7 +17,7 @@ func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []
 		reason = "Stranded"
 	}
 	return conditions.Kstatus(old, generation, reason,
-		conditions.Said{True: s.Phase == mover.PhaseSucceeded, Message: s.Message},
+		conditions.Said{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
 		conditions.Said{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
-		conditions.Said{True: s.Next != "" && (s.Stranded || s.Phase == mover.PhaseFailed || s.Phase == mover.PhaseRolledBack), Message: s.Next})
+		conditions.Said{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
 }

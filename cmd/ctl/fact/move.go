@@ -53,6 +53,9 @@ func move(e mover.Event) Fact {
 	case mover.Awoke:
 		return Fact{What: "objects awake", Objects: e.Objects, Place: "on the target"}
 	case mover.Succeeded:
+		if e.Total > 0 {
+			return Fact{What: "succeeded", Detail: "not awake yet: " + waits(e.Asleep, e.Total)}
+		}
 		return Fact{What: "succeeded"}
 	case mover.AbortRequested:
 		return Fact{What: "abort requested", Detail: e.Reason}
