@@ -116,7 +116,7 @@ type StepSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Kind: Exec, Apply, Delete, Wait, HTTP, Job, Pause, Resume, Move, Providers or Approve.
+	// Kind of the task: Apply, Approve, Delete, Diagnose, Exec, HTTP, Job, Move, Pause, Providers, Resume or Wait.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
