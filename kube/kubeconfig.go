@@ -11,8 +11,9 @@ import (
 // ErrKubeconfig: a kubeconfig that scute will not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
-// ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. What would make scute run a command or
-// read a file of its own machine for the writer is refused: exec plugins, auth providers, and paths.
+// ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. What would make scute run a command,
+// read a file of its own machine or connect through another server for the writer is refused: exec plugins, auth
+// providers, paths and proxies.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(data)
 	if err != nil {
@@ -30,6 +31,9 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 		if cluster.CertificateAuthority != "" {
 			return nil, fmt.Errorf("%w: cluster %q names a file: embed its content (kubectl config view --flatten)", ErrKubeconfig, name)
 		}
+		if cluster.ProxyURL != "" {
+			return nil, fmt.Errorf("%w: cluster %q has a proxy-url: remove it, and let the server be reached without a proxy", ErrKubeconfig, name)
+		}
 	}
 	rest, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
@@ -37,4 +41,20 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 		return nil, fmt.Errorf("%w: its current context %q names no usable cluster and user", ErrKubeconfig, config.CurrentContext)
 	}
 	return rest, nil
+}
+
+// Protected says whether nobody between scute and the API server can read or change what is sent there: the keys of
+// clusters, for example. The error says why not.
+func Protected(config *rest.Config) error {
+	u, _, err := rest.DefaultServerUrlFor(config)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: its server is no URL", ErrKubeconfig)
+	case u.Scheme != "https":
+		return fmt.Errorf("%w: its server is reached by %s, so that everything can be read on the way: use https", ErrKubeconfig, u.Scheme)
+	case config.Insecure:
+		return fmt.Errorf("%w: it does not check the server's certificate (insecure-skip-tls-verify), so that another server can take its place: "+
+			"use certificate-authority-data", ErrKubeconfig)
+	}
+	return nil
 }

@@ -45,6 +45,7 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 		"client certificate":    {with("{token: s3cr3t-t0ken}", "{client-certificate: /etc/s3cr3t, client-key-data: "+key+"}"), "names a file"},
 		"client key":            {with("{token: s3cr3t-t0ken}", "{client-key: /etc/s3cr3t}"), "names a file"},
 		"certificate authority": {with("certificate-authority-data: Q0E=", "certificate-authority: /etc/s3cr3t"), "names a file"},
+		"proxy":                 {with("certificate-authority-data: Q0E=", `certificate-authority-data: Q0E=, proxy-url: "http://s3cr3t.example:3128"`), "has a proxy-url"},
 		"garbage":               {"s3cr3t-t0ken", "cannot be parsed"},
 		"not yaml":              {"\x00s3cr3t: [", "cannot be parsed"},
 		"bad base64":            {with("certificate-authority-data: Q0E=", "certificate-authority-data: s3cr3t!"), "cannot be parsed"},
@@ -67,5 +68,26 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProtected: keys of clusters are sent only where nobody on the way can read them.
+func TestProtected(t *testing.T) {
+	for server, says := range map[string]string{
+		`server: "https://x", certificate-authority-data: Q0E=`: "",
+		`server: "https://x"`: "",
+		`server: "http://x"`:  "reached by http",
+		`server: "http://x", certificate-authority-data: Q0E=`: "reached by http",
+		`server: "x:6443"`: "reached by http",
+		`server: "https://x", insecure-skip-tls-verify: true`: "insecure-skip-tls-verify",
+	} {
+		text := strings.Replace(plain, `server: "https://target.example:6443", certificate-authority-data: Q0E=`, server, 1)
+		config, err := kube.ParseKubeconfig([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", server, err)
+		}
+		if err := kube.Protected(config); (err == nil) != (says == "") || err != nil && (!errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: %v, want it to say %q", server, err, says)
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"scute.dev/kube/guard"
 )
 
 const (
@@ -37,7 +39,7 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	case errors.As(err, &stop):
 		return stop.err
 	case err != nil:
-		return fmt.Errorf("%s: %s: %w", c.Name, what, err)
+		return fmt.Errorf("%s: %s: %w", c.Name, what, withoutValues(err))
 	default:
 		return nil
 	}
@@ -56,6 +58,8 @@ func Passing(err error) bool {
 		return false
 	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return true
+	case errors.Is(err, guard.ErrDenied):
+		return false
 	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
 		utilnet.IsProbableEOF(err), utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):
 		return true

@@ -33,6 +33,8 @@ type Spec struct {
 type Target struct {
 	SecretName string `json:"secretName"`
 	SecretKey  string `json:"secretKey"`
+	// AllowInsecure: the kubeconfig may use http, or leave the server's certificate unchecked.
+	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
 // Duration is a time.Duration that reads and writes as "5m0s".

@@ -50,6 +50,10 @@ type MoveTarget struct {
 	// KubeconfigSecretRef is a Secret in the Move's namespace that holds a kubeconfig for the target.
 	// +required
 	KubeconfigSecretRef SecretKeyRef `json:"kubeconfigSecretRef"`
+	// AllowInsecure accepts a kubeconfig whose server is reached by http, or whose certificate is not checked
+	// (insecure-skip-tls-verify). The private keys of the clusters can then be read on the way.
+	// +optional
+	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
 // SecretKeyRef names one key of a Secret in the same namespace.

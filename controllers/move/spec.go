@@ -40,8 +40,9 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		Namespace: m.Namespace, Name: m.Name,
 		Clusters: m.Spec.Selection.Clusters, All: m.Spec.Selection.All,
 		Target: mover.Target{
-			SecretName: m.Spec.Target.KubeconfigSecretRef.Name,
-			SecretKey:  cmp.Or(m.Spec.Target.KubeconfigSecretRef.Key, "value"),
+			AllowInsecure: m.Spec.Target.AllowInsecure,
+			SecretName:    m.Spec.Target.KubeconfigSecretRef.Name,
+			SecretKey:     cmp.Or(m.Spec.Target.KubeconfigSecretRef.Key, "value"),
 		},
 		DryRun:      m.Spec.DryRun,
 		KeepFailed:  m.Spec.RollbackOnFailure != nil && !*m.Spec.RollbackOnFailure,

@@ -1,4 +1,9 @@
-// Package redact makes messages of other programs fit for the log, which keeps them for ever.
+// Package redact takes secrets out of the messages of other programs before they reach the log, which keeps them for
+// ever, a status or a log line.
 //
-// What never may live here: knowledge of any one program's messages.
+// Text removes what looks like a secret by its form (keys, tokens, passwords in URLs) or by the name before it
+// (password=...). Message does so for one message, shortens it, and leaves out the values of fields that an API server
+// quotes. Name says whether a field, header or variable of a name holds a secret.
+//
+// What never may live here: knowledge of one kind of object, and any decision.
 package redact

@@ -5,20 +5,60 @@ import (
 	"strings"
 )
 
+// Removed stands in the place of a secret.
+const Removed = "(removed)"
+
 // longest a message may be, in bytes.
 const longest = 1000
 
-// Message cuts a message to a sane length and takes out of it what looks like a key or a token. (An API server that
-// refuses an object quotes the field's value.)
+// Message makes one message of another program fit for the log: without what looks like a secret, without the values of
+// fields, and cut to a sane length.
+//
+// An API server that refuses an object quotes the field's value, and a webhook may quote it again in the explanation
+// that follows: everything after "Invalid value:" and the like goes.
 func Message(message string) string {
-	message = regexp.MustCompile(
-		`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`+ // PEM
-			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`+ // a JSON web token
-			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b`+ // a bootstrap token
-			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
-	).ReplaceAllString(message, "(removed)")
+	message = regexp.MustCompile("(?s)"+fieldValue+".*").ReplaceAllString(message, "${1} "+Removed)
+	message = Text(message)
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + "..."
 	}
 	return message
+}
+
+// fieldValue is where an API server begins to quote the value of a field that it refuses.
+const fieldValue = `\b((?:Invalid|Unsupported|Duplicate) value:|Not found:) *`
+
+// Text takes out of a text what looks like a secret, by its form or by the name before it.
+func Text(text string) string {
+	text = Keys(text)
+	text = regexp.MustCompile(fieldValue+".*").ReplaceAllString(text, "${1} "+Removed)
+	text = regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\n]+`).ReplaceAllString(text, "${1}"+Removed)
+	text = regexp.MustCompile(`(?i)\b(bearer|basic)\s+([\w.~+/=-]+)`).ReplaceAllStringFunc(text, credential)
+	text = regexp.MustCompile(
+		`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`+ // a JSON web token
+			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b`+ // a bootstrap token
+			`|\b(?:gh[pousr]|github_pat|npm|dckr_pat)_\w{4,}`+ // tokens that say whose they are
+			`|\b(?:glpat|xox[abeoprs]|sk)-[\w-]{8,}`+
+			`|\bhv[bsr]\.[\w-]{8,}`+
+			`|\bA(?:KIA|SIA)[0-9A-Z]{12,}`+
+			`|\bAIza[\w-]{30,}`+
+			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
+	).ReplaceAllString(text, Removed)
+	text = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`).ReplaceAllString(text, "${1}"+Removed+"@")
+	return named(text)
+}
+
+// Keys takes out PEM blocks: what spans lines.
+func Keys(text string) string {
+	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, Removed)
+}
+
+// credential keeps the words of a sentence ("a Bearer token is needed"), and removes what may be a credential.
+func credential(found string) string {
+	scheme, value, _ := strings.Cut(found, " ")
+	const word = 12
+	if len(value) <= word && !strings.ContainsAny(value, "0123456789.~+/=_-") {
+		return found
+	}
+	return scheme + " " + Removed
 }

@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/mover"
 )
 
-// Dialer returns a Dial that reads the target's kubeconfig from a Secret beside the Move. wrap may be nil.
-func Dialer(source *kube.Cluster, wrap func(http.RoundTripper) http.RoundTripper) func(context.Context, mover.Spec) (*kube.Cluster, error) {
+// Dialer returns a Dial that reads the target's kubeconfig from a Secret beside the Move, and reaches what the guard
+// allows. wrap may be nil.
+func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) http.RoundTripper) func(context.Context, mover.Spec) (*kube.Cluster, error) {
 	secrets := kube.Type{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true}
 	return func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error) {
 		name, key := spec.Target.SecretName, spec.Target.SecretKey
@@ -39,6 +41,10 @@ func Dialer(source *kube.Cluster, wrap func(http.RoundTripper) http.RoundTripper
 		if err != nil {
 			return nil, final("make a kubeconfig that stands by itself: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
+		if err := kube.Protected(config); err != nil && !spec.Target.AllowInsecure {
+			return nil, final("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+		}
+		g.Protect(config)
 		if wrap != nil {
 			config.Wrap(wrap)
 		}

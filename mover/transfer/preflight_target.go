@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -62,6 +63,8 @@ func whyUnreached(err error) string {
 	switch {
 	case errors.As(err, &known) && known.Next != "":
 		return known.Next
+	case errors.Is(err, guard.ErrDenied):
+		return allowAddress
 	case apierrors.IsUnauthorized(err):
 		return "the target does not accept these credentials: put fresh ones into the Secret"
 	case apierrors.IsForbidden(err):

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause/hold"
@@ -93,11 +94,15 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 		failed.Next = waits.next
 	case errors.As(err, &f):
 		failed.Next = f.Next
+	case errors.Is(err, guard.ErrDenied):
+		failed.Next = allowAddress
 	case apierrors.IsForbidden(err):
 		failed.Next = "grant it to the identity that scute uses there"
 	}
 	return failed, nil
 }
+
+const allowAddress = "have the operator of scuted add the address to --allow-addresses (allowAddresses in the chart), or use a public one"
 
 type stopError struct{ err error }
 
@@ -213,6 +218,8 @@ func isFinal(err error) bool {
 	var f *FinalError
 	switch {
 	case errors.As(err, &f), errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
+		return true
+	case errors.Is(err, guard.ErrDenied):
 		return true
 	case kube.Passing(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return false

@@ -164,6 +164,16 @@ func secretTarget(name, key string, kubeconfig func(context.Context, *testing.T)
 	}
 }
 
+// allowed is a refusal of a Move that accepts any kubeconfig.
+func allowed(r refusal) refusal {
+	spoil := r.spoil
+	r.spoil = func(m *v1alpha1.Move) {
+		spoil(m)
+		m.Spec.Target.AllowInsecure = true
+	}
+	return r
+}
+
 func text(format string, args ...any) func(context.Context, *testing.T) string {
 	return func(context.Context, *testing.T) string { return fmt.Sprintf(format, args...) }
 }
@@ -182,6 +192,9 @@ func badTargets() []refusal {
 		ca := base64.StdEncoding.EncodeToString(config.CAData)
 		return fmt.Sprintf(kubeconfig, strings.TrimPrefix(config.Host, "https://"), ", certificate-authority-data: "+ca, "token: expired")
 	}
+	insecure := func(context.Context, *testing.T) string {
+		return fmt.Sprintf(kubeconfig, strings.TrimPrefix(shared.green.Side.Config().Host, "https://"), ", insecure-skip-tls-verify: true", "token: expired")
+	}
 	return []refusal{
 		secretTarget("nobody listens", "value", text(kubeconfig, "127.0.0.1:1", "", "token: t"),
 			finding(targetField, "127.0.0.1:1", "can be reached from where scuted runs")),
@@ -192,6 +205,17 @@ func badTargets() []refusal {
 			finding(targetField, "runs a program to log in", "--flatten")),
 		secretTarget("a file", "value", text(kubeconfig, "127.0.0.1:1", ", certificate-authority: /etc/passwd", "token: t"),
 			finding(targetField, "names a file", "--flatten")),
+		secretTarget("a private address", "value", text(kubeconfig, "10.255.255.1:6443", "", "token: t"),
+			finding(targetField, "10.255.255.1 is a private address", "--allow-addresses")),
+		secretTarget("a metadata service in disguise", "value", text(kubeconfig, "[64:ff9b::a9fe:a9fe]", "", "token: t"),
+			finding(targetField, "169.254.169.254 is a link-local address", "--allow-addresses")),
+		secretTarget("a proxy", "value", text(kubeconfig, "127.0.0.1:1", `, proxy-url: "http://127.0.0.1:3128"`, "token: t"),
+			finding(targetField, "has a proxy-url", "--flatten")),
+		secretTarget("an unchecked certificate", "value", insecure,
+			finding(targetField, "insecure-skip-tls-verify", "spec.target.allowInsecure")),
+		secretTarget("no encryption", "value", text(strings.Replace(kubeconfig, "https", "http", 1), "127.0.0.1:1", "", "token: t"),
+			finding(targetField, "reached by http", "spec.target.allowInsecure")),
+		allowed(secretTarget("an unchecked certificate that is accepted", "value", insecure, finding(targetField, "Unauthorized", "fresh"))),
 		secretTarget("no kubeconfig", "value", text("what is this?"), finding(targetField, "kubeconfig not usable", "--flatten")),
 		secretTarget("this very cluster", "value", here, finding(targetField, "this very cluster", "another management cluster")),
 		secretTarget("credentials that are not accepted", "value", stale, finding(targetField, "Unauthorized", "fresh")),

@@ -41,7 +41,7 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	}
 	args := []string{
 		"--kubeconfig", in.Kubeconfig, "--leader-election-namespace", Namespace, "--log-dir", o.LogDir, "--log-format", "text",
-		"--metrics-address", "0", "--health-address", health,
+		"--metrics-address", "0", "--health-address", health, "--allow-addresses", "127.0.0.1", // where all sides of the test bed are
 	}
 	if o.Listen != "" {
 		args = append(args, "--log-listen", o.Listen)

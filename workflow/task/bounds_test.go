@@ -2,8 +2,6 @@ package task
 
 import (
 	"encoding/json"
-	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -11,30 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
-
-// TestOutside: what is the machine itself, by whatever address, is not outside.
-func TestOutside(t *testing.T) {
-	own, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	inside := []string{"127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::", "fd00:ec2::254"}
-	for _, a := range own {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			inside = append(inside, p.Addr().String())
-		}
-	}
-	for _, ip := range inside {
-		if err := outside(net.JoinHostPort(ip, "443")); !IsFinal(err) {
-			t.Errorf("%s: %v", ip, err)
-		}
-	}
-	for _, ip := range []string{"192.0.2.1", "2001:db8::1"} {
-		if err := outside(net.JoinHostPort(ip, "443")); err != nil {
-			t.Errorf("%s: %v", ip, err)
-		}
-	}
-}
 
 // TestConnectIsBounded: asking a server for its kinds has no context that could end it.
 func TestConnectIsBounded(t *testing.T) {

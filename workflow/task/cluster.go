@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 )
 
 // ClusterRef says which API server a task works on. The zero value is the run's own: the management cluster of the
@@ -24,6 +25,8 @@ type ClusterRef struct {
 	Context    string `json:"context,omitempty"`
 	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
 	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
+	// AllowInsecure takes a kubeconfig of a Secret whose server is reached by http, or whose certificate is not checked.
+	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
 // SecretKey is one key of a Secret.
@@ -50,6 +53,8 @@ type Clusters struct {
 	// Local runs act with the operator's own credentials and may name kubeconfig files. In the daemon every call is made
 	// in the name of the run's ServiceAccount.
 	Local bool
+	// Guard says which addresses tasks of the daemon may reach, beside the run's own cluster. Local runs may reach all.
+	Guard *guard.Guard
 }
 
 // Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
@@ -80,7 +85,7 @@ func (cs *Clusters) config(ctx context.Context, c *Call, ref ClusterRef) (*rest.
 		}
 		return config, nil
 	case ref.KubeconfigSecretRef != nil:
-		return cs.fromSecret(ctx, c, ref.KubeconfigSecretRef)
+		return cs.fromSecret(ctx, c, ref.KubeconfigSecretRef, ref.AllowInsecure)
 	default:
 		return cs.own(c)
 	}
@@ -105,7 +110,7 @@ func (cs *Clusters) own(c *Call) (*rest.Config, error) {
 	return config, nil
 }
 
-func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey) (*rest.Config, error) {
+func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
 	namespace, key := c.Namespace, "value"
 	if ref.Namespace != "" {
 		if !cs.Local && ref.Namespace != c.Namespace {
@@ -138,6 +143,12 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey) (*r
 	config, err = kube.ParseKubeconfig(data)
 	if err != nil {
 		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
+	}
+	if err := kube.Protected(config); err != nil && !insecure {
+		return nil, Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
+	}
+	if !cs.Local {
+		cs.Guard.Protect(config)
 	}
 	return config, nil
 }

@@ -2,9 +2,7 @@ package task
 
 import (
 	"context"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,14 +74,5 @@ func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod 
 		e.failed(name, err)
 		return
 	}
-	var clean strings.Builder
-	for line := range strings.Lines(withoutKeys(string(data))) {
-		clean.WriteString(secretWord().ReplaceAllString(redact.Message(strings.TrimRight(line, "\n")), "${1}"+removed) + "\n")
-	}
-	e.logs = append(e.logs, diagnosedFile{name + ".log", []byte(clean.String())})
-}
-
-// withoutKeys takes out what spans lines: PEM blocks.
-func withoutKeys(text string) string {
-	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, removed)
+	e.logs = append(e.logs, diagnosedFile{name + ".log", []byte(redact.Text(string(data)))})
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,25 +9,9 @@ import (
 	"scute.dev/internal/redact"
 )
 
-const removed = "(removed)"
-
-// secretWord finds what follows a telling name in a line: token=..., password: ...
-func secretWord() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b([\w.-]*(?:token|password|passwd|secret|api[-_]?key|private[-_]?key|credentials?)[\w-]*["']?\s*[:=]\s*)("[^"]*"|'[^']*'|\S+)`)
-}
-
-// secretName says whether a field of that name holds a secret, or may well hold one (the content of a file).
-func secretName(name string) bool {
-	if strings.HasSuffix(name, "Token") {
-		return true
-	}
-	name = strings.ToLower(name)
-	for _, part := range []string{"password", "passwd", "privatekey", "private-key", "client-key-data", "apikey", "api-key", "kubeconfig"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return name == "token" || strings.HasSuffix(name, "-token") || strings.HasSuffix(name, "_token") || name == "content" || name == "credentials"
+// secretField says whether a field of an object holds a secret, or may well hold one (the content of a file).
+func secretField(name string) bool {
+	return redact.Name(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
 // redacted is an object without what is nobody's business: the content of Secrets, and what looks like a secret
@@ -46,7 +29,7 @@ func redacted(u *unstructured.Unstructured) map[string]any {
 			}
 			for key, value := range data {
 				text, _ := value.(string)
-				data[key] = fmt.Sprintf("%s, %d characters", removed, len(text))
+				data[key] = fmt.Sprintf("%s, %d characters", redact.Removed, len(text))
 			}
 		}
 	}
@@ -59,8 +42,8 @@ func redactValue(name string, v any) any {
 	case map[string]any:
 		// An environment variable, a header: the name is beside the value.
 		if n, ok := v["name"].(string); ok {
-			if _, ok := v["value"].(string); ok && (secretName(n) || strings.Contains(strings.ToLower(n), "secret") || strings.Contains(strings.ToLower(n), "token")) {
-				v["value"] = removed
+			if _, ok := v["value"].(string); ok && (redact.Name(n) || strings.Contains(strings.ToLower(n), "secret") || strings.Contains(strings.ToLower(n), "token")) {
+				v["value"] = redact.Removed
 			}
 		}
 		for key, value := range v {
@@ -74,12 +57,12 @@ func redactValue(name string, v any) any {
 		return v
 	case string:
 		switch {
-		case strings.HasPrefix(v, removed):
+		case strings.HasPrefix(v, redact.Removed):
 			return v
-		case secretName(name) && v != "":
-			return removed
+		case secretField(name) && v != "":
+			return redact.Removed
 		}
-		return secretWord().ReplaceAllString(redact.Message(v), "${1}"+removed)
+		return redact.Message(v)
 	default:
 		return v
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 )
 
@@ -67,6 +68,9 @@ func (e *Exec) Validate(with json.RawMessage) []workflow.Problem {
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
 			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
+		}
+		if value := w.Env[name]; redact.Name(name) && value != "" && !templated(value) {
+			problems = append(problems, kept("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
 		}
 	}
 	return problems

@@ -33,12 +33,14 @@ type HTTP struct {
 type HTTPWith struct {
 	// Method is GET by default.
 	Method string `json:"method,omitempty"`
-	// URL, http or https, without a password in it.
+	// URL, http or https, without a password or a key in it.
 	URL string `json:"url"`
 	// Headers that are no secret.
 	Headers map[string]string `json:"headers,omitempty"`
 	// HeadersFrom are headers whose values are in Secrets.
 	HeadersFrom []HeaderFrom `json:"headersFrom,omitempty"`
+	// QueryFrom are parameters of the URL's query whose values are in Secrets.
+	QueryFrom []QueryFrom `json:"queryFrom,omitempty"`
 	// Body: a string is sent as it is, all else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
 	// Expect of the answer. Default: any status from 200 to 299.
@@ -51,6 +53,13 @@ type HeaderFrom struct {
 	Name string `json:"name"`
 	// Prefix is put before the value, for example "Bearer ".
 	Prefix    string    `json:"prefix,omitempty"`
+	SecretRef SecretKey `json:"secretRef"`
+}
+
+// QueryFrom is a parameter of the URL's query whose value is in a Secret of the run's namespace on the run's own cluster.
+type QueryFrom struct {
+	// Name of the parameter, for example token.
+	Name      string    `json:"name"`
 	SecretRef SecretKey `json:"secretRef"`
 }
 
@@ -89,13 +98,23 @@ func (*HTTP) Validate(with json.RawMessage) []workflow.Problem {
 		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
 		case u.User != nil:
-			problems = append(problems, workflow.Problem{Field: "url", Message: "it holds a user, and the log keeps it for ever", Remedy: "use headersFrom with a Secret"})
+			problems = append(problems, kept("url", "it holds a user", "use headersFrom with a Secret"))
+		default:
+			for _, name := range slices.Sorted(maps.Keys(u.Query())) {
+				if redact.Name(name) {
+					problems = append(problems, kept("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
+				}
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
-		switch http.CanonicalHeaderKey(name) {
-		case "Authorization", "Cookie", "Proxy-Authorization":
-			problems = append(problems, workflow.Problem{Field: "headers." + name, Message: "it holds a secret, and the log keeps it for ever", Remedy: "use headersFrom with a Secret"})
+		if redact.Name(name) && !templated(w.Headers[name]) {
+			problems = append(problems, kept("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
+		}
+	}
+	for i, q := range w.QueryFrom {
+		if q.Name == "" || q.SecretRef.Name == "" {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
 		}
 	}
 	for i, h := range w.HeadersFrom {
@@ -111,6 +130,11 @@ func (*HTTP) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
+// kept is the problem of an input that would be in the log, which keeps it for ever.
+func kept(field, message, remedy string) workflow.Problem {
+	return workflow.Problem{Field: field, Message: message + ", and the log keeps it for ever", Remedy: remedy}
+}
+
 // Run makes the request once.
 func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	with, err := inputs[HTTPWith](c, h.Validate)
@@ -123,7 +147,7 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := newHTTPClient(h.Clusters != nil && h.Clusters.Local)
+	client := h.Clusters.newHTTPClient()
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
@@ -135,9 +159,9 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		return nil, httpError(request, err)
 	}
 	for _, secret := range secrets { // an answer may repeat what it was asked with
-		body = bytes.ReplaceAll(body, secret, []byte(removed))
+		body = bytes.ReplaceAll(body, secret, []byte(redact.Removed))
 	}
-	if err := with.Expect.check(response, body); err != nil {
+	if err := with.Expect.check(response, body, h.local()); err != nil {
 		return nil, fmt.Errorf("%s: %w", asked(request), err)
 	}
 	out := httpOutput{Status: response.StatusCode}
@@ -147,6 +171,8 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	}
 	return json.Marshal(out)
 }
+
+func (h *HTTP) local() bool { return h.Clusters != nil && h.Clusters.Local }
 
 // request makes the request. What it holds of Secrets must not come back in an answer.
 func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (request *http.Request, secrets [][]byte, err error) {
@@ -174,29 +200,51 @@ func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (request *h
 			request.Host = value
 		}
 	}
-	for i, from := range with.HeadersFrom {
+	secret := func(field string, ref *SecretKey) (string, error) {
 		if h.Clusters == nil {
-			return nil, nil, Final(fmt.Errorf("with.headersFrom[%d]: there is no cluster that could have the Secret", i))
+			return "", Final(fmt.Errorf("with.%s: there is no cluster that could have the Secret", field))
 		}
-		value, err := h.Clusters.readKey(ctx, c, "Secret", &from.SecretRef)
+		value, err := h.Clusters.readKey(ctx, c, "Secret", ref)
 		if err != nil {
-			return nil, nil, fmt.Errorf("with.headersFrom[%d].secretRef: %w", i, err)
+			return "", fmt.Errorf("with.%s.secretRef: %w", field, err)
 		}
 		if value = bytes.TrimSpace(value); len(value) > 0 {
 			secrets = append(secrets, value)
 		}
-		request.Header.Set(from.Name, from.Prefix+string(value))
+		return string(value), nil
+	}
+	for i, from := range with.HeadersFrom {
+		value, err := secret(fmt.Sprintf("headersFrom[%d]", i), &from.SecretRef)
+		if err != nil {
+			return nil, nil, err
+		}
+		request.Header.Set(from.Name, from.Prefix+value)
+	}
+	query := request.URL.Query()
+	for i, from := range with.QueryFrom {
+		value, err := secret(fmt.Sprintf("queryFrom[%d]", i), &from.SecretRef)
+		if err != nil {
+			return nil, nil, err
+		}
+		query.Set(from.Name, value)
+	}
+	if len(with.QueryFrom) > 0 {
+		request.URL.RawQuery = query.Encode()
 	}
 	return request, secrets, nil
 }
 
-// check holds the answer against what is expected. The error repeats the beginning of the answer.
-func (e *HTTPExpect) check(response *http.Response, body []byte) error {
+// check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the
+// daemon's does not, because the author of a Workflow may not be allowed to read what the daemon can reach.
+func (e *HTTPExpect) check(response *http.Response, body []byte, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {
 		expected = response.StatusCode/100 == 2
 	}
-	said := strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
+	said := ""
+	if local {
+		said = strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
+	}
 	if said = redact.Message(strings.Join(strings.Fields(said), " ")); said != "" {
 		said = ": " + said
 	}

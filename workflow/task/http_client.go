@@ -5,47 +5,33 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"syscall"
 	"time"
+
+	"scute.dev/kube/guard"
 )
 
-// newHTTPClient makes a client for one request. One that is not local must not be a way around the network's walls: the
-// daemon stands where the author of a Workflow does not, beside its own log and the machine's metadata service.
-func newHTTPClient(local bool) *http.Client {
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
+// newHTTPClient makes a client for one request. That of the daemon reaches only what the guard allows: the daemon is
+// where the author of a Workflow is not, beside its own log and the machine's metadata service.
+func (cs *Clusters) newHTTPClient() *http.Client {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, DialContext: dialer.DialContext,
-		TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true,
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true,
 	}
-	if !local {
+	if cs != nil && cs.Local {
+		transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	} else {
 		transport.Proxy = nil // a proxy would dial what is checked here
-		dialer.Control = func(_, address string, _ syscall.RawConn) error { return outside(address) }
+		transport.DialContext = cs.guard().Dialer(dialTimeout).DialContext
 	}
 	return &http.Client{Transport: transport, CheckRedirect: sameHost}
 }
 
-// outside refuses the machine itself and what only it can reach.
-func outside(address string) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("parsing the address %s: %w", address, err)
+const dialTimeout = 30 * time.Second
+
+func (cs *Clusters) guard() *guard.Guard {
+	if cs == nil {
+		return nil
 	}
-	ip := to.Addr().Unmap().WithZone("")
-	own, err := net.InterfaceAddrs()
-	if err != nil {
-		return fmt.Errorf("listing the machine's own addresses: %w", err)
-	}
-	mine := slices.ContainsFunc(own, func(a net.Addr) bool {
-		prefix, err := netip.ParsePrefix(a.String())
-		return err == nil && prefix.Addr().Unmap() == ip
-	})
-	// The last one is the metadata service of a cloud, under an address that is not link-local.
-	if mine || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsUnspecified() || ip == netip.MustParseAddr("fd00:ec2::254") {
-		return Final(fmt.Errorf("it leads to %s, which a task of the daemon may not reach: use a Job", ip))
-	}
-	return nil
+	return cs.Guard
 }
 
 // byHTTPS follows redirects that stay encrypted.

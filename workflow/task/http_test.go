@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 )
 
@@ -71,6 +72,8 @@ func TestHTTPFails(t *testing.T) {
 		"nobody there":     {`{"url": "` + closed.URL + `?key=c4n4ry"}`, "connection refused", false},
 		"no URL":           {`{"url": "example.com"}`, "with.url: it is no URL", true},
 		"a password":       {`{"url": "https://u:p@example.com"}`, "use headersFrom", true},
+		"a key":            {`{"url": "https://example.com?token=c4n4ry"}`, "use queryFrom", true},
+		"another header":   {`{"url": "https://example.com", "headers": {"X-Api-Key": "c4n4ry"}}`, "use headersFrom", true},
 		"a secret header":  {`{"url": "https://example.com", "headers": {"authorization": "x"}}`, "use headersFrom", true},
 		"no such field":    {`{"url": "https://example.com", "insecure": true}`, `unknown field "insecure"`, true},
 		"nobody to ask it": {`{"url": "S/200", "headersFrom": [{"name": "Authorization", "secretRef": {"name": "s"}}]}`, "with.headersFrom[0].secretRef: with.cluster: there is no cluster", false},
@@ -88,8 +91,21 @@ func TestHTTPFails(t *testing.T) {
 	t.Run("the daemon's own machine", func(t *testing.T) {
 		daemon := &task.HTTP{Clusters: &task.Clusters{}}
 		_, err := daemon.Run(t.Context(), &task.Call{With: json.RawMessage(`{"url": "` + server.URL + `/200"}`)})
-		if !task.IsFinal(err) || !strings.Contains(err.Error(), "may not reach") {
+		if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
 			t.Errorf("%v", err)
+		}
+	})
+	t.Run("the daemon's errors", func(t *testing.T) {
+		allowed, err := guard.New([]string{"127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		daemon := &task.HTTP{Clusters: &task.Clusters{Guard: allowed}}
+		for _, with := range []string{`{"url": "S/404"}`, `{"url": "S/503"}`, `{"url": "S/503", "expect": {"status": [503], "bodyContains": "done"}}`} {
+			_, err := daemon.Run(t.Context(), &task.Call{With: json.RawMessage(strings.ReplaceAll(with, "S/", server.URL+"/"))})
+			if err == nil || strings.Contains(err.Error(), "told") || strings.Contains(err.Error(), "why") {
+				t.Errorf("%s: %v", with, err)
+			}
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 )
 
@@ -70,6 +71,11 @@ func (*Job) Validate(with json.RawMessage) []workflow.Problem {
 	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
 		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
+	}
+	for i, env := range w.Env {
+		if redact.Name(env.Name) && env.Value != "" && !templated(env.Value) {
+			problems = append(problems, kept(fmt.Sprintf("env[%d].value", i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
+		}
 	}
 	if w.Template != nil {
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"scute.dev/kube/guard"
 	"scute.dev/workflow"
 )
 
@@ -116,7 +117,7 @@ func (d *DecisionError) Error() string { return d.Why }
 // IsFinal says whether another attempt is in vain.
 func IsFinal(err error) bool {
 	var final *FinalError
-	return errors.As(err, &final)
+	return errors.As(err, &final) || errors.Is(err, guard.ErrDenied)
 }
 
 // Kinds are the kinds that a process knows, by name.

@@ -176,7 +176,7 @@ func moveSpec(c *Call, w MoveWith) mover.Spec {
 		Acknowledge: limit(w.Timeouts.Acknowledge, moveAcknowledge), Create: limit(w.Timeouts.Create, moveCreate), Awake: limit(w.Timeouts.Awake, moveAwake),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {
-		s.Target = mover.Target{SecretName: ref.Name, SecretKey: orElse(ref.Key, "value")}
+		s.Target = mover.Target{SecretName: ref.Name, SecretKey: orElse(ref.Key, "value"), AllowInsecure: w.To.AllowInsecure}
 	}
 	return s
 }

@@ -131,7 +131,9 @@ func createMove(ctx context.Context, own *Cluster, c *Call, name string, w MoveW
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Annotations: map[string]string{runAnnotation: c.Key()}},
 		Spec: v1alpha1.MoveSpec{
-			Target:      v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: w.To.KubeconfigSecretRef.Name, Key: w.To.KubeconfigSecretRef.Key}},
+			Target: v1alpha1.MoveTarget{
+				KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: w.To.KubeconfigSecretRef.Name, Key: w.To.KubeconfigSecretRef.Key}, AllowInsecure: w.To.AllowInsecure,
+			},
 			Selection:   v1alpha1.MoveSelection{Clusters: w.Clusters, All: w.All},
 			CarryStatus: w.CarryStatus,
 			Timeouts: v1alpha1.MoveTimeouts{

@@ -101,12 +101,12 @@ func (o *commandOutput) Tail() string {
 // lastLines are the last lines of a text, fit for the log: short, and without what looks like a key or a token.
 func lastLines(text string) string {
 	// Before it is cut: half a key does not look like one any more.
-	text = withoutKeys(text)
+	text = redact.Keys(text)
 	if i := strings.LastIndex(text, "-----END "); i >= 0 { // its beginning is out of sight
-		text = removed + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")
+		text = redact.Removed + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")
 	}
-	text = regexp.MustCompile(`[A-Za-z0-9+/=_.-]{80,}`).ReplaceAllString(text, removed)
-	text = secretWord().ReplaceAllString(text, "${1}"+removed)
+	text = regexp.MustCompile(`[A-Za-z0-9+/=_.-]{80,}`).ReplaceAllString(text, redact.Removed)
+	text = redact.Text(text)
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	if over := len(text) - tailSaid; over > 0 {
 		text = text[over:]

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
@@ -40,7 +41,14 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 	if err != nil {
 		return nil, err
 	}
-	path, remove, err := kubeconfigFile(c, cluster.Config)
+	target := cluster.Config
+	if !p.Clusters.Local && ref.KubeconfigSecretRef != nil {
+		target = rest.CopyConfig(target)
+		if err := p.Clusters.Guard.Pin(ctx, target); err != nil { // clusterctl's library takes no dialer
+			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
+		}
+	}
+	path, remove, err := kubeconfigFile(c, target)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +125,7 @@ func (a *arranger) failed(err error) error {
 	text := err.Error()
 	for _, value := range a.hidden {
 		if strings.TrimSpace(value) != "" {
-			text = strings.ReplaceAll(text, value, removed)
+			text = strings.ReplaceAll(text, value, redact.Removed)
 		}
 	}
 	err = &shownError{text: redact.Message(text), cause: err}

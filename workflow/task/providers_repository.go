@@ -92,7 +92,7 @@ type gitLabRepository struct {
 	repository.Repository
 	packages string
 	token    string
-	local    bool
+	clusters *Clusters
 }
 
 func (p *Providers) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provider, config ctlconfig.Client) (repository.Repository, error) {
@@ -109,7 +109,7 @@ func (p *Providers) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.P
 	if err != nil {
 		token = "" // a public repository
 	}
-	return gitLabRepository{Repository: read, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), token: token, local: p.Clusters.Local}, nil
+	return gitLabRepository{Repository: read, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), token: token, clusters: p.Clusters}, nil
 }
 
 // GetFile reads a file of a package.
@@ -123,7 +123,7 @@ func (r gitLabRepository) GetFile(ctx context.Context, version, path string) ([]
 	if r.token != "" {
 		request.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	client := newHTTPClient(r.local)
+	client := r.clusters.newHTTPClient()
 	client.CheckRedirect = byHTTPS // to where the files are kept; there the token does not go
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)

@@ -44,6 +44,9 @@ spec:
         {{- with .Values.workflows.defaultFailurePolicy }}
         - --default-failure-policy={{ . }}
         {{- end }}
+        {{- range .Values.allowAddresses }}
+        - --allow-addresses={{ . }}
+        {{- end }}
         {{- if .Values.workflows.execEnabled }}
         - --enable-exec
         {{- end }}

@@ -26,12 +26,14 @@ type createOptions struct {
 	ToKubeconfig string
 	ToContext    string
 	ToSecret     string
-	DryRun       bool
-	NoRollback   bool
-	Acknowledge  time.Duration
-	Wait         bool
-	Follow       bool
-	Timeout      time.Duration
+	// AllowInsecure accepts a kubeconfig with http or an unchecked certificate.
+	AllowInsecure bool
+	DryRun        bool
+	NoRollback    bool
+	Acknowledge   time.Duration
+	Wait          bool
+	Follow        bool
+	Timeout       time.Duration
 }
 
 func newCmdCreate(d *Deps) *cobra.Command {
@@ -61,6 +63,7 @@ and shows every finding. From there the move goes on by itself: it needs nobody 
 	f.BoolVar(&o.All, "all", false, "Move all clusters of the namespace, and what is movable beside them")
 	f.StringVar(&o.ToKubeconfig, "to-kubeconfig", "", "Kubeconfig file of the target; it is put into the Secret NAME-target")
 	f.StringVar(&o.ToContext, "to-context", "", "Context of that file; its current one if empty")
+	f.BoolVar(&o.AllowInsecure, "allow-insecure", false, "accept a kubeconfig with http or with a certificate that is not checked: the clusters' private keys are sent there")
 	f.StringVar(&o.ToSecret, "to-secret", "", "Secret that has the target's kubeconfig, as NAME or NAME/KEY; the key is \"value\" if left out")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Ask both sides and make the plan, and change nothing")
 	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it stands, paused, for a human")
@@ -164,7 +167,7 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 	m := &v1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.Name},
 		Spec: v1alpha1.MoveSpec{
-			Target:            v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: secret, Key: key}},
+			Target:            v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: secret, Key: key}, AllowInsecure: o.AllowInsecure},
 			Selection:         v1alpha1.MoveSelection{Clusters: o.Clusters, All: o.All},
 			DryRun:            o.DryRun,
 			RollbackOnFailure: &rollback,

@@ -53,7 +53,7 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: spec.Namespace, Name: spec.Name},
 		Spec: v1alpha1.MoveSpec{
-			Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: spec.Target.SecretName, Key: spec.Target.SecretKey}},
+			Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: spec.Target.SecretName, Key: spec.Target.SecretKey}, AllowInsecure: spec.Target.AllowInsecure},
 			Selection: v1alpha1.MoveSelection{Clusters: spec.Clusters, All: spec.All},
 			Timeouts: v1alpha1.MoveTimeouts{
 				Acknowledge: duration(spec.Acknowledge), Create: duration(spec.Create), Awake: duration(spec.Awake),

@@ -16,6 +16,7 @@ import (
 	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
@@ -42,6 +43,10 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
+	g, err := guard.New(o.AllowAddresses)
+	if err != nil {
+		return nil, fmt.Errorf("--allow-addresses: %w", err)
+	}
 	d := &daemon{moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
 	var log moves.Log = home.log
 	if o.WrapLog != nil {
@@ -50,10 +55,10 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	d.moves = &moves.Runner{
 		Log: log, Incarnation: home.incarnation, Logger: logger,
 		Performer: func(id string) moves.Performer {
-			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, o.WrapTransport), Workers: o.MoveWorkers}
+			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers}
 		},
 	}
-	d.env = newEnv(o, config, log, home.incarnation)
+	d.env = newEnv(o, config, g, log, home.incarnation)
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	feed := &remediation.Feed{}
 	d.view = &view{

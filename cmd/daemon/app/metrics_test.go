@@ -23,7 +23,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	}
 	defer log.Close()
 	o := New()
-	r := newRunner(o, newEnv(o, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
+	r := newRunner(o, newEnv(o, nil, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
 	message, err := json.Marshal(map[string]string{"message": "go on?"})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/guard"
 	"scute.dev/mover/runner"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	// Remediation looks after machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
+	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and Workflows may lead the daemon to.
+	AllowAddresses []string
 	// EnableExec lets Workflows run commands in the daemon's own container.
 	EnableExec bool
 	// DefaultFailurePolicy of runs that name none; "" is Abort.
@@ -94,6 +97,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run performed at once")
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
+	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves and Workflows may nevertheless lead scuted to, for example 10.0.0.0/8")
 	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: whoever may create a Workflow then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
@@ -123,6 +127,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
+	}
+	if _, err := guard.New(o.AllowAddresses); err != nil {
+		return fmt.Errorf("--allow-addresses: %w", err)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.LogLevel)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/workflow"
 	"scute.dev/workflow/named"
@@ -20,8 +21,8 @@ import (
 
 // newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
 // the daemon's own.
-func newEnv(o Options, config *rest.Config, log moves.Log, incarnation string) *prepare.Env {
-	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }}
+func newEnv(o Options, config *rest.Config, g *guard.Guard, log moves.Log, incarnation string) *prepare.Env {
+	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g}
 	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &prepare.Env{
 		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),

@@ -1,0 +1,56 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Name says whether a field, header, parameter or variable of that name holds a secret.
+func Name(name string) bool {
+	name = strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+	has := func(list []string, in func(s, part string) bool) bool {
+		return slices.ContainsFunc(list, func(part string) bool { return in(name, part) })
+	}
+	if has([]string{"file", "path", "url", "uri", "ref", "name", "namespace", "id", "ids", "type", "length", "ttl", "seconds", "expiry"}, strings.HasSuffix) {
+		return false // it says where or what a secret is
+	}
+	return has([]string{"password", "passwd", "passphrase", "privatekey", "apikey", "accesskey", "secretkey", "clientkeydata"}, strings.Contains) ||
+		has([]string{"token", "secret", "credential", "credentials", "cookie"}, strings.HasSuffix) ||
+		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
+}
+
+// named takes out what follows a telling name: token=..., "password": "...", --api-key ...
+func named(text string) string {
+	word := regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
+	var clean strings.Builder
+	for {
+		at := word.FindStringSubmatchIndex(text)
+		if at == nil {
+			clean.WriteString(text)
+			return clean.String()
+		}
+		name, between, value := text[at[2]:at[3]], text[at[4]:at[5]], text[at[6]:at[7]]
+		if strings.HasPrefix(value, Removed) || slices.Contains(refusals(), value) || !tells(text[:at[2]], name, between) {
+			clean.WriteString(text[:at[3]]) // what follows it may be a name itself
+			text = text[at[3]:]
+			continue
+		}
+		clean.WriteString(text[:at[6]] + Removed)
+		text = text[at[7]:]
+	}
+}
+
+// refusals are the first words of what an API server says of a field: "spec.users[0].passwd: Required value".
+func refusals() []string {
+	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}
+}
+
+// tells says whether a name with what is between it and a value announces a secret. "Secret: ..." is the kind of an
+// object; without : or = only a flag does ("--token x").
+func tells(before, name, between string) bool {
+	if strings.TrimSpace(between) == "" && !strings.HasSuffix(before, "--") {
+		return false
+	}
+	return name != "Secret" && Name(name[strings.LastIndexByte(name, '.')+1:])
+}

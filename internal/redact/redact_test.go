@@ -1,0 +1,70 @@
+package redact_test
+
+import (
+	"strings"
+	"testing"
+
+	"scute.dev/internal/redact"
+)
+
+func TestMessage(t *testing.T) {
+	for message, want := range map[string]string{
+		// What an API server or a webhook quotes, and what it says about it.
+		`KubeadmConfig.bootstrap.cluster.x-k8s.io "a" is invalid: spec.users[0].passwd: Invalid value: "hunter2": hunter2 is no hash`: `KubeadmConfig.bootstrap.cluster.x-k8s.io "a" is invalid: spec.users[0].passwd: Invalid value: (removed)`,
+		`denied the request: spec.identity.awsSecretAccessKey: Invalid value: "hunter2"`:                                              `denied the request: spec.identity.awsSecretAccessKey: Invalid value: (removed)`,
+		"x: [a: Unsupported value: \"hunter2\": supported values: \"b\",\nb: Invalid value: \"hunter2\"]":                             `x: [a: Unsupported value: (removed)`,
+		`a: Duplicate value: "hunter2"`: `a: Duplicate value: (removed)`,
+		`a: Not found: "hunter2"`:       `a: Not found: (removed)`,
+		// By its form.
+		`Bearer hunter2.a is not accepted`:                      `Bearer (removed) is not accepted`,
+		`a Bearer token is needed, basic auth is not`:           `a Bearer token is needed, basic auth is not`,
+		`Authorization: Basic hunter2`:                          `Authorization: (removed)`,
+		`fatal: ghp_hunter2 was refused`:                        `fatal: (removed) was refused`,
+		`dial postgres://u:hunter2@db/x`:                        `dial postgres://(removed)@db/x`,
+		`clone https://hunter2@git.example.com/x.git`:           `clone https://(removed)@git.example.com/x.git`,
+		`postgres://db.example.com/x, me@example.com`:           `postgres://db.example.com/x, me@example.com`,
+		`token abcdef.0123456789abcdef is unknown`:              `token (removed) is unknown`,
+		"a\n-----BEGIN PRIVATE KEY-----\nhunter2":               "a\n(removed)",
+		`key ` + strings.Repeat("A", 80):                        `key (removed)`,
+		`eyJhunter2hunter2.hunter2hunter2.hunter2: no such key`: `(removed): no such key`,
+		// By the name before it.
+		`GET /x?token=hunter2&page=2`: `GET /x?token=(removed)&page=2`,
+		`{"Code":"Success","AccessKeyId":"a","AccessKeySecret":"hunter2","SecurityToken":"hun ter2"}`: `{"Code":"Success","AccessKeyId":"a","AccessKeySecret":(removed),"SecurityToken":(removed)}`,
+		`DB_PASSWORD=hunter2 api-token: 'hunter2'`:                                                    `DB_PASSWORD=(removed) api-token: (removed)`,
+		`X-Api-Key: hunter2`:                   `X-Api-Key: (removed)`,
+		`run --password hunter2 --name x`:      `run --password (removed) --name x`,
+		`AWS_SECRET_ACCESS_KEY=hunter2`:        `AWS_SECRET_ACCESS_KEY=(removed)`,
+		`client_secret = "hunter2 and more"`:   `client_secret = (removed)`,
+		`spec.users[0].passwd: must be a hash`: `spec.users[0].passwd: (removed) be a hash`,
+		// Words that only sound like it.
+		`spec.target.kubeconfigSecretRef: Secret fleet/a does not exist`: `spec.target.kubeconfigSecretRef: Secret fleet/a does not exist`,
+		`Secret fleet/a-ca is owned by ExternalSecret a-ca, which stays`: `Secret fleet/a-ca is owned by ExternalSecret a-ca, which stays`,
+		`no such Secret: fleet/a`: `no such Secret: fleet/a`,
+		`spec.bootstrap.dataSecretName: it is empty, tokenFile: /run/tok`: `spec.bootstrap.dataSecretName: it is empty, tokenFile: /run/tok`,
+		`the token expired: renew it`:                                     `the token expired: renew it`,
+	} {
+		got := redact.Message(message)
+		if got != want {
+			t.Errorf("%s\n gives %s\n want  %s", message, got, want)
+		}
+		if again := redact.Message(got); again != got {
+			t.Errorf("%s\n again gives %s", got, again)
+		}
+	}
+	if got := redact.Message(strings.Repeat("ö ", 1000)); len(got) > 1003 || !strings.HasSuffix(got, "...") {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func TestName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"password": true, "DB_PASSWORD": true, "X-Api-Key": true, "X-Auth-Token": true, "AWS_SECRET_ACCESS_KEY": true, "clientSecret": true,
+		"Authorization": true, "Cookie": true, "client-key-data": true, "sig": true,
+		"": false, "TOKEN_FILE": false, "secretName": false, "kubeconfigSecretRef": false, "AWS_ACCESS_KEY_ID": false, "tokens": false, "key": false,
+		"Content-Type": false, "PASSWORD_LENGTH": false,
+	} {
+		if redact.Name(name) != want {
+			t.Errorf("%q: %t", name, !want)
+		}
+	}
+}

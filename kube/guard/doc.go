@@ -1,0 +1,14 @@
+// Package guard keeps the daemon from reaching an address for somebody who could not reach it without the daemon.
+//
+// The author of a Workflow or of a Secret names a URL or an API server; the daemon dials it from its own place in the
+// network, beside its log, the cloud's metadata service and the Services of other tenants. So the daemon reaches public
+// addresses, and beyond them only what its operator has listed. Every address is checked when it is dialled, after the
+// name was resolved, so that a name cannot lead elsewhere at the second look.
+//
+//	g, err := guard.New([]string{"10.0.0.0/8"}) // what the operator permits
+//	client.Transport = &http.Transport{DialContext: g.Dialer(30 * time.Second).DialContext}
+//	g.Protect(config)                           // an API server of somebody's kubeconfig
+//
+// What never may live here: who is restricted. That is for the caller to say: nobody is who works on a machine of their
+// own.
+package guard

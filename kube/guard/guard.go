@@ -1,0 +1,119 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// ErrDenied is the cause of every refusal.
+var ErrDenied = errors.New("address not allowed")
+
+// Guard says which addresses may be reached. The zero value and nil allow public ones alone.
+type Guard struct{ allowed []netip.Prefix }
+
+// New makes a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
+func New(allowed []string) (*Guard, error) {
+	g := &Guard{}
+	for _, text := range allowed {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			var ip netip.Addr
+			if ip, err = netip.ParseAddr(text); err != nil || ip.Zone() != "" {
+				return nil, fmt.Errorf("%q is neither an address nor a range: write it as 10.0.0.0/8 or 192.0.2.7", text)
+			}
+			prefix = netip.PrefixFrom(ip, ip.BitLen())
+		}
+		g.allowed = append(g.allowed, prefix.Masked())
+	}
+	return g, nil
+}
+
+// Check says why an address may not be reached; nil if it may be. The machine's own addresses and those of metadata
+// services must be listed one by one: a range that happens to hold them does not allow them.
+func (g *Guard) Check(ip netip.Addr) error {
+	ip = plain(ip)
+	class := class(ip)
+	own, err := isOwn(ip)
+	if err != nil {
+		return err
+	}
+	if own {
+		class = "an address of the machine that scuted runs on"
+	}
+	if class == "" {
+		return nil
+	}
+	only := own || isMetadata(ip)
+	if g != nil && slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) && (p.IsSingleIP() || !only) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s, which scuted reaches only if its operator lists it in --allow-addresses (allowAddresses in the chart)", ErrDenied, ip, class)
+}
+
+func (g *Guard) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("parsing the address %s: %w", address, err)
+	}
+	return g.Check(to.Addr())
+}
+
+// Dialer makes a dialer that checks each address before it connects.
+func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
+}
+
+// Protect has all connections of an API server's clients checked. No proxy is used: it would dial what is checked here.
+func (g *Guard) Protect(config *rest.Config) {
+	config.Dial = g.Dialer(30 * time.Second).DialContext
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
+}
+
+// Pin replaces the name of an API server with an address that was checked, for a library that takes no dialer. The
+// server's certificate is still checked against the name.
+func (g *Guard) Pin(ctx context.Context, config *rest.Config) error {
+	u, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return fmt.Errorf("reading the server's address: %w", err)
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return fmt.Errorf("looking up %s: %w", u.Hostname(), err)
+	}
+	for _, ip := range ips {
+		if err = g.Check(ip); err == nil {
+			if config.ServerName == "" {
+				config.ServerName = u.Hostname()
+			}
+			port := u.Port()
+			if port == "" {
+				port = "443"
+			}
+			u.Host = net.JoinHostPort(plain(ip).String(), port)
+			config.Host, config.APIPath = u.String(), ""
+			return nil
+		}
+	}
+	return err
+}
+
+func isOwn(ip netip.Addr) (bool, error) {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false, fmt.Errorf("listing the machine's own addresses: %w", err)
+	}
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		prefix, err := netip.ParsePrefix(a.String())
+		return err == nil && plain(prefix.Addr()) == ip
+	}), nil
+}
