@@ -38,7 +38,8 @@ var errInFlight error = &unsettledError{errors.New("a write on the aggregate is 
 //	a receipt                     stored, or stored by an earlier try of the same commit
 //	ErrConflict                   someone else was first: read the aggregate and decide again
 //	ErrUnavailable                not known to be stored before the deadline: append the same commit again, or read
-//	ErrFull                       refused, the log is at its limit
+//	ErrFull                       refused, the log is at its limit, or so near to it that it begins nothing new
+//	ErrFrozen                     not known to be stored: a write to the disk failed, and the log takes none until it is opened again
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
 //	ErrMissing, ErrConfig         the log is not what it was
 //
@@ -54,11 +55,11 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
-	r, err := l.try(ctx, c, m)
+	r, err := l.begin(ctx, c, m)
 	if unsettled(err) {
 		r, err = l.retry(ctx, c, m)
 	}
-	if unsettled(err) {
+	if unsettled(err) && !errors.Is(err, ErrFrozen) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
 	}
 	if err != nil {
@@ -68,6 +69,14 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	return r, nil
 }
 
+// begin tries for the first time, if the log admits the commit. One that was stored before is found all the same.
+func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
+	if err := l.admit(ctx, c); err != nil {
+		return l.settle(ctx, c, err)
+	}
+	return l.try(ctx, c, m)
+}
+
 // retry tries until the end of the commit is known.
 func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
@@ -75,7 +84,7 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 	err = backoff.Retry(func() error {
 		var last error
 		switch r, last = l.try(ctx, c, m); {
-		case unsettled(last) && ctx.Err() == nil:
+		case unsettled(last) && !errors.Is(last, ErrFrozen) && ctx.Err() == nil:
 			return last
 		default:
 			// At the deadline, too: the last try's error says more than the context's.
@@ -109,6 +118,9 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 		}
 		return Receipt{}, &unsettledError{err}
 	default:
+		if frozen := l.frozen(); frozen != nil {
+			err = fmt.Errorf("%w: %w", frozen, err)
+		}
 		return Receipt{}, &unsettledError{err}
 	}
 }

@@ -90,7 +90,7 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	if err := mark.covered(l.stream.CachedInfo().State.LastSeq); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
 	}
-	l.server, l.lock, l.mark = srv, lock, mark
+	l.server, l.dir, l.lock, l.mark = srv, o.Dir, lock, mark
 	return l, nil
 }
 

@@ -11,6 +11,9 @@ var (
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrFull: the log refuses new events because it has reached its size limit. Nothing was forgotten.
 	ErrFull = errors.New("event log full")
+	// ErrFrozen: the embedded log refuses every commit since a write to its disk failed. It is opened again once the disk
+	// takes writes.
+	ErrFrozen = errors.New("event log is frozen")
 	// ErrTooLarge: the commit does not fit into one message of the server. Split it into several commits.
 	ErrTooLarge = errors.New("commit too large")
 	// ErrLocked: another process has the log's folder open.

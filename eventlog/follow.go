@@ -19,8 +19,11 @@ const (
 	heartbeat = time.Second
 	// inactive is when the server forgets a consumer whose reader has vanished.
 	inactive = time.Minute
-	// pullSize is how many messages a reader has asked for at once; it bounds a reader's memory.
-	pullSize = 1024
+	// pullBytes is how much a reader has asked for at once, in bytes; it bounds a reader's memory. A message must fit twice.
+	pullBytes = 8 << 20
+	// headPatience is how long the end of a replicated log may lie before what was read from it: a server that has just become
+	// the leader may still be applying what is committed.
+	headPatience = 10 * time.Second
 )
 
 // Replay hands every commit after a sequence to fn, up to the head of the log at the time of the call, which it
@@ -68,12 +71,9 @@ func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience t
 // deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
 // makes the server's and the client's bookkeeping irrelevant to the guarantee.
 func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	state, err := l.state(ctx)
+	state, err := reaches(ctx, l.state, *cursor, l.patience())
 	if err != nil {
 		return err
-	}
-	if state.LastSeq < *cursor {
-		return fmt.Errorf("%w: the log ends at %d, but %d has been read before; restore it from a backup or a mirror", ErrGap, state.LastSeq, *cursor)
 	}
 	if *cursor >= until {
 		return nil
@@ -86,6 +86,34 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 		}
 	}
 	return l.deliverFrom(ctx, cursor, until, fn)
+}
+
+// patience is how long a log that ends too early is asked again.
+func (l *Log) patience() time.Duration {
+	if l.stream.CachedInfo().Config.Replicas > 1 {
+		return headPatience
+	}
+	return 0
+}
+
+// reaches asks for the state of a log until it ends at seq or later. One that still does not after the patience has lost
+// commits.
+func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
+	deadline := time.Now().Add(patience)
+	for b := newBackOff(0); ; {
+		state, err := ask(ctx)
+		if err != nil || state.LastSeq >= seq {
+			return state, err
+		}
+		if !time.Now().Before(deadline) {
+			return state, fmt.Errorf("%w: the log ends at %d, but %d has been read before; restore it from a backup or a mirror", ErrGap, state.LastSeq, seq)
+		}
+		select {
+		case <-ctx.Done():
+			return state, ctx.Err()
+		case <-time.After(b.NextBackOff()):
+		}
+	}
 }
 
 // deliverFrom delivers what one consumer gives.
@@ -173,7 +201,7 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
 	}
 	consuming, err := consumer.Consume(take,
-		jetstream.PullMaxMessages(pullSize),
+		jetstream.PullMaxBytes(max(pullBytes, int(2*l.nc.MaxPayload()))),
 		jetstream.PullHeartbeat(heartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { failed(err) }),
 	)

@@ -28,9 +28,11 @@ type Log struct {
 	created time.Time
 	id      string
 	logger  *slog.Logger
+	spec    streamSpec
 
 	// Only an embedded log has these.
 	server *server.Server
+	dir    string
 	lock   *os.File
 	mark   *watermark
 }
@@ -86,6 +88,11 @@ func (l *Log) Close() error {
 
 // open binds to the stream, the same way for an embedded and an external log.
 func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logger) (*Log, error) {
+	if want.writer {
+		if err := checkPayload(nc.MaxPayload()); err != nil {
+			return nil, fmt.Errorf("opening the event log: %w", err)
+		}
+	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log: %w", err)
@@ -95,7 +102,7 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
 	info := stream.CachedInfo()
-	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: info.Created, id: identity(info), logger: logger}, nil
+	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: info.Created, id: identity(info), logger: logger, spec: want}, nil
 }
 
 // state asks the stream's leader for its state, and checks that the stream is still the one that was opened and whole.

@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/eventlog"
 	"scute.dev/mover"
 )
 
@@ -81,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !known && m.Status.FinishedAt == nil {
 		if err := r.Moves.Request(ctx, id, "resource/"+req.String(), Spec(&m)); err != nil {
-			return ctrl.Result{}, fmt.Errorf("recording the request: %w", err)
+			return ctrl.Result{}, errors.Join(fmt.Errorf("recording the request: %w", err), r.full(ctx, &m, err))
 		}
 		return ctrl.Result{}, nil // the view says when it is there
 	}
@@ -94,6 +96,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // it ended in a log that is not this one: its last status stands
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
+}
+
+// full says in the status that the log begins no move now. The request is tried again.
+func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) error {
+	if !errors.Is(err, eventlog.ErrFull) {
+		return nil
+	}
+	return r.publish(ctx, m, v1alpha1.MoveStatus{
+		Message: "waiting: " + conditions.Short(err.Error()), Next: "raise the limit of the event log (log.maxBytes of the chart)",
+	})
 }
 
 // release lets a deleted Move go when its move is over. One that is under way is aborted; if it is too late for that,

@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -129,6 +130,10 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string)
 		return r.wait(ctx, w, "suspended before it began", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
+	if errors.Is(err, eventlog.ErrFull) {
+		waiting := r.wait(ctx, w, "waiting: "+conditions.Short(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)")
+		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
+	}
 	if err != nil && !errors.Is(err, runner.ErrOther) { // of another definition: the log has it, and the view will say so
 		return fmt.Errorf("recording the request: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -14,7 +14,6 @@ import (
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
-	"scute.dev/eventlog"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
@@ -34,6 +33,7 @@ type daemon struct {
 	env       *prepare.Env
 	view      *view
 	projector *projector.Projector[*view]
+	logger    *slog.Logger
 
 	moveWatch, runWatch *watch
 }
@@ -47,7 +47,7 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("--allow-addresses: %w", err)
 	}
-	d := &daemon{moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
+	d := &daemon{logger: logger, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
 	var log moves.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
@@ -83,6 +83,10 @@ func (d *daemon) register(o Options, home *home) error {
 		return err
 	}
 	registerMetrics(d.view, home.log)
+	ready := &readiness{
+		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
+		other: func() error { return nil },
+	}
 	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake, Limit: o.MoveConcurrency}
 	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake, Limit: o.RunConcurrency}
 	return errors.Join(
@@ -95,7 +99,8 @@ func (d *daemon) register(o Options, home *home) error {
 		d.manager.Add(d.leading(moveSupervisor.Run)),
 		d.manager.Add(d.leading(runSupervisor.Run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
-		d.manager.AddReadyzCheck("log", func(r *http.Request) error { return ready(r.Context(), d.projector.CaughtUp(), home.log) }),
+		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
+		d.manager.AddReadyzCheck("log", ready.check),
 	)
 }
 
@@ -138,16 +143,6 @@ func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 		}
 		return nil
 	}
-}
-
-func ready(ctx context.Context, caughtUp <-chan struct{}, log *eventlog.Log) error {
-	select {
-	case <-caughtUp:
-	default:
-		return errors.New("still replaying the event log")
-	}
-	_, err := log.Head(ctx)
-	return err
 }
 
 // always is a runnable that does not wait for leadership.

@@ -37,6 +37,7 @@ func newCollector(v *view, log *eventlog.Log) *collector {
 		commits:  describe("log_commits", "Commits in the event log."),
 		bytes:    describe("log_bytes", "Size of the event log."),
 		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
+		begins:   describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
 }
 
@@ -45,6 +46,7 @@ type collector struct {
 	log                                *eventlog.Log
 	moves, runs, tasks, remedies, sick *prometheus.Desc
 	effects, commits, bytes, maxBytes  *prometheus.Desc
+	begins                             *prometheus.Desc
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
@@ -88,4 +90,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.commits, float64(stats.Commits))
 	gauge(c.bytes, float64(stats.Bytes))
 	gauge(c.maxBytes, float64(stats.MaxBytes))
+	accepts := 0.0
+	if stats.AcceptsNew() {
+		accepts = 1
+	}
+	gauge(c.begins, accepts)
 }

@@ -63,7 +63,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 			got[name] = m.GetGauge().GetValue()
 		}
 	}
-	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes"} {
+	for _, name := range []string{"scute_log_commits", "scute_log_bytes", "scute_log_max_bytes", "scute_log_accepts_new"} {
 		if got[name] == 0 {
 			t.Errorf("%s is %v", name, got[name])
 		}

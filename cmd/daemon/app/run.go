@@ -48,6 +48,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where, "logID", home.log.ID())
+	for _, w := range home.log.Warnings() {
+		logger.Warn("the event log may be weaker than it could be", "because", w)
+	}
 	err = d.manager.Start(ctx)
 	logger.Info("scuted stops", "error", err)
 	if err != nil && ctx.Err() == nil {

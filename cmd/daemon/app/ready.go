@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+const (
+	// stalledAfter is how long the view may lie behind the log without moving.
+	stalledAfter = 30 * time.Second
+	// minded is how often the log's store is looked at.
+	minded = 5 * time.Second
+)
+
+// readiness answers /readyz: the log takes commits, and the view keeps up with it.
+type readiness struct {
+	log interface {
+		Health(ctx context.Context) error
+		Head(ctx context.Context) (uint64, error)
+	}
+	caughtUp <-chan struct{}
+	position func() uint64
+	// other says whether this installation must not act here, and why.
+	other func() error
+	now   func() time.Time
+
+	mu    sync.Mutex
+	at    uint64 // the view's position when it was asked first
+	since time.Time
+}
+
+// check implements healthz.Checker.
+func (r *readiness) check(request *http.Request) error {
+	select {
+	case <-r.caughtUp:
+	default:
+		return errors.New("still replaying the event log")
+	}
+	if err := r.log.Health(request.Context()); err != nil {
+		return err
+	}
+	head, err := r.log.Head(request.Context())
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.keepsUp(head), r.other())
+}
+
+// keepsUp says that the view has stopped before the end of the log.
+func (r *readiness) keepsUp(head uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	position, now := r.position(), r.now()
+	if position >= head || position != r.at || r.since.IsZero() {
+		r.at, r.since = position, now
+		return nil
+	}
+	if stood := now.Sub(r.since); stood > stalledAfter {
+		return fmt.Errorf("the view has been at commit %d of %d for %s: following the event log has stalled", position, head, stood.Round(time.Second))
+	}
+	return nil
+}
+
+// store is an event log that may freeze.
+type store interface {
+	Health(ctx context.Context) error
+	Thawed() error
+}
+
+// mind looks after an embedded log that froze because a write to its disk failed. Only a new process opens it again, so mind ends
+// this one, but not before the disk takes writes: until then a new process would freeze at its first commit.
+func mind(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	frozen := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := log.Health(ctx)
+		if !errors.Is(err, eventlog.ErrFrozen) {
+			continue
+		}
+		if full := log.Thawed(); full == nil {
+			return fmt.Errorf("the disk of the event log takes writes again, and the log is opened again by a new process: %w", err)
+		} else if !frozen {
+			logger.Error("the event log takes no commits; nothing is done until its volume has space", "error", err, "probe", full)
+		}
+		frozen = true
+	}
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+// fakeLog is a log of which each answer is set.
+type fakeLog struct {
+	health, thawed error
+	head           uint64
+}
+
+func (f *fakeLog) Health(context.Context) error         { return f.health }
+func (f *fakeLog) Head(context.Context) (uint64, error) { return f.head, nil }
+func (f *fakeLog) Thawed() error                        { return f.thawed }
+
+// TestReadiness: a log that takes no commits, and a view that stopped before its end, are told.
+func TestReadiness(t *testing.T) {
+	now, position, other := time.Now(), uint64(3), error(nil)
+	log, caughtUp := &fakeLog{head: 3}, make(chan struct{})
+	r := &readiness{
+		log: log, caughtUp: caughtUp, position: func() uint64 { return position },
+		other: func() error { return other }, now: func() time.Time { return now },
+	}
+	is := func(want string) {
+		t.Helper()
+		err := r.check(httptest.NewRequest("GET", "/readyz", nil))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	is("still replaying")
+	close(caughtUp)
+	is("")
+	log.head = 9
+	is("") // the view is on its way
+	now = now.Add(stalledAfter + time.Second)
+	is("commit 3 of 9")
+	position = 5
+	is("") // it moves
+	now = now.Add(time.Hour)
+	position = 9
+	is("") // it is there
+	other = errors.New("another installation acts")
+	is("another installation")
+	other, log.health = nil, eventlog.ErrFrozen
+	is("frozen")
+}
+
+// TestFrozenLogEndsTheProcess, once its disk takes writes and not before.
+func TestFrozenLogEndsTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &fakeLog{}
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { ended <- mind(ctx, log, minded, slog.New(slog.DiscardHandler)) }()
+		goesOn := func() {
+			t.Helper()
+			time.Sleep(10 * minded)
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				t.Fatalf("ended with %v", err)
+			default:
+			}
+		}
+		goesOn()
+		log.health, log.thawed = eventlog.ErrFrozen, errors.New("no space left on device")
+		goesOn()
+		log.thawed = nil
+		if err := <-ended; !errors.Is(err, eventlog.ErrFrozen) {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+// fullLog takes no move.
+type fullLog struct{ Moves }
+
+func (fullLog) Request(context.Context, string, string, mover.Spec) error {
+	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
+}
+func (fullLog) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+
+// TestFullLogIsTold: a Move that cannot begin for lack of space says so, with what to do, and is tried again.
+func TestFullLogIsTold(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	m := aMove()
+	m.Finalizers = []string{Finalizer}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
+	caughtUp := make(chan struct{})
+	close(caughtUp)
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: fullLog{}, CaughtUp: caughtUp}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); !errors.Is(err, eventlog.ErrFull) {
+		t.Errorf("reconciling ended with %v", err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(m.Status.Message, "full") || !strings.Contains(m.Status.Next, "log.maxBytes") {
+		t.Errorf("message %q, next %q", m.Status.Message, m.Status.Next)
+	}
+}

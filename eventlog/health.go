@@ -1,0 +1,98 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// minPayload is the least that a server must take in one message: the largest commits that scute makes fit into it.
+const minPayload = 1 << 20
+
+// Health says whether the log can take commits: nil, or why not. It fails with
+//
+//	ErrFrozen                   a write to the embedded log's disk failed; Thawed says when opening the log again may help
+//	ErrConfig                   the server or the stream is no longer configured as the log needs it
+//	ErrUnavailable, ErrMissing, ErrGap
+func (l *Log) Health(ctx context.Context) error {
+	if err := l.frozen(); err != nil {
+		return err
+	}
+	if _, err := l.state(ctx); err != nil {
+		return fmt.Errorf("checking the log: %w", err)
+	}
+	if err := checkPayload(l.nc.MaxPayload()); err != nil {
+		return fmt.Errorf("checking the log: %w", err)
+	}
+	if diff := l.spec.differences(l.stream.CachedInfo().Config); len(diff) > 0 {
+		return fmt.Errorf("checking the log: %w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
+	}
+	return nil
+}
+
+// Warnings are what may weaken the log's durability, and what cannot be seen from here.
+func (l *Log) Warnings() []string {
+	if l.server != nil || !l.spec.writer {
+		return nil
+	}
+	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
+		return []string{"one NATS server holds the log, and whether it syncs each commit to its disk cannot be seen from here: " +
+			"set sync_interval: always in its configuration, or give the stream three replicas"}
+	}
+	return []string{"whether the NATS servers sync each commit to their disks cannot be seen from here: " +
+		"without sync_interval: always, a power loss of all of them at once can lose the last commits"}
+}
+
+// checkPayload refuses a server on which a commit could be too large that fits on others.
+func checkPayload(limit int64) error {
+	if limit < minPayload {
+		return fmt.Errorf("%w: max_payload of the NATS server is %d bytes, must be %d or more", ErrConfig, limit, minPayload)
+	}
+	return nil
+}
+
+// frozen says that the embedded server refuses every write since one failed. It does not answer a publish any more, and would
+// not until it is started again, though the disk may have space by then.
+func (l *Log) frozen() error {
+	if l.server == nil {
+		return nil
+	}
+	health := l.server.Healthz(&server.HealthzOptions{Details: true})
+	for _, e := range health.Errors {
+		if strings.Contains(e.Error, "write error") {
+			return fmt.Errorf("%w since a write to %s failed: %s; give the volume more space, or repair it, and open the log again",
+				ErrFrozen, l.dir, e.Error)
+		}
+	}
+	return nil
+}
+
+// probeSize is what must fit on the disk before a frozen log is opened again: more than the largest commit.
+const probeSize = 4 << 20
+
+// Thawed says whether the disk of a frozen embedded log takes writes again, so that opening the log again helps. It writes a
+// file and removes it.
+func (l *Log) Thawed() error {
+	f, err := os.CreateTemp(l.dir, "probe-*")
+	if err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	_, err = io.CopyN(f, zeros{}, probeSize)
+	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	return nil
+}
+
+// zeros reads as zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

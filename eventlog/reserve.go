@@ -1,0 +1,34 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+)
+
+// reserved is the share of MaxBytes, one part in so many, that is kept for what has begun: an abort, a rollback or a decision
+// can be recorded when the log takes nothing new.
+const reserved = 20
+
+// AcceptsNew says whether the log takes a commit that begins an aggregate.
+func (s Stats) AcceptsNew() bool {
+	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reserved
+}
+
+// begins says that a commit is the first of something that will need more commits. What a daemon says of itself does not.
+func (c Commit) begins() bool { return c.Expected == 0 && c.Aggregate.Kind != KindDaemon }
+
+// admit refuses to begin something that the log might not have the space to end.
+func (l *Log) admit(ctx context.Context, c Commit) error {
+	if !c.begins() {
+		return nil
+	}
+	s, err := l.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if s.AcceptsNew() {
+		return nil
+	}
+	return fmt.Errorf("%w for anything new: it holds %d of %d bytes, and the last %d %% are kept for what has begun; raise its limit, nothing was forgotten",
+		ErrFull, s.Bytes, s.MaxBytes, 100/reserved)
+}
