@@ -18,11 +18,26 @@ STACK_GROUPS := remediation
 TEST_TIMEOUT     ?= 10m
 TEST_E2E_TIMEOUT ?= 40m
 
+# SUITE names the suites that run, themselves or by their group (checks, stack); LANES of them share the machine where they are
+# on the real stack. ROTATION is the share that is taken of the long matrices: a number, or all. Without it, that of the day.
+SUITE    ?=
+LANES    ?= 2
+ROTATION ?=
+N        ?= 10
+BURN     ?= 0
+export ROTATION
+
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 GOLANGCI_LINT  := $(BIN)/golangci-lint
 CONTROLLER_GEN := $(BIN)/controller-gen
 HELM           := $(BIN)/helm
+
+# suites ARGUMENTS runs tools/suites. It is built first and then takes the place of the shell: a signal reaches it.
+define suites
+@mkdir -p "$(BIN)" && cd tools && go build -o "$(BIN)/suites" ./suites
+@MAKE="$(MAKE)" exec "$(BIN)/suites" -root "$(CURDIR)" -lanes $(LANES) -timeout $(TEST_E2E_TIMEOUT) $(1)
+endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -55,7 +70,21 @@ image: ## Build the container image (IMAGE=name:tag). Needs Docker.
 ##@ Check
 
 .PHONY: test
-test: test-generated lint test-docs test-chart test-unit test-e2e ## Every check that CI makes, in the order of their cost.
+test: ## Every check and suite, and a table of their times. Of the long matrices the share of the day: ROTATION=3 for another.
+	$(call suites,$(or $(SUITE),checks build stack))
+
+.PHONY: test-full
+test-full: ROTATION = all
+test-full: ## The same with the whole of every matrix.
+	$(call suites,$(or $(SUITE),checks build stack))
+
+.PHONY: test-repeat
+test-repeat: testbed $(HELM) ## Run suites N times (SUITE="e2e unit", N=10), one at a time; BURN=2 burns so many cores meanwhile.
+	$(call suites,-repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
+
+.PHONY: ci
+ci: ## What CI runs: `make test`, and then the demo.
+	$(call suites,checks build stack demo)
 
 .PHONY: test-unit
 test-unit: ## Unit tests of the root module.
@@ -71,13 +100,8 @@ test-docs: ## Check the documentation against the tree: dependencies, links.
 	cd tools && go test -count=1 ./docs/...
 
 .PHONY: test-e2e
-test-e2e: testbed $(HELM) ## End-to-end and fault tests on the real stack (module test/).
-	@# Two test beds at a time, which mostly wait, each with about half of the work. What is killed, how often and where, and
-	@# what was sampled meanwhile, is in the output of the long suites.
-	cd test && { go test -p 1 -v -timeout $(TEST_E2E_TIMEOUT) ./remediation ./named & half=$$!; \
-		go test -v -timeout $(TEST_E2E_TIMEOUT) ./e2e; long=$$?; \
-		go test -p 1 -timeout $(TEST_E2E_TIMEOUT) $$(go list ./... | grep -v -e /e2e$$ -e /remediation$$ -e /named$$); rest=$$?; \
-		wait $$half && test $$long$$rest = 00; }
+test-e2e: testbed $(HELM) ## The suites on the real stack (module test/): moves, faults, kills.
+	$(call suites,$(or $(SUITE),stack))
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Lint all modules, and prove that the linter still holds the walls.
@@ -105,6 +129,11 @@ generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs and the chart's copy o
 .PHONY: test-generated
 test-generated: $(CONTROLLER_GEN) ## Fail when a generated file is not what `make generate` would write.
 	@./tools/generate "$(CONTROLLER_GEN)" --check
+
+# What the suites on the real stack run on, and what they import, so that no suite is charged for compiling it.
+.PHONY: test-build
+test-build: testbed $(HELM)
+	cd test && go build ./...
 
 .PHONY: testbed
 testbed: ## Build the test bed's kube-apiserver, etcd and kube-controller-manager, once.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -45,7 +46,7 @@ func newWard(ctx context.Context, t *testing.T, spec testbed.Cluster, change fun
 func TestNasty(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("", func(t *testing.T) { // all at once
-		for name, play := range map[string]func(context.Context, *testing.T){
+		for name, play := range rotation.Cases(t, 2, map[string]func(context.Context, *testing.T){
 			"newcomer never joins":             neverJoins,
 			"newcomer never joins, by rollout": neverJoinsRollout,
 			"recovers mid-surge":               func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodSurge)) },
@@ -64,7 +65,7 @@ func TestNasty(t *testing.T) {
 			"a reboot helps":                   rebooted,
 			"a reboot does not help":           rebootedInVain,
 			"a MachineSet of its own":          machineSet,
-		} {
+		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -40,7 +41,7 @@ func TestReplace(t *testing.T) {
 	three := testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever}
 	surge := methods(v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge)
 	t.Run("", func(t *testing.T) { // all at once
-		for name, r := range map[string]replace{
+		for name, r := range rotation.Cases(t, 2, map[string]replace{
 			"rollout surge":              {cluster: three, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
 			"rollout surge by template":  {cluster: testbed.Cluster{ControlPlanes: 3}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
 			"rollout surge in topology":  {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
@@ -63,7 +64,7 @@ func TestReplace(t *testing.T) {
 			"external etcd":      {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, sick: notReady, decides: "Surge", machines: 3},
 			"worker":             {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
 			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
-		} {
+		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 8*time.Minute), t) })
 		}
 	})

@@ -1,0 +1,51 @@
+package rotation
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+)
+
+// Over a cycle, from whatever day on, every case is taken once, and no day takes more than one case more than another.
+func TestACycleCoversAll(t *testing.T) {
+	for of := 1; of <= 6; of++ {
+		for size := range 20 {
+			all := map[string]int{}
+			for i := range size {
+				all[fmt.Sprintf("case %d", i)] = i
+			}
+			taken := map[string]int{}
+			for day := 20_000; day < 20_000+of; day++ {
+				s, err := share(strconv.Itoa(day), of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				today := cut(s, all)
+				if n := len(today); n < size/of || n > (size+of-1)/of {
+					t.Errorf("day %d of %d takes %d of %d cases", day, of, n, size)
+				}
+				for name := range today {
+					taken[name]++
+				}
+			}
+			for name := range all {
+				if taken[name] != 1 {
+					t.Errorf("%d shares: %s of %d is taken %d times", of, name, size, taken[name])
+				}
+			}
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	for env, want := range map[string]Share{"": {0, 1}, "all": {0, 1}, "1": {0, 5}, "3": {2, 5}, "5": {4, 5}, "6": {0, 5}} {
+		if got, err := share(env, 5); err != nil || got != want {
+			t.Errorf("%q: %v %v, want %v", env, got, err, want)
+		}
+	}
+	for _, env := range []string{"0", "-1", "some", "1 2"} {
+		if s, err := share(env, 5); err == nil {
+			t.Errorf("%q was taken: %v", env, s)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// suite is something that passes or fails.
+type suite struct {
+	name    string
+	group   string
+	dir     string
+	command []string
+	events  bool // it writes the events of `go test -json`
+}
+
+// Groups of suites, which can be named like a suite.
+const (
+	groupChecks = "checks" // one at a time, in the order of their cost
+	groupStack  = "stack"  // on the real stack, several at a time
+	groupAlone  = "alone"  // one at a time, and chosen by name only
+)
+
+// longest are the suites that begin first, or one of them would run alone at the end.
+func longest() []string { return []string{"remediation", "e2e", "named", "lifecycle", "testbed"} }
+
+// catalog lists all suites, in the order in which they run.
+func catalog(ctx context.Context, o *options) ([]suite, error) {
+	target := func(group, name string, arguments ...string) suite {
+		program := os.Getenv("MAKE")
+		if program == "" {
+			program = "make"
+		}
+		return suite{name: name, group: group, dir: o.root, command: append([]string{program, "--no-print-directory"}, arguments...)}
+	}
+	all := []suite{
+		target(groupChecks, "generated", "test-generated"),
+		target(groupChecks, "lint", "lint"),
+		target(groupChecks, "docs", "test-docs"),
+		target(groupChecks, "chart", "test-chart"),
+		target(groupChecks, "unit", "test-unit"),
+		target(groupAlone, "build", "test-build"),
+	}
+	packages, err := o.packages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range packages {
+		all = append(all, suite{
+			name: name, group: groupStack, dir: filepath.Join(o.root, "test"), events: true,
+			command: []string{"go", "test", "-json", "-count=1", "-timeout", o.timeout.String(), "./" + name},
+		})
+	}
+	return append(all, target(groupAlone, "demo", "demo"), target(groupAlone, "soak", "soak", "DURATION=5m")), nil
+}
+
+// packages are those of the module test/ that have tests, the longest first.
+func (o *options) packages(ctx context.Context) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+	cmd.Dir, cmd.Stderr = filepath.Join(o.root, "test"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of test/: %w", err)
+	}
+	var names []string
+	for _, path := range strings.Fields(string(out)) {
+		names = append(names, strings.TrimPrefix(path, "scute.dev/test/"))
+	}
+	place := func(name string) int {
+		if i := slices.Index(longest(), name); i >= 0 {
+			return i
+		}
+		return len(longest())
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	return names, nil
+}
+
+// choose keeps the suites that are named, themselves or by their group.
+func choose(all []suite, names []string) ([]suite, error) {
+	var chosen []suite
+	for _, s := range all {
+		if slices.Contains(names, s.name) || slices.Contains(names, s.group) && s.group != groupAlone {
+			chosen = append(chosen, s)
+		}
+	}
+	known := []string{groupChecks, groupStack}
+	for _, s := range all {
+		known = append(known, s.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no suite %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no suite is named; there are %s", strings.Join(known, ", "))
+	}
+	return chosen, nil
+}

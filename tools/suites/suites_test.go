@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == burnArgument: // ignite starts this very program
+		burn(os.Stdin)
+	case os.Getenv("SUITES_TEST_PARENT") != "":
+		if _, err := ignite(1); err != nil {
+			os.Exit(1)
+		}
+		os.Stdout.WriteString("burning\n")
+		select {}
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// A process that burns a core ends with the one that started it, even if that is killed: it holds this test's pipe until then.
+func TestBurningEndsWithItsParent(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), "SUITES_TEST_PARENT=yes")
+	ended, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent.ExtraFiles = []*os.File{end}
+	out, err := parent.StdoutPipe()
+	if err == nil {
+		err = parent.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	if _, err := out.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	_, _ = ended.Read(make([]byte, 1)) // until nobody holds the other end any more
+}
+
+func TestBurningIsExtinguished(t *testing.T) {
+	extinguish, err := ignite(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extinguish()
+}
+
+// fake are suites that need nothing but a shell.
+func fake(root string) []suite {
+	shell := func(group, name, script string) suite {
+		return suite{name: name, group: group, dir: root, command: []string{"sh", "-c", script}}
+	}
+	failing := shell(groupStack, "failing", `cat <<'JSON'
+{"Action":"output","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Test":"TestA/one","Output":"    a_test.go:7: it is 3, want 4\n"}
+{"Action":"output","Test":"TestA/one","Output":"    --- FAIL: TestA/one (0.10s)\n"}
+{"Action":"fail","Test":"TestA/one","Elapsed":0.1}
+{"Action":"fail","Test":"TestA","Elapsed":0.1}
+{"Action":"output","Test":"TestB","Output":"    b_test.go:9: rotation 2 of 5: took b; `+"`make test-full`"+` runs all\n"}
+{"Action":"pass","Test":"TestB","Elapsed":1}
+{"Action":"output","Test":"TestC","Output":"    c_test.go:9: it hangs\n"}
+{"Action":"output","Output":"FAIL\n"}
+no event, of the compiler
+JSON
+exit 1`)
+	failing.events = true
+	return []suite{shell(groupChecks, "fine", "echo said by fine"), shell(groupChecks, "broken", "echo said by broken; exit 3"), failing, shell(groupStack, "other", "echo ROTATION is $ROTATION")}
+}
+
+func TestPerform(t *testing.T) {
+	o := &options{root: t.TempDir(), lanes: 2}
+	var out bytes.Buffer
+	results, err := o.perform(t.Context(), fake(o.root), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := map[string]bool{}
+	for _, r := range results {
+		failed[r.suite] = r.failed
+	}
+	if len(results) != 4 || failed["fine"] || !failed["broken"] || !failed["failing"] || failed["other"] {
+		t.Errorf("%+v", results)
+	}
+	said := out.String()
+	for _, part := range []string{"said by broken\n", "--- FAIL: TestA/one (0.1 s)\n    a_test.go:7: it is 3, want 4\n", "--- FAIL: TestC (did not end)", "no event, of the compiler", "TestB: rotation 2 of 5: took b"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("it does not say %q:\n%s", part, said)
+		}
+	}
+	for _, part := range []string{"said by fine", "=== RUN", "FAIL: TestB"} {
+		if strings.Contains(said, part) {
+			t.Errorf("it says %q:\n%s", part, said)
+		}
+	}
+	whole, err := os.ReadFile(filepath.Join(o.root, logs, "failing.log"))
+	if err != nil || !strings.Contains(string(whole), "=== RUN   TestA") {
+		t.Errorf("%v: %s", err, whole)
+	}
+}
+
+func TestRepeat(t *testing.T) {
+	o := &options{root: t.TempDir(), lanes: 2, repeat: 3}
+	results, err := o.perform(t.Context(), fake(o.root)[1:2], &bytes.Buffer{})
+	if err != nil || len(results) != 3 {
+		t.Fatalf("%v %+v", err, results)
+	}
+	for i, seconds := range []int{9, 2, 4} {
+		results[i].took = time.Duration(seconds) * time.Second
+	}
+	results[0].failed, results[1].failed = false, false
+	if got, want := strings.Fields(strings.Split(repeats(results), "\n")[1])[:6], "broken 3 1 2 4 9"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	results, err = o.perform(t.Context(), fake(o.root)[3:], &bytes.Buffer{})
+	if err != nil || len(results) != 3 {
+		t.Fatalf("%v %+v", err, results)
+	}
+	if said := readAll(filepath.Join(o.root, logs, "other-2-of-3.log")); said != "ROTATION is 2\n" {
+		t.Errorf("the second round says %q", said)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(o.root, logs, "broken-*-of-3.log")); len(kept) != 3 {
+		t.Errorf("kept %v", kept)
+	}
+}
+
+// What is started ends with the context, and nothing more is started.
+func TestStopped(t *testing.T) {
+	o := &options{root: t.TempDir(), lanes: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	results, err := o.perform(ctx, fake(o.root), &bytes.Buffer{})
+	if err != nil || len(results) > 0 {
+		t.Errorf("%v %+v", err, results)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all := append(fake("."), suite{name: "soak", group: groupAlone})
+	for names, want := range map[string]string{
+		"checks": "fine broken", "stack fine": "fine failing other", "other": "other", "soak": "soak", "checks soak": "fine broken soak",
+	} {
+		chosen, err := choose(all, strings.Fields(names))
+		var got []string
+		for _, s := range chosen {
+			got = append(got, s.name)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", names, got, err, want)
+		}
+	}
+	for _, names := range []string{"", "nothing", "alone"} {
+		if _, err := choose(all, strings.Fields(names)); err == nil {
+			t.Errorf("%q was taken", names)
+		}
+	}
+}
