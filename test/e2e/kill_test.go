@@ -1,19 +1,15 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -25,35 +21,41 @@ import (
 // flight, where a death leaves several half done.
 func TestKillMatrix(t *testing.T) {
 	ctx := deadline(t, 20*time.Minute)
-	const ns = "killed"
-	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	sweeps := []struct {
-		name, fault, workers string
-		atLeast              int // deaths; fewer would mean that fault points were passed over
+	for name, s := range map[string]struct {
+		faults  scuted.Faults
+		workers string
 	}{
-		{"after-every-write", "after:1:move", "1", 120},
-		{"before-every-write", "before:2:move", "1", 120},
-		{"many-in-flight", "after:1:move", "16", 40},
-		{"bookkeeping", "after:+:bookkeeping", "16", 5},
-	}
-	from, to := shared.blue, shared.green
-	for _, s := range sweeps {
-		t.Run(s.name, func(t *testing.T) {
-			must(t, from.PutTarget(ctx, ns, to))
-			m := scuted.NewMove(ns, s.name, to, "tiny")
-			sweep(ctx, t, sweepOptions{from: from, to: to, move: m, fault: s.fault, workers: s.workers, atLeast: s.atLeast, phase: mover.PhaseSucceeded})
+		"after-every-write":  {share(t, scuted.EveryWrite("move")), "1"},
+		"before-every-write": {share(t, scuted.BeforeEveryWrite("move")), "1"},
+		"many-in-flight":     {scuted.EveryWrite("move"), "16"},
+		"bookkeeping":        {scuted.Faults{Class: "bookkeeping", Growing: true}, "16"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := "killed-" + name
+			shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+			must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+			m := scuted.NewMove(ns, name, shared.green, "tiny")
+			sweep(ctx, t, sweepOptions{from: shared.blue, to: shared.green, move: m, faults: s.faults, workers: s.workers, phase: mover.PhaseSucceeded})
 		})
-		from, to = to, from
 	}
 }
 
+// share is the part of a sweep that this run takes: with one call in flight at a time, each life gets so many writes further,
+// and the first begins where the rotation is.
+func share(t *testing.T, f scuted.Faults) scuted.Faults {
+	t.Helper()
+	s := rotation.Of(t, 4, "the writes of a sweep: "+f.String())
+	f.First += s.First
+	f.Step += s.Of - 1
+	return f
+}
+
 type sweepOptions struct {
-	from, to       *scuted.Installation
-	move           *v1alpha1.Move
-	fault, workers string
-	atLeast        int
-	phase          v1alpha1.MovePhase
+	from, to *scuted.Installation
+	move     *v1alpha1.Move
+	faults   scuted.Faults
+	workers  string
+	phase    v1alpha1.MovePhase
 }
 
 // sweep runs a move with a daemon that dies at the fault point of every one of its lives, until the move is over, and
@@ -63,20 +65,23 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	w := shared.witness(ctx, t)
 	paused := watchPauses(t, o.from, o.move.Namespace)
 	before := objects(ctx, t, o.from, o.move.Namespace)
-	journal := filepath.Join(t.TempDir(), "writes")
-	t.Setenv("SCUTE_FAULT_JOURNAL", journal)
+	journal := scuted.NewJournal(t.TempDir())
+	t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
 
 	must(t, o.from.Create(ctx, o.move))
 	started := time.Now()
-	over, deaths := live(ctx, t, o)
+	over, logDir, deaths := live(ctx, t, o)
 	if over.Status.Phase != o.phase {
 		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
-	points := count(t, journal)
-	t.Logf("%s: killed %d times at %s in %s; %d writes were reached in all, %d of them appends", o.phase, deaths, o.fault,
-		time.Since(started).Round(time.Second), points.total, points.appends)
-	if deaths < o.atLeast {
-		t.Errorf("only %d deaths, fewer than %d: fault points were passed over", deaths, o.atLeast)
+	inLog, err := scuted.Commits(ctx, logDir, scuted.OfKind(eventlog.KindMove))
+	must(t, err)
+	r, err := journal.Read(o.faults)
+	must(t, err)
+	t.Logf("%s: killed %d times at %s in %s; %d writes were reached in all, %d of them appends", o.phase, deaths, o.faults,
+		time.Since(started).Round(time.Second), r.Writes, r.Appends)
+	if wrong := o.faults.PassedOver(deaths, r, inLog); wrong != "" {
+		t.Error(wrong)
 	}
 
 	stands, empty := o.to, o.from
@@ -97,15 +102,14 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	w.clean(ctx, t)
 }
 
-// live starts daemons, one after the other, until the move is over.
-func live(ctx context.Context, t *testing.T, o sweepOptions) (*v1alpha1.Move, int) {
+// live starts daemons, one after the other on one log, until the move is over.
+func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Move, logDir string, deaths int) {
 	t.Helper()
 	from, m := o.from, o.move
 	logDir, err := from.NewLogDir()
 	must(t, err)
-	for deaths := 0; ; deaths++ {
-		// A daemon that always dies at its first claims and statuses makes no headway: each life gets one further (+).
-		t.Setenv("SCUTE_FAULT", strings.Replace(o.fault, "+", strconv.Itoa(deaths+1), 1))
+	for ; ; deaths++ {
+		t.Setenv("SCUTE_FAULT", o.faults.Point(deaths))
 		d, err := from.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--move-workers", o.workers}})
 		must(t, err)
 		life, cancel := context.WithTimeout(ctx, time.Minute)
@@ -125,32 +129,14 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (*v1alpha1.Move, in
 		case over := <-ended:
 			cancel()
 			must(t, d.Stop(ctx))
-			return over, deaths
+			if d.ExitCode() == -1 { // it came to its fault point meanwhile
+				deaths++
+			}
+			return over, logDir, deaths
 		case <-life.Done():
 			cancel()
 			last, err := from.Wait(life, m.Namespace, m.Name, scuted.Over)
 			t.Fatalf("after %d deaths the daemon neither dies nor ends the move: %v %v", deaths, last.Status.Message, err)
 		}
 	}
-}
-
-type reached struct{ total, appends int }
-
-// count reads the fault points' journal: a line for each write that was reached.
-func count(t *testing.T, journal string) reached {
-	t.Helper()
-	f, err := os.Open(journal)
-	must(t, err)
-	defer f.Close()
-	var r reached
-	for s := bufio.NewScanner(f); s.Scan(); {
-		r.total++
-		if strings.HasPrefix(s.Text(), "APPEND ") {
-			r.appends++
-		}
-	}
-	if r.total == 0 {
-		t.Fatal(fmt.Errorf("no write was counted"))
-	}
-	return r
 }

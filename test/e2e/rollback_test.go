@@ -22,12 +22,14 @@ import (
 // preflight cannot find out; the move must put everything back, whenever the daemon dies.
 func TestRollback(t *testing.T) {
 	ctx := deadline(t, 10*time.Minute)
-	const ns = "refused"
-	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	refuse(ctx, t, shared.green, ns, "devmachines")
-
+	stage := func(t *testing.T, ns string) {
+		shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+		must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+		refuse(ctx, t, shared.green, ns, "devmachines")
+	}
 	t.Run("undisturbed", func(t *testing.T) {
+		const ns = "refused"
+		stage(t, ns)
 		before := objects(ctx, t, shared.blue, ns)
 		w := shared.witness(ctx, t)
 		daemon(t, shared.blue, scuted.DaemonOptions{})
@@ -38,10 +40,10 @@ func TestRollback(t *testing.T) {
 		asBefore(ctx, t, ns, before, w)
 	})
 	t.Run("killed", func(t *testing.T) {
-		must(t, shared.green.Side.Client().Delete(ctx, namespace(ns)))
-		waitGone(ctx, t, shared.green, namespace(ns))
+		const ns = "refused-and-killed"
+		stage(t, ns)
 		m := scuted.NewMove(ns, "refused-and-killed", shared.green, "tiny")
-		sweep(ctx, t, sweepOptions{from: shared.blue, to: shared.green, move: m, fault: "after:1:move", workers: "1", atLeast: 80, phase: mover.PhaseRolledBack})
+		sweep(ctx, t, sweepOptions{from: shared.blue, to: shared.green, move: m, faults: share(t, scuted.EveryWrite("move")), workers: "1", phase: mover.PhaseRolledBack})
 	})
 }
 

@@ -1,18 +1,15 @@
 package remediation
 
 import (
-	"bufio"
 	"context"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -23,37 +20,40 @@ func TestKill(t *testing.T) {
 	ctx := deadline(t, 20*time.Minute)
 	topology := testbed.Cluster{Topology: true}
 	levered := testbed.Cluster{CertificateExpiryDays: 30}
-	for _, s := range []struct {
-		name, fault string
-		cluster     testbed.Cluster
-		method      v1alpha1.RepairMethod
-		sick        fault
-		members     int
-		atLeast     int // deaths; fewer would mean that fault points were passed over
+	after, before := scuted.EveryWrite("remediation"), scuted.BeforeEveryWrite("remediation")
+	for name, s := range rotation.Cases(t, 3, map[string]struct {
+		faults  scuted.Faults
+		cluster testbed.Cluster
+		method  v1alpha1.RepairMethod
+		sick    fault
+		members int
 	}{
-		{"surge, after every write", "after:1:remediation", topology, v1alpha1.MethodSurge, notReady, 3, 8},
-		{"surge, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, 8},
-		{"rollout, after every write", "after:1:remediation", levered, v1alpha1.MethodRolloutSurge, notReady, 3, 6},
-		{"rollout, before every write", "before:2:remediation", testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3, 6},
-		{"handed over, after every write", "after:1:remediation", testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2, 4},
-		{"bookkeeping", "after:+:bookkeeping", levered, "", kubeletDead, 3, 5},
-	} {
-		t.Run(s.name, func(t *testing.T) {
+		"surge, after every write":       {after, topology, v1alpha1.MethodSurge, notReady, 3},
+		"surge, before every write":      {before, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3},
+		"rollout, after every write":     {after, levered, v1alpha1.MethodRolloutSurge, notReady, 3},
+		"rollout, before every write":    {before, testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3},
+		"handed over, after every write": {after, testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2},
+		"bookkeeping":                    {scuted.Faults{Class: "bookkeeping", Growing: true}, levered, "", kubeletDead, 3},
+	}) {
+		t.Run(name, func(t *testing.T) {
 			w := newWard(ctx, t, s.cluster, func(p *v1alpha1.RepairPolicySpec) {
 				if s.method != "" {
 					p.Methods = []v1alpha1.RepairMethod{s.method}
 				}
 			})
-			journal := filepath.Join(t.TempDir(), "writes")
-			t.Setenv("SCUTE_FAULT_JOURNAL", journal)
+			journal := scuted.NewJournal(t.TempDir())
+			t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
 			must(t, s.sick(ctx, w.cluster, w.victim))
 			started := time.Now()
-			deaths := w.live(ctx, t, s.fault)
-			writes, appends := reached(t, journal)
-			t.Logf("killed %d times at %s in %s; %d writes were reached in all, %d of them appends", deaths, s.fault,
-				time.Since(started).Round(time.Second), writes, appends)
-			if deaths < s.atLeast {
-				t.Errorf("only %d deaths, fewer than %d: fault points were passed over", deaths, s.atLeast)
+			logDir, deaths := w.live(ctx, t, s.faults)
+			inLog, err := scuted.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
+			must(t, err)
+			r, err := journal.Read(s.faults)
+			must(t, err)
+			t.Logf("killed %d times at %s in %s; %d writes were reached in all, %d of them appends", deaths, s.faults,
+				time.Since(started).Round(time.Second), r.Writes, r.Appends)
+			if wrong := s.faults.PassedOver(deaths, r, inLog); wrong != "" {
+				t.Error(wrong)
 			}
 			w.healed(ctx, t)
 			w.veterans(ctx, t, w.victim.UID)
@@ -63,12 +63,12 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// live starts daemons, one after the other, until the victim is replaced and nothing is left to do.
-func (w *ward) live(ctx context.Context, t *testing.T, fault string) (deaths int) {
+// live starts daemons, one after the other on one log, until the victim is replaced and nothing is left to do.
+func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (logDir string, deaths int) {
 	t.Helper()
 	in, programs, err := shared.installed()
 	must(t, err)
-	logDir, err := in.NewLogDir()
+	logDir, err = in.NewLogDir()
 	must(t, err)
 	over := make(chan struct{})
 	go func() {
@@ -81,8 +81,7 @@ func (w *ward) live(ctx context.Context, t *testing.T, fault string) (deaths int
 		}
 	}()
 	for ; ; deaths++ {
-		// A daemon that always dies at its first claims and statuses makes no headway: each life gets one further (+).
-		t.Setenv("SCUTE_FAULT", strings.Replace(fault, "+", strconv.Itoa(deaths+1), 1))
+		t.Setenv("SCUTE_FAULT", faults.Point(deaths))
 		d, err := in.Start(scuted.DaemonOptions{LogDir: logDir, Program: programs.Faulty, Args: []string{"--leader-elect=false"}})
 		must(t, err)
 		life, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -95,7 +94,10 @@ func (w *ward) live(ctx context.Context, t *testing.T, fault string) (deaths int
 		case <-over:
 			cancel()
 			must(t, d.Stop(ctx))
-			return deaths
+			if d.ExitCode() == -1 { // it came to its fault point meanwhile
+				deaths++
+			}
+			return logDir, deaths
 		case <-life.Done():
 			cancel()
 			phase, message := w.diary.now(w.victim.Name)
@@ -117,22 +119,4 @@ func (w *ward) over(ctx context.Context) bool {
 	}
 	left, err := w.left(ctx)
 	return err == nil && len(left) == 0
-}
-
-// reached reads the fault points' journal: a line for each write that was reached.
-func reached(t *testing.T, journal string) (writes, appends int) {
-	t.Helper()
-	f, err := os.Open(journal)
-	must(t, err)
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		writes++
-		if strings.HasPrefix(s.Text(), "APPEND ") {
-			appends++
-		}
-	}
-	if writes == 0 {
-		t.Fatal("no write was counted")
-	}
-	return writes, appends
 }

@@ -5,7 +5,7 @@
 //	SCUTE_FAULT=before:7:run          dies before the seventh write of a workflow's run is sent
 //	SCUTE_FAULT=after:2:remediation   dies right after the second write of a remediation
 //	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
-//	SCUTE_FAULT_JOURNAL=file          takes a line for each write that was reached
+//	SCUTE_FAULT_JOURNAL=file          takes "reached", "done" and "counted", each with the class and the write
 package main
 
 import (
@@ -102,30 +102,43 @@ func newPoints(fault, journal string) (*points, error) {
 // enter is called before a write and returns what to call after it, with whether it was done: a write that was refused
 // leaves nothing behind, so a death after it is no fault point of its own.
 func (p *points) enter(of class, what string) (leave func(done bool)) {
-	if p.journal != nil {
-		fmt.Fprintln(p.journal, what) // one write call a line: lines of many goroutines do not mix
-	}
-	if p.before && p.chosen(of) {
+	p.note("reached", of, what)
+	if p.before && p.chosen(of, what) {
 		p.gate.Lock()
 		die()
 	}
 	p.gate.RLock()
 	return func(done bool) {
 		p.gate.RUnlock()
-		if done && !p.before && p.chosen(of) {
+		if !done {
+			return
+		}
+		p.note("done", of, what)
+		if !p.before && p.chosen(of, what) {
 			die()
 		}
 	}
 }
 
-// chosen counts a write, and says whether it is the one to die at.
-func (p *points) chosen(of class) bool {
+// note writes one line with one call: lines of many goroutines do not mix.
+func (p *points) note(word string, of class, what string) {
+	if p.journal != nil {
+		fmt.Fprintln(p.journal, word, of, what)
+	}
+}
+
+// chosen counts a write, and says whether it is the one to die at. What comes after that one is not counted any more.
+func (p *points) chosen(of class, what string) bool {
 	if of != p.class {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.count >= p.at {
+		return false
+	}
 	p.count++
+	p.note("counted", of, what)
 	return p.count == p.at
 }
 
