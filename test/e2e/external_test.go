@@ -25,6 +25,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -157,7 +158,7 @@ type natsServer struct {
 
 func startNATS(t *testing.T) *natsServer {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(ports.AddressForTest(t))
 	must(t, err)
 	n := &natsServer{options: server.Options{
 		ServerName: "nats", Host: "127.0.0.1", JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 40,

@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -77,9 +76,9 @@ func TestOperator(t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(o.namespace, "tiny"))
 	dir, err := shared.blue.NewLogDir()
 	must(t, err)
-	listen := freeAddress(t)
+	listen := ports.AddressForTest(t)
 	o.nats = "nats://" + listen
-	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: freeAddress(t)})
+	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t)})
 	must(t, d.WaitReady(ctx))
 
 	t.Run("doctor finds all well", func(t *testing.T) {
@@ -232,13 +231,4 @@ func (o *operator) log(ctx context.Context, t *testing.T, id string) string {
 		t.Fatalf("two replays differ, or give no hash:\n%s\n%s", first.out, again.out)
 	}
 	return hash[1]
-}
-
-// freeAddress is a port of this machine on which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return fmt.Sprintf("127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
 )
@@ -23,7 +24,7 @@ func TestWorkflow(t *testing.T) {
 	s := workflowStage(ctx, t, "workflows")
 	dir, err := shared.blue.NewLogDir()
 	must(t, err)
-	listen := freeAddress(t)
+	listen := ports.AddressForTest(t)
 	s.nats = "nats://" + listen
 	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{"--run-concurrency", "32"}})
 

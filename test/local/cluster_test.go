@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -102,7 +102,7 @@ func TestRunsInACluster(t *testing.T) {
 	stage(ctx, t, admin)
 	dir, err := in.NewLogDir()
 	check(t, err)
-	listen := freeAddress(t)
+	listen := ports.AddressForTest(t)
 	d, err := in.Start(scuted.DaemonOptions{LogDir: dir, Listen: listen})
 	check(t, err)
 	t.Cleanup(func() { _ = d.Kill(context.Background()) })
@@ -184,14 +184,6 @@ func stage(ctx context.Context, t *testing.T, admin client.Client) {
 	} {
 		check(t, admin.Create(ctx, o))
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func check(t *testing.T, err error) {

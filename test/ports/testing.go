@@ -1,0 +1,22 @@
+package ports
+
+import "testing"
+
+// AddressForTest returns an address of this machine on which nobody listens, and which nobody else is given until the test ends.
+func AddressForTest(t testing.TB) string {
+	t.Helper()
+	block, err := Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := block.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	port, err := block.One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address(port)
+}
