@@ -130,13 +130,24 @@ type Retry struct {
 	Recreate bool     `json:"recreate,omitempty"`
 }
 
+// From its fourth further attempt on, a task waits at least leastDelay for each: a task that fails at once must not fill the
+// log.
+const (
+	quickRetries = 3
+	leastDelay   = time.Second
+)
+
 // Wait is the delay before the n-th further attempt (1, 2, ...).
 func (r Retry) Wait(n int) time.Duration {
 	wait, limit := float64(r.Delay), float64(r.MaxDelay)
 	for i := 1; i < n && wait < limit; i++ {
 		wait *= r.Factor
 	}
-	return time.Duration(min(wait, limit))
+	delay := time.Duration(min(wait, limit))
+	if n > quickRetries {
+		return max(delay, leastDelay)
+	}
+	return delay
 }
 
 // Duration is a time.Duration that reads and writes as "5m0s".

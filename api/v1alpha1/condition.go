@@ -9,4 +9,7 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when nothing more happens without a human.
 	ConditionStalled = "Stalled"
+	// ConditionThrottled is True while work that could be started waits: for a free place (reason NoFreePlace), or because
+	// the namespace has reached its quota of events (reason QuotaExceeded).
+	ConditionThrottled = "Throttled"
 )

@@ -99,6 +99,11 @@ type story struct {
 	looks    int
 }
 
+// Reach finds what the story is told of.
+func (s *story) Reach(context.Context, *mover.State, mover.Step) (*mover.StepFailed, error) {
+	return nil, nil
+}
+
 func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
 	switch step {
 	case mover.RunPreflight:

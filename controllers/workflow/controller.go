@@ -39,6 +39,7 @@ type Runs interface {
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	Glance(id string) (workflow.Glance, bool)
 	Status(id string) (v1alpha1.WorkflowStatus, bool)
+	Throttled(id string) runner.Throttled
 }
 
 // Definer builds what a manifest says; *prepare.Env does.
@@ -55,6 +56,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Runs     Runs
 	Definer  Definer
+	// Exceeded says which quota keeps a namespace from starting anything, "" for none. May be nil.
+	Exceeded func(namespace string) string
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a run's absence.
 	CaughtUp <-chan struct{}
@@ -106,9 +109,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.publish(ctx, &w, id, glance)
 	case adopted:
 		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: scutectl log push; or delete the Workflow")
-	default:
-		return ctrl.Result{}, r.begin(ctx, &w, id)
 	}
+	if r.Exceeded != nil {
+		if why := r.Exceeded(w.Namespace); why != "" && w.Status.FinishedAt == nil {
+			return r.throttle(ctx, &w, why)
+		}
+	}
+	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
 // begin asks for the run that the manifest defines. One that cannot be is refused with all that is wrong with it, and

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
 	"scute.dev/workflow"
+	"scute.dev/workflow/runner"
 )
 
 // publish writes the log's view of a run into the status, at a bounded pace.
@@ -24,7 +26,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.Workflow, id strin
 	if !ok {
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, r.write(ctx, w, status)
+	return ctrl.Result{}, r.write(ctx, w, status, r.Runs.Throttled(id))
 }
 
 // refuse says what is wrong with a manifest. Nothing of it is in the log.
@@ -37,19 +39,27 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message s
 		now := metav1.Now().Rfc3339Copy()
 		status.FinishedAt = &now
 	}
-	return r.write(ctx, w, status)
+	return r.write(ctx, w, status, runner.Throttled{})
 }
 
 // wait says why a run has not begun.
 func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, next string) error {
-	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next})
+	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, runner.Throttled{})
+}
+
+// throttle says that a run has not begun because its namespace has reached its quota, and comes back to it.
+func (r *Reconciler) throttle(ctx context.Context, w *v1alpha1.Workflow, why string) (ctrl.Result, error) {
+	const lookAgain = time.Minute
+	status := v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending}
+	return ctrl.Result{RequeueAfter: lookAgain}, r.write(ctx, w, status, runner.Throttled{Reason: runner.QuotaExceeded, Message: why})
 }
 
 // write patches the status if it has changed, and tells what is new in it.
-func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus) error {
+func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus, why runner.Throttled) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
-	status.Conditions = kstatus(w.Status.Conditions, status, w.Generation)
+	status.Message = cmp.Or(why.Message, status.Message)
+	status.Conditions = throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation)
 	w.Status = status
 	if equality.Semantic.DeepEqual(before.Status, w.Status) {
 		return nil

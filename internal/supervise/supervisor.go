@@ -19,11 +19,14 @@ type Supervisor struct {
 	Due func() []string
 	// Drive takes one of them as far as it goes.
 	Drive func(ctx context.Context, id string) error
+	// Namespace of what has this id.
+	Namespace func(id string) string
 	// Lost is the error by which Drive says that another process drives it now.
 	Lost error
 	// Wake is signalled when what is due may have changed.
 	Wake <-chan struct{}
-	// Limit bounds what is driven at once; it is 1 or more.
+	// Limit bounds what is driven at once, most of which waits; it is 1 or more. It is shared by the namespaces as Places
+	// are. Places bound what works.
 	Limit  int
 	Logger *slog.Logger
 }
@@ -37,6 +40,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	var (
 		wg      sync.WaitGroup
 		running = make(map[string]bool)
+		driven  = newShare(s.Limit)
 		ended   = make(chan string)
 		rest    = time.NewTicker(restDelay)
 		resting = make(map[string]bool)
@@ -44,10 +48,12 @@ func (s *Supervisor) Run(ctx context.Context) {
 	defer rest.Stop()
 	start := func() {
 		for _, id := range s.Due() {
-			if running[id] || resting[id] || len(running) >= s.Limit {
+			namespace := s.Namespace(id)
+			if running[id] || resting[id] || !driven.admits(namespace) {
 				continue
 			}
 			running[id] = true
+			driven.take(namespace)
 			wg.Go(func() {
 				s.drive(ctx, id)
 				select {
@@ -66,6 +72,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 		case <-s.Wake:
 		case id := <-ended:
 			delete(running, id)
+			driven.give(s.Namespace(id))
 			resting[id] = true
 		case <-rest.C:
 			clear(resting)

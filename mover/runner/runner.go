@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
+	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 )
@@ -23,6 +24,9 @@ type Log interface {
 
 // Performer performs the steps of one move; *transfer.Transfer does.
 type Performer interface {
+	// Reach makes sure that the clusters a step needs can be reached. It changes nothing. A cluster that cannot be reached
+	// is an outcome; an error is the end of ctx.
+	Reach(ctx context.Context, s *mover.State, step mover.Step) (failed *mover.StepFailed, err error)
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
 
@@ -39,7 +43,10 @@ type Runner struct {
 	Incarnation string
 	// Performer makes the effects of a move.
 	Performer func(id string) Performer
-	Logger    *slog.Logger
+	// Places bound the moves that work at once; nil is no bound. A move that waits, or whose clusters cannot be reached,
+	// holds none.
+	Places *supervise.Places
+	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -66,8 +73,11 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := a.append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
-	performer := r.Performer(id)
-	look, retry := pace(lookFirst, lookMax), pace(retryFirst, retryMax)
+	d := &drive{
+		aggregate: a, performer: r.Performer(id), place: r.Places.Place(a.state.Spec.Namespace),
+		look: pace(lookFirst, lookMax), retry: pace(retryFirst, retryMax),
+	}
+	defer d.place.Give()
 	for {
 		if err := a.refresh(ctx); err != nil {
 			return err
@@ -81,43 +91,71 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		if step == mover.None {
 			return nil
 		}
-		outcome, err := performer.Perform(ctx, &a.state, step, func(o mover.Outcome) error {
-			if _, err := a.decide(ctx, o); err != nil {
-				return err
-			}
-			if a.interrupted(step) {
-				return errStepOver
-			}
-			return nil
-		})
-		if errors.Is(err, errStepOver) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := a.decide(ctx, outcome); err != nil {
-			return err
-		}
-		failed, isFailure := outcome.(mover.StepFailed)
-		if isFailure {
-			r.Logger.Warn("step failed", "move", id, "step", step, "error", redact.Message(failed.Message), "final", failed.Final)
-		} else {
-			retry.Reset()
-		}
-		var wait time.Duration
-		switch again := mover.Next(&a.state) == step; {
-		case !again:
-			look.Reset() // something else follows, at once: the rollback of a final failure too
-		case isFailure:
-			wait = retry.NextBackOff()
-		default:
-			wait = look.NextBackOff()
-		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := d.step(ctx, step); err != nil && !errors.Is(err, errStepOver) {
 			return err
 		}
 	}
+}
+
+// drive is one move while it is driven.
+type drive struct {
+	*aggregate
+	performer   Performer
+	place       *supervise.Place
+	look, retry *backoff.ExponentialBackOff
+}
+
+// step reaches what a step needs, and then performs it, or as much of it as can be done now. The place is taken between the
+// two. Where the move had to wait for it nothing is performed: others may have written meanwhile.
+func (d *drive) step(ctx context.Context, step mover.Step) error {
+	failed, err := d.performer.Reach(ctx, &d.state, step)
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return d.conclude(ctx, step, *failed)
+	}
+	if d.place.Ask(); !d.place.Held() {
+		return d.place.Take(ctx)
+	}
+	outcome, err := d.performer.Perform(ctx, &d.state, step, func(o mover.Outcome) error {
+		if _, err := d.decide(ctx, o); err != nil {
+			return err
+		}
+		if d.interrupted(step) {
+			return errStepOver
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.conclude(ctx, step, outcome)
+}
+
+// conclude records what came of a step, and waits where it has to be performed again.
+func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
+	if _, err := d.decide(ctx, outcome); err != nil {
+		return err
+	}
+	failed, isFailure := outcome.(mover.StepFailed)
+	if isFailure {
+		d.runner.Logger.Warn("step failed", "move", d.name.ID, "step", step, "error", redact.Message(failed.Message), "final", failed.Final)
+	} else {
+		d.retry.Reset()
+	}
+	var wait time.Duration
+	switch again := mover.Next(&d.state) == step; {
+	case !again:
+		d.look.Reset() // something else follows, at once: the rollback of a final failure too
+		return ctx.Err()
+	case isFailure:
+		wait = d.retry.NextBackOff()
+	default:
+		wait = d.look.NextBackOff()
+	}
+	d.place.Give() // what only waits keeps nobody from working
+	return sleep(ctx, wait)
 }
 
 func pace(first, longest time.Duration) *backoff.ExponentialBackOff {

@@ -1,29 +1,28 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 
 	"scute.dev/internal/supervise"
 )
 
-// Supervisor keeps every unfinished move of a view driven, a bounded number at once, for as long as it runs.
+// Supervisor keeps every unfinished move of a view driven for as long as it runs. Runner.Places bound those that work at
+// once.
 type Supervisor struct {
 	Runner *Runner
 	Moves  *Moves
 	// Wake is signalled when the view has changed.
 	Wake <-chan struct{}
-	// Limit bounds the moves driven at once. Default 4.
-	Limit int
 }
 
-const defaultLimit = 4
+// drivenLimit bounds the moves that are driven at once, most of which wait. Each of them holds its plan in memory.
+const drivenLimit = 256
 
 // Run drives moves until ctx ends, and returns when all of them have let go.
 func (s *Supervisor) Run(ctx context.Context) {
 	generic := supervise.Supervisor{
-		Noun: "move", Due: s.Moves.Due, Drive: s.Runner.Drive, Lost: ErrLost,
-		Wake: s.Wake, Limit: cmp.Or(max(s.Limit, 0), defaultLimit), Logger: s.Runner.Logger,
+		Noun: "move", Due: s.Moves.Due, Drive: s.Runner.Drive, Namespace: s.Moves.namespace, Lost: ErrLost,
+		Wake: s.Wake, Limit: drivenLimit, Logger: s.Runner.Logger,
 	}
 	generic.Run(ctx)
 }

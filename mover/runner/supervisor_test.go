@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
 
-// supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it. stop returns when
+// drive runs a supervisor on the log as the daemon does: a view that follows the log wakes it. stop returns when
 // all has ended.
-func supervise(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
+func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
+	r.Places = supervise.NewPlaces(limit)
 	wake := make(chan struct{}, 1)
 	moves = runner.NewMoves(func(string) {
 		select {
@@ -28,7 +30,7 @@ func supervise(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (move
 	wg.Go(func() {
 		_ = l.Follow(ctx, 0, func(r eventlog.Record) error { _ = moves.Apply(r); return nil })
 	})
-	wg.Go(func() { (&runner.Supervisor{Runner: r, Moves: moves, Wake: wake, Limit: limit}).Run(ctx) })
+	wg.Go(func() { (&runner.Supervisor{Runner: r, Moves: moves, Wake: wake}).Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
 	t.Cleanup(stop)
 	return moves, stop
@@ -70,7 +72,7 @@ func TestSupervisorDrivesAll(t *testing.T) {
 	}
 	r := process("one", l, nil)
 	r.Performer = func(id string) runner.Performer { return worlds[id] }
-	moves, _ := supervise(t, l, r, limit)
+	moves, _ := drive(t, l, r, limit)
 	for id := range worlds {
 		request(t, l, id)
 	}
@@ -90,7 +92,38 @@ func TestSupervisorDrivesAll(t *testing.T) {
 		w.check(t, mover.PhaseSucceeded)
 	}
 	if most > limit {
-		t.Errorf("%d moves were driven at once, the limit is %d", most, limit)
+		t.Errorf("%d moves worked at once, the limit is %d", most, limit)
+	}
+}
+
+// Moves whose target cannot be reached, and moves that wait, keep no other one from working, of their own namespace
+// either.
+func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
+	l := openLog(t)
+	worlds := make(map[string]*world)
+	for i := range 4 {
+		w := newWorld(3)
+		w.unreachable = true
+		worlds[fmt.Sprintf("fleet/a-%d", i)] = w
+	}
+	silent := newWorld(3)
+	silent.silent = true
+	worlds["fleet/b"], worlds["fleet/z"] = silent, newWorld(3)
+	r := process("one", l, nil)
+	r.Performer = func(id string) runner.Performer { return worlds[id] }
+	moves, _ := drive(t, l, r, 1)
+	for id := range worlds {
+		if id != "fleet/z" {
+			request(t, l, id)
+			eventually(t, id+" past its preflight", func() bool { s, _ := moves.Status(id); return s.Phase != "" && s.Phase != mover.PhasePreflight })
+		}
+	}
+	request(t, l, "fleet/z")
+	eventually(t, "the move that waits for nothing at its end", func() bool { s, _ := moves.Status("fleet/z"); return s.Phase == mover.PhaseSucceeded })
+	for id, w := range worlds {
+		w.do(func() { w.unreachable, w.silent = false, false })
+		eventually(t, id+" at its end", func() bool { s, _ := moves.Status(id); return s.Phase == mover.PhaseSucceeded })
+		w.check(t, mover.PhaseSucceeded)
 	}
 }
 
@@ -107,12 +140,12 @@ func TestSupervisorStops(t *testing.T) {
 		return nil
 	}
 	request(t, l, "go")
-	_, stop := supervise(t, l, process("one", l, w), 0)
+	_, stop := drive(t, l, process("one", l, w), 1)
 	<-inStep
 	stop()
 
 	w.before = nil
-	moves, _ := supervise(t, l, process("two", l, w), 0)
+	moves, _ := drive(t, l, process("two", l, w), 1)
 	eventually(t, "the move at its end", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseSucceeded })
 	w.check(t, mover.PhaseSucceeded)
 }
@@ -127,7 +160,7 @@ func TestSupervisorWaitsForAHuman(t *testing.T) {
 	if err := r.Request(t.Context(), "go", "user/test", spec); err != nil {
 		t.Fatal(err)
 	}
-	moves, _ := supervise(t, l, r, 0)
+	moves, _ := drive(t, l, r, 1)
 	eventually(t, "the failure", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseFailed })
 	if due := moves.Due(); len(due) != 0 {
 		t.Errorf("due: %v", due)

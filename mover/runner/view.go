@@ -85,6 +85,12 @@ func (m *Moves) Spec(id string) (mover.Spec, bool) {
 	return e.state.Spec, true
 }
 
+// namespace of a move, "" for one that the log does not know.
+func (m *Moves) namespace(id string) string {
+	spec, _ := m.Spec(id)
+	return spec.Namespace
+}
+
 // Due lists the moves that Drive has something to do for.
 func (m *Moves) Due() []string {
 	m.mu.RLock()

@@ -34,6 +34,10 @@ type world struct {
 	// before is called before each step and after each object, outside the lock; an error ends the process there.
 	before func(ctx context.Context, step mover.Step) error
 	fail   map[mover.Step]mover.StepFailed
+	// unreachable says that no step but preflight can reach what it needs.
+	unreachable bool
+	// silent says that nothing acknowledges the pause.
+	silent bool
 }
 
 func newWorld(n int) *world {
@@ -50,6 +54,16 @@ func newWorld(n int) *world {
 	return w
 }
 
+// Reach fails while the move's clusters cannot be reached.
+func (w *world) Reach(ctx context.Context, _ *mover.State, step mover.Step) (*mover.StepFailed, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unreachable && step != mover.RunPreflight {
+		return &mover.StepFailed{Message: "the target does not answer"}, ctx.Err()
+	}
+	return nil, ctx.Err()
+}
+
 // Perform is one step on the world, object by object, idempotent as the contract of runner.Performer asks.
 func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
 	if err := w.pass(ctx, step); err != nil {
@@ -58,6 +72,7 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	w.mu.Lock()
 	w.steps = append(w.steps, step)
 	failed, fails := w.fail[step]
+	silent := w.silent
 	w.mu.Unlock()
 	if fails {
 		return failed, nil
@@ -77,6 +92,9 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 		return mover.PauseSet{}, nil
 	case mover.AwaitAcks:
 		out := mover.AcksSeen{New: make(map[object.Ref]pause.Signal), Stable: true}
+		if silent {
+			return mover.AcksSeen{Stable: true, Pending: []mover.Wait{{Ref: cluster.Ref, Why: "it does not answer"}}}, nil
+		}
 		for _, item := range w.items {
 			if s.Acks[item.Ref] == "" {
 				out.New[item.Ref] = pause.ByCondition

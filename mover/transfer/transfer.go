@@ -60,6 +60,23 @@ func final(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
+// Reach dials the target where a step needs it and it is not reached yet. Preflight reports by itself what it cannot
+// reach.
+func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (*mover.StepFailed, error) {
+	if step == mover.RunPreflight {
+		return nil, nil
+	}
+	err := t.connect(ctx, s.Spec, s.TargetID, needsTarget(step))
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	failed := t.failure(step, err)
+	return &failed, nil
+}
+
 // Perform performs one step of a move in the given state and returns its last outcome. A failure is an outcome too:
 // only the end of ctx, and an error of emit, come back as errors.
 func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
@@ -79,11 +96,17 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
+	return t.failure(step, err), nil
+}
+
+// failure is what an error of a step amounts to. Unless both sides answered well and disagree, they are asked again for
+// what they serve, and the target is dialed again: new credentials, another address, or a provider that was installed
+// meanwhile may help.
+func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	var stranded *strandedError
-	ours := errors.As(err, &waits) || errors.As(err, &stranded)
-	if !ours && kube.Passing(err) {
-		t.target = nil // reach it anew: its address or credentials may have changed
+	if !errors.As(err, &waits) && !errors.As(err, &stranded) {
+		t.types, t.target = nil, nil
 	}
 	failed := mover.StepFailed{Message: err.Error(), Final: isFinal(err)}
 	var f *FinalError
@@ -96,10 +119,14 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 		failed.Next = f.Next
 	case errors.Is(err, guard.ErrDenied):
 		failed.Next = allowAddress
+	case apierrors.IsUnauthorized(err):
+		// Credentials expire and are rotated, and a rollback would need the target, too.
+		failed.Final = step == mover.RunPreflight
+		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move goes on by itself"
 	case apierrors.IsForbidden(err):
 		failed.Next = "grant it to the identity that scute uses there"
 	}
-	return failed, nil
+	return failed
 }
 
 const allowAddress = "have the operator of scuted add the address to --allow-addresses (allowAddresses in the chart), or use a public one"

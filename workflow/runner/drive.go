@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -28,9 +29,13 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		return nil
 	}
 	d := &drive{
-		runner: r, a: a, id: id, tick: workflow.Tick{Parallel: r.parallel()},
-		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight),
+		runner: r, a: a, id: id, place: r.Places.Place(a.state.Namespace),
+		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),
 	}
+	defer func() {
+		d.place.Give()
+		r.throttle(id, Throttled{})
+	}()
 	defer d.land()
 	return d.run(ctx)
 }
@@ -40,8 +45,12 @@ type drive struct {
 	runner *Runner
 	a      *aggregate
 	id     string
-	tick   workflow.Tick
 	kinds  task.Kinds
+	// place is held while something works. Without it nothing is started; what only waits goes on.
+	place *supervise.Place
+
+	// rested is told when an attempt begins to do nothing but wait.
+	rested chan struct{}
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
@@ -72,6 +81,9 @@ func (d *drive) run(ctx context.Context) error {
 	if err := d.claim(ctx); err != nil {
 		return err
 	}
+	if _, err := d.share(); err != nil {
+		return err
+	}
 	for {
 		if err := d.record(ctx); err != nil {
 			return err
@@ -79,6 +91,11 @@ func (d *drive) run(ctx context.Context) error {
 		d.start(ctx)
 		if len(d.inFlight) == 0 && d.rests() {
 			return nil
+		}
+		if granted, err := d.share(); err != nil {
+			return err
+		} else if granted {
+			continue
 		}
 		if err := d.wait(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -224,7 +241,7 @@ func (d *drive) decide() error {
 		d.untold[i].late = !said
 	}
 	d.decided = d.runner.now()
-	return d.a.settle(d.tick)
+	return d.a.settle(d.tick())
 }
 
 // tell lets the effects go on that wait for what they said to be durable.
@@ -258,9 +275,15 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 	timer := time.NewTimer(wake)
 	defer timer.Stop()
+	var granted <-chan struct{}
+	if d.place.Asked() {
+		granted = d.place.Ask()
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-granted:
+	case <-d.rested:
 	case r := <-d.reports:
 		d.take(r)
 	case <-timer.C:
@@ -271,7 +294,7 @@ func (d *drive) wait(ctx context.Context) error {
 			return fmt.Errorf("%s: %w: %s", d.id, ErrLost, d.a.state.Holder)
 		}
 	}
-	for { // whatever else has come in belongs to the same commit
+	for { // all else that has come in belongs to the same commit
 		select {
 		case r := <-d.reports:
 			d.take(r)
@@ -294,9 +317,10 @@ func (d *drive) take(r report) {
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
+	held := d.place.Held()
 	for _, e := range workflow.Effects(d.a.state) {
 		wanted[e.EffectID] = true
-		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) {
+		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) && (held || e.Kind == workflow.EffectVerify) {
 			begin = append(begin, e)
 		}
 	}

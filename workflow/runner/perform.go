@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"scute.dev/internal/redact"
@@ -14,7 +15,11 @@ import (
 )
 
 // flight is an effect that is being performed.
-type flight struct{ cancel context.CancelFunc }
+type flight struct {
+	cancel context.CancelFunc
+	// waits says that it does nothing but wait.
+	waits atomic.Bool
+}
 
 // handlerTimeout bounds a handler of the error channel that names no timeout.
 const handlerTimeout = 10 * time.Minute
@@ -22,8 +27,10 @@ const handlerTimeout = 10 * time.Minute
 // begin performs an effect in a goroutine of its own. All that it needs of the state is taken here.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := deadline(ctx, e)
-	d.inFlight[e.EffectID] = &flight{cancel}
+	f := &flight{cancel: cancel}
+	d.inFlight[e.EffectID] = f
 	if e.Kind == workflow.EffectVerify {
+		f.waits.Store(true) // it only looks
 		calls := d.verifications()
 		go func() {
 			d.reports <- report{id: e.EffectID, in: workflow.VerifyDone{Gone: verify(ctx, calls)}, over: true}
@@ -31,6 +38,14 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		return
 	}
 	p := &performance{effect: e, call: d.call(e), kind: d.kinds[e.Spec.Kind], reports: d.reports}
+	p.call.Waits = func() {
+		if f.waits.CompareAndSwap(false, true) {
+			select {
+			case d.rested <- struct{}{}:
+			default: // it will look at all of them
+			}
+		}
+	}
 	if e.Kind == workflow.EffectUndo && e.Spec.Undo != nil && !e.Spec.Undo.None {
 		p.undo = d.kinds[e.Spec.Undo.Kind]
 	}

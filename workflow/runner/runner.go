@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
@@ -35,11 +37,20 @@ type Runner struct {
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
 	// Parallel bounds the effects of one run that are in flight at once. Default 16.
 	Parallel int
+	// Places bound the runs that work at once; nil is no bound. A run that only waits holds none.
+	Places *supervise.Places
 	// Dir is a folder for what a run writes to disk; nil or "" is none.
 	Dir    func(id string) string
 	Logger *slog.Logger
+	// Exceeded says which quota keeps a namespace from starting anything, "" for none. May be nil.
+	Exceeded func(namespace string) string
+	// Changed is called when Throttled of a run has changed; it must not block. May be nil.
+	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+
+	mu        sync.Mutex
+	throttled map[string]Throttled
 }
 
 const defaultParallel = 16

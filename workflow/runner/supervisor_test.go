@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -18,6 +22,7 @@ import (
 
 // supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it.
 func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
+	r.Places = supervise.NewPlaces(limit)
 	wake := make(chan struct{}, 1)
 	runs := runner.NewRuns(func(string) {
 		select {
@@ -30,9 +35,16 @@ func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 	wg.Go(func() {
 		_ = w.log.Follow(ctx, 0, func(r eventlog.Record) error { _ = runs.Apply(r); return nil })
 	})
-	wg.Go(func() { (&runner.Supervisor{Runner: r, Runs: runs, Wake: wake, Limit: limit}).Run(ctx) })
+	wg.Go(func() { (&runner.Supervisor{Runner: r, Runs: runs, Wake: wake}).Run(ctx) })
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
 	return runs
+}
+
+func (w *world) ask(r *runner.Runner, id, manifest string) {
+	w.t.Helper()
+	if err := r.Request(w.t.Context(), id, "user/test", w.build(manifest)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) untilPhase(runs *runner.Runs, run string, phase v1alpha1.RunPhase) {
@@ -68,6 +80,89 @@ func TestSupervisorBoundsRuns(t *testing.T) {
 	}
 }
 
+// TestRunsShareThePlaces: one tenant's runs hold every place for ever, and another tenant's run goes on.
+func TestRunsShareThePlaces(t *testing.T) {
+	w := newWorld(t)
+	w.gate("long")
+	r := w.process("one", nil)
+	runs := w.supervise(r, 2)
+	long, short := w.build("tasks: [{name: long, kind: Do}]"), w.build("tasks: [{name: short, kind: Do}]")
+	ask := func(id string, d *workflow.Definition) {
+		named := *d
+		named.Namespace, _, _ = strings.Cut(id, "/")
+		if err := r.Request(t.Context(), id, "user/test", &named); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		ask(fmt.Sprintf("attacker/run/%d", i), long)
+	}
+	w.eventually("two runs work and two wait", func() bool {
+		waiting := 0
+		for i := range 4 {
+			if r.Throttled(fmt.Sprintf("attacker/run/%d", i)).Reason == runner.NoFreePlace {
+				waiting++
+			}
+		}
+		return waiting == 2
+	})
+	ask("prod/run/0", short)
+	w.untilPhase(runs, "prod/run/0", v1alpha1.RunSucceeded)
+	if why := r.Throttled("prod/run/0"); why != (runner.Throttled{}) {
+		t.Errorf("a run that is over is throttled: %+v", why)
+	}
+}
+
+// TestRunsThatOnlyWaitHoldNoPlace: attempts that wait, and tasks that wait for their next attempt, keep no other run from
+// working.
+func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
+	w := newWorld(t)
+	release := w.gate("wait")
+	r := w.process("one", nil)
+	runs := w.supervise(r, 1)
+	for i := range 3 {
+		w.ask(r, fmt.Sprintf("ns/wait/%d", i), "tasks: [{name: wait, kind: Do, with: {waits: true}}]")
+	}
+	w.ask(r, "ns/backoff/0", "tasks: [{name: again, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1h}}]")
+	w.eventually("all of them wait", func() bool {
+		g, _ := runs.Glance("ns/backoff/0")
+		return count(w.noted(), "do wait") == 3 && count(w.noted(), "do again") == 1 && g.InFlight == 0
+	})
+	w.ask(r, "ns/work/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
+	w.untilPhase(runs, "ns/work/0", v1alpha1.RunSucceeded)
+	close(release)
+	for i := range 3 {
+		w.untilPhase(runs, fmt.Sprintf("ns/wait/%d", i), v1alpha1.RunSucceeded)
+	}
+}
+
+// TestQuotaKeepsRunsFromStarting anything new, and from nothing else.
+func TestQuotaKeepsRunsFromStarting(t *testing.T) {
+	w := newWorld(t)
+	r := w.process("one", nil)
+	var over atomic.Bool
+	r.Exceeded = func(string) string {
+		if over.Load() {
+			return "too much"
+		}
+		return ""
+	}
+	release := w.gate("a")
+	runs := w.supervise(r, 1)
+	w.ask(r, "ns/run/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
+	w.until("do a")
+	over.Store(true)
+	close(release)
+	w.eventually("the run is throttled", func() bool {
+		return r.Throttled("ns/run/0") == runner.Throttled{Reason: runner.QuotaExceeded, Message: "too much"}
+	})
+	if !slices.Contains(w.noted(), "done a") || slices.Contains(w.noted(), "do b") {
+		t.Errorf("what was started ends, and nothing more is started: %v", w.noted())
+	}
+	over.Store(false)
+	w.untilPhase(runs, "ns/run/0", v1alpha1.RunSucceeded)
+}
+
 // TestSupervisorLeavesStrandedRuns: a run that this process does not know enough for is looked at once, and again when it
 // has changed.
 func TestSupervisorLeavesStrandedRuns(t *testing.T) {
@@ -83,7 +178,7 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 		}
 		return w.kinds(ctx, h)
 	}
-	runs := w.supervise(r, 0)
+	runs := w.supervise(r, 1)
 	w.request("tasks: [{name: a, kind: Do}]")
 	w.untilPhase(runs, id, v1alpha1.RunStranded)
 	if due := runs.Due(r.Incarnation); len(due) != 0 {
@@ -108,7 +203,7 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 func TestAbortedRunsGiveBack(t *testing.T) {
 	w := newWorld(t)
 	w.gate("work")
-	runs := w.supervise(w.process("one", nil), 0)
+	runs := w.supervise(w.process("one", nil), 1)
 	w.request("tasks:\n- {name: hold, kind: Hold}\n- {name: work, kind: Do, needs: [hold]}\n")
 	w.until("do work")
 	w.command(workflow.PauseRun{Reason: "look"})

@@ -28,8 +28,10 @@ type entry struct {
 	state  *workflow.State
 	status v1alpha1.WorkflowStatus // of a run that is over
 	glance workflow.Glance         // as of the last commit
-	seq    uint64
-	err    error // the log holds something about the run that this program cannot read
+	// namespace is known once the definition is, and kept when the state is not.
+	namespace string
+	seq       uint64
+	err       error // the log holds something about the run that this program cannot read
 }
 
 // NewRuns makes an empty view.
@@ -64,7 +66,7 @@ func (v *Runs) apply(r eventlog.Record) error {
 	if e.err = Fold(e.state, v.catalog, r); e.err != nil {
 		return e.err
 	}
-	e.glance = workflow.Look(e.state)
+	e.glance, e.namespace = workflow.Look(e.state), e.state.Namespace
 	if e.state.Finished() {
 		e.status, e.state = workflow.Status(e.state), nil
 	}
@@ -120,6 +122,16 @@ func (v *Runs) Due(incarnation string) []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// namespace of a run that is due, "" for another.
+func (v *Runs) namespace(id string) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if e := v.runs[id]; e != nil {
+		return e.namespace
+	}
+	return ""
 }
 
 // IDs lists all runs.

@@ -93,6 +93,7 @@ type inputs struct {
 	Ask      string          `json:"ask,omitempty"`
 	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"
 	NoRecord bool            `json:"noRecord,omitempty"`
+	Waits    bool            `json:"waits,omitempty"` // it only waits once it has begun
 }
 
 // kind acts on a world.
@@ -141,6 +142,9 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}()
 	k.note("do %s%s", name, in.Say)
 	c.Progress("at it")
+	if in.Waits {
+		c.Waits()
+	}
 	var sleep <-chan time.Time
 	if in.Sleep != "" {
 		d, err := time.ParseDuration(in.Sleep)

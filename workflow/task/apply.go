@@ -182,6 +182,7 @@ func (a *Apply) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if with.Wait == nil || *with.Wait {
+		c.onlyWaits()
 		if err := w.ready(ctx, w.items); err != nil {
 			return nil, err
 		}

@@ -251,6 +251,7 @@ func jobName(c *Call) string {
 // ended waits for the end of a Job and returns it when it succeeded.
 func (j *Job) ended(ctx context.Context, c *Call, cluster *Cluster, ref ObjectRef) (job *unstructured.Unstructured, err error) {
 	var failed string
+	c.onlyWaits()
 	err = poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cluster.find(ctx, ref)
 		if err != nil {

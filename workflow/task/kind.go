@@ -63,7 +63,10 @@ type Call struct {
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress says in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
-	Logger   *slog.Logger
+	// Waits says that from now on the attempt does nothing but look whether something has happened: others may work in its
+	// place. It does not block. May be nil.
+	Waits  func()
+	Logger *slog.Logger
 }
 
 // Failure is what a handler of the error channel is told.
@@ -81,6 +84,13 @@ func (c *Call) Key() string {
 		return c.Run + "/" + c.Task
 	}
 	return c.Run + "/" + c.Task + "/" + c.Step
+}
+
+// onlyWaits tells Waits.
+func (c *Call) onlyWaits() {
+	if c.Waits != nil {
+		c.Waits()
+	}
 }
 
 // Prepare marshals undo and stores it; see Record.

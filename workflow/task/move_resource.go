@@ -159,6 +159,7 @@ func createMove(ctx context.Context, own *Cluster, c *Call, name string, w MoveW
 
 // followMove waits until a Move is over.
 func followMove(ctx context.Context, own *Cluster, c *Call, name string) (*v1alpha1.Move, error) {
+	c.onlyWaits()
 	pace := backoff.NewExponentialBackOff(backoff.WithInitialInterval(moveLookFirst), backoff.WithMaxInterval(moveLookMax), backoff.WithMaxElapsedTime(0))
 	for {
 		move, err := getMove(ctx, own, c.Namespace, name)

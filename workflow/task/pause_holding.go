@@ -107,6 +107,7 @@ func (h *holding) set(ctx context.Context, limit time.Duration) (pausedOutput, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	h.call.onlyWaits()
 	if err := h.acknowledged(ctx, &out, limit); err != nil {
 		return out, err
 	}

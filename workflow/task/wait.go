@@ -149,6 +149,7 @@ func (w *Wait) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	var out waited
+	c.onlyWaits()
 	err = poll(ctx, c, func(ctx context.Context) (string, error) {
 		objects, asked, err := with.look(ctx, c, cluster)
 		if err != nil {

@@ -36,6 +36,9 @@ spec:
         - --log-format={{ .Values.logging.format }}
         - --run-concurrency={{ .Values.workflows.concurrency }}
         - --run-parallel={{ .Values.workflows.parallel }}
+        - --namespace-events-per-hour={{ int64 .Values.log.quota.eventsPerHour }}
+        - --namespace-bytes-per-hour={{ int64 .Values.log.quota.bytesPerHour }}
+        - --move-concurrency={{ .Values.moves.concurrency }}
         {{- if .Values.remediation.enabled }}
         - --remediation-concurrency={{ .Values.remediation.concurrency }}
         {{- else }}

@@ -14,6 +14,8 @@ import (
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
+	"scute.dev/internal/supervise"
+	"scute.dev/internal/usage"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
@@ -53,17 +55,20 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 		log = o.WrapLog(log)
 	}
 	d.moves = &moves.Runner{
-		Log: log, Incarnation: home.incarnation, Logger: logger,
+		Log: log, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers}
 		},
 	}
 	d.env = newEnv(o, config, g, log, home.incarnation)
+	usage := usage.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
+	d.runs.Changed = d.runWatch.changed
+	d.runs.Exceeded = func(namespace string) string { return usage.Exceeded(namespace, time.Now()) }
 	feed := &remediation.Feed{}
 	d.view = &view{
 		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
-		remediations: remediations.NewRemediations(feed.Changed),
+		remediations: remediations.NewRemediations(feed.Changed), usage: usage,
 	}
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
 	if d.manager, err = newManager(o, config, home, logger); err != nil {
@@ -87,8 +92,8 @@ func (d *daemon) register(o Options, home *home) error {
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
 		other: func() error { return nil },
 	}
-	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake, Limit: o.MoveConcurrency}
-	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake, Limit: o.RunConcurrency}
+	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake}
+	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake}
 	return errors.Join(
 		d.manager.Add(always(func(ctx context.Context) error {
 			if err := d.projector.Run(ctx); ctx.Err() == nil {
@@ -124,6 +129,7 @@ func (d *daemon) registerControllers() error {
 			*runs.Runs
 		}{d.runs, d.view.runs},
 		Definer:  d.env,
+		Exceeded: d.runs.Exceeded,
 		CaughtUp: d.projector.CaughtUp(),
 		Started:  func(q workflow.Queue) { d.runWatch.queue <- q },
 	}

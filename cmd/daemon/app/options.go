@@ -30,6 +30,9 @@ type Options struct {
 	MoveWorkers             int
 	RunConcurrency          int
 	RunParallel             int
+	// NamespaceEvents and NamespaceBytes bound what the runs and moves of one namespace may append to the log within an
+	// hour; 0 is no bound.
+	NamespaceEvents, NamespaceBytes int
 	// Remediation looks after machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
@@ -65,7 +68,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1},
+		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
@@ -91,10 +94,12 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")
-	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves driven at once")
+	f.IntVar(&o.MoveConcurrency, "move-concurrency", o.MoveConcurrency, "moves that work at once; those that wait are not counted. A namespace without one may always begin one, up to twice this number in all")
 	f.IntVar(&o.MoveWorkers, "move-workers", o.MoveWorkers, "calls to an API server in flight for one move")
-	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows driven at once")
+	f.IntVar(&o.RunConcurrency, "run-concurrency", o.RunConcurrency, "runs of workflows that work at once; those that wait are not counted. A namespace without one may always begin one, up to twice this number in all")
 	f.IntVar(&o.RunParallel, "run-parallel", o.RunParallel, "tasks of one run performed at once")
+	f.IntVar(&o.NamespaceEvents, "namespace-events-per-hour", o.NamespaceEvents, "events that runs and moves of one namespace may append to the log within an hour before nothing more is started there; 0 for no limit")
+	f.IntVar(&o.NamespaceBytes, "namespace-bytes-per-hour", o.NamespaceBytes, "the same in bytes")
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves and Workflows may nevertheless lead scuted to, for example 10.0.0.0/8")
@@ -121,6 +126,10 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--run-concurrency is %d: it must be 1 or more", o.RunConcurrency)
 	case o.RunParallel < 1:
 		return fmt.Errorf("--run-parallel is %d: it must be 1 or more", o.RunParallel)
+	case o.NamespaceEvents < 0:
+		return fmt.Errorf("--namespace-events-per-hour is %d: it must be 0 or more", o.NamespaceEvents)
+	case o.NamespaceBytes < 0:
+		return fmt.Errorf("--namespace-bytes-per-hour is %d: it must be 0 or more", o.NamespaceBytes)
 	case o.RemediationConcurrency < 1:
 		return fmt.Errorf("--remediation-concurrency is %d: it must be 1 or more", o.RemediationConcurrency)
 	case o.DefaultFailurePolicy != "" && !slices.Contains(policies(), v1alpha1.FailurePolicy(o.DefaultFailurePolicy)):

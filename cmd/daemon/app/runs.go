@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/workflow"
@@ -34,7 +35,7 @@ func newEnv(o Options, config *rest.Config, g *guard.Guard, log moves.Log, incar
 
 func newRunner(o Options, env *prepare.Env, log moves.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
-		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger,
+		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Places: supervise.NewPlaces(o.RunConcurrency),
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"scute.dev/eventlog"
+	"scute.dev/internal/usage"
 	moves "scute.dev/mover/runner"
 	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
@@ -13,10 +14,12 @@ type view struct {
 	moves        *moves.Moves
 	runs         *runs.Runs
 	remediations *remediations.Remediations
+	usage        *usage.Usage
 }
 
 // Apply implements projector.View.
 func (v *view) Apply(r eventlog.Record) error {
+	v.usage.Apply(r)
 	switch r.Aggregate.Kind {
 	case eventlog.KindMove:
 		return v.moves.Apply(r)

@@ -1,0 +1,104 @@
+package usage
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+// Window is the time over which a namespace's commits are counted.
+const Window = time.Hour
+
+const (
+	slots = 60
+	slot  = Window / slots
+)
+
+// Limits of one namespace within a Window. Zero is no limit.
+type Limits struct {
+	Events, Bytes int
+}
+
+// Usage is a view of the log. Commits about runs and moves count for the namespace that their id begins with.
+type Usage struct {
+	limits Limits
+	mu     sync.Mutex
+	spaces map[string]*space
+}
+
+// space is what one namespace appended, in slots of a minute.
+type space struct {
+	at     [slots]int64 // which minute a slot counts
+	events [slots]int
+	bytes  [slots]int
+}
+
+// New makes an empty view.
+func New(limits Limits) *Usage { return &Usage{limits: limits, spaces: make(map[string]*space)} }
+
+// Apply counts a commit, by the time at which the log stored it.
+func (u *Usage) Apply(r eventlog.Record) {
+	if r.Aggregate.Kind != eventlog.KindRun && r.Aggregate.Kind != eventlog.KindMove {
+		return
+	}
+	namespace, _, _ := strings.Cut(r.Aggregate.ID, "/")
+	u.count(namespace, r.Stored, len(r.Types()), len(r.Data()))
+}
+
+func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.spaces[namespace]
+	if s == nil {
+		s = new(space)
+		u.spaces[namespace] = s
+	}
+	minute := at.Unix() / int64(slot.Seconds())
+	i := minute % slots
+	if s.at[i] != minute {
+		s.at[i], s.events[i], s.bytes[i] = minute, 0, 0
+	}
+	s.events[i] += events
+	s.bytes[i] += bytes
+}
+
+// Exceeded says that a namespace has reached a limit, and until when; "" when it has not.
+func (u *Usage) Exceeded(namespace string, now time.Time) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.spaces[namespace]
+	if s == nil {
+		return ""
+	}
+	for _, l := range []struct {
+		limit int
+		used  *[slots]int
+		noun  string
+	}{{u.limits.Events, &s.events, "events"}, {u.limits.Bytes, &s.bytes, "bytes"}} {
+		if until, over := s.over(l.limit, l.used, now); over {
+			return fmt.Sprintf("namespace %s appended %d %s to the log within an hour, the limit: nothing more is started there until %s",
+				namespace, l.limit, l.noun, until.UTC().Format(time.RFC3339))
+		}
+	}
+	return ""
+}
+
+// over says whether a limit is reached, and when it no longer is if nothing more is appended.
+func (s *space) over(limit int, used *[slots]int, now time.Time) (until time.Time, over bool) {
+	if limit <= 0 {
+		return until, false
+	}
+	this := now.Unix() / int64(slot.Seconds())
+	sum := 0
+	for minute := this; minute > this-slots; minute-- { // the latest first
+		if i := minute % slots; s.at[i] == minute {
+			if sum += used[i]; sum >= limit {
+				return time.Unix((minute+slots)*int64(slot.Seconds()), 0), true
+			}
+		}
+	}
+	return until, false
+}

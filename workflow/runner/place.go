@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"scute.dev/workflow"
+)
+
+// Throttled says why a run starts nothing at the moment although it could. The zero value is a run that is not throttled.
+type Throttled struct {
+	// Reason is NoFreePlace or QuotaExceeded.
+	Reason  string
+	Message string
+}
+
+// The reasons for which a run is throttled.
+const (
+	NoFreePlace   = "NoFreePlace"
+	QuotaExceeded = "QuotaExceeded"
+)
+
+// Throttled says whether a run waits for others, and for what.
+func (r *Runner) Throttled(id string) Throttled {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.throttled[id]
+}
+
+func (r *Runner) throttle(id string, why Throttled) {
+	r.mu.Lock()
+	before := r.throttled[id]
+	switch {
+	case why == before:
+	case why == Throttled{}:
+		delete(r.throttled, id)
+	case r.throttled == nil:
+		r.throttled = map[string]Throttled{id: why}
+	default:
+		r.throttled[id] = why
+	}
+	r.mu.Unlock()
+	if why != before && r.Changed != nil {
+		r.Changed(id)
+	}
+}
+
+// exceeded says which quota keeps the run from starting anything; "" for none. A run that winds down is never kept from it.
+func (d *drive) exceeded() string {
+	if d.runner.Exceeded == nil || workflow.Look(d.a.state).Stopping {
+		return ""
+	}
+	return d.runner.Exceeded(d.a.state.Namespace)
+}
+
+// tick is what may follow by itself: without a place, and above the quota, only what starts nothing.
+func (d *drive) tick() workflow.Tick {
+	if !d.place.Held() || d.exceeded() != "" {
+		return workflow.Tick{}
+	}
+	return workflow.Tick{Parallel: d.runner.parallel()}
+}
+
+// share gives the place back when all that is in flight only waits, and asks for one when there is something to start.
+// granted says that it was there at once.
+func (d *drive) share() (granted bool, err error) {
+	more, err := d.hasMore()
+	if err != nil {
+		return false, err
+	}
+	held := d.place.Held()
+	var why Throttled
+	switch over := d.exceeded(); {
+	case more && over != "":
+		why = Throttled{QuotaExceeded, over}
+		fallthrough
+	case !more:
+		if !d.works() {
+			d.place.Give()
+		}
+	default:
+		if d.place.Ask(); d.place.Asked() {
+			why = Throttled{NoFreePlace, "waits for a free place: as many runs work as may at once (--run-concurrency)"}
+		}
+	}
+	d.runner.throttle(d.id, why)
+	return !held && d.place.Held(), nil
+}
+
+// works says that something in flight does more than wait.
+func (d *drive) works() bool {
+	for _, f := range d.inFlight {
+		if !f.waits.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// hasMore says that something would be started if it might be.
+func (d *drive) hasMore() (bool, error) {
+	for _, e := range workflow.Effects(d.a.state) {
+		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) {
+			return true, nil
+		}
+	}
+	events, err := workflow.Decide(d.a.state, workflow.Tick{Parallel: d.runner.parallel()}, d.a.time())
+	return len(events) > 0, err
+}
