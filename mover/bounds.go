@@ -17,6 +17,7 @@ const (
 	perEvent      = 250
 	findingsNamed = 250
 	leftNamed     = 500
+	clusterNames  = 512 << 10 // bytes
 )
 
 // parts cuts a map into pieces that fit into an event each, in the order of the references.

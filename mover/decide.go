@@ -86,6 +86,12 @@ func (s *State) tick(time.Time) []Event {
 }
 
 func decidePreflight(o PreflightDone) []Event {
+	if size := len(strings.Join(o.Clusters, `","`)); size > clusterNames {
+		o.Findings = append(slices.Clone(o.Findings), Finding{
+			Severity: Error, Field: "spec.selection",
+			Message: fmt.Sprintf("%d Clusters with names of %d bytes in all are more than one move can hold", len(o.Clusters), size), Remedy: "move them in several parts, by name",
+		})
+	}
 	if slices.ContainsFunc(o.Findings, func(f Finding) bool { return f.Severity == Error }) {
 		return []Event{Refused{Findings: boundFindings(o.Findings)}}
 	}
@@ -97,7 +103,12 @@ func decideBaseline(o BaselineSeen) []Event {
 	for part := range parts(o.Objects) {
 		events = append(events, BaselineTaken{Objects: part})
 	}
-	return append(events, PauseIntended{Roots: o.Roots})
+	count := 0
+	for roots := range slices.Chunk(o.Roots, perEvent) {
+		count += len(roots)
+		events = append(events, PauseIntended{Roots: roots, Part: (count - 1) / perEvent, More: count < len(o.Roots)})
+	}
+	return events
 }
 
 func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {

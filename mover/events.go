@@ -98,9 +98,12 @@ type (
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
 	}
-	// PauseIntended: these roots are about to be paused; the state found on them is what they get back in the end.
+	// PauseIntended: these roots are about to be paused; the state found on them is what they get back in the end. More
+	// says that another one follows, which continues it; Part is 0 for the first.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
+		Part  int          `json:"part,omitempty"`
+		More  bool         `json:"more,omitempty"`
 	}
 	// Paused: the pause stands on every root.
 	Paused struct{}

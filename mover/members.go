@@ -42,7 +42,8 @@ func (g *graph) within(n *node, dropped []Wait) ([]object.Owner, []Wait) {
 		case !p.in:
 			dropped = append(dropped, Wait{Ref: n.o.Ref, Why: "its owner " + p.o.Ref.String() + " stays: the reference does not travel"})
 		default:
-			owner.Ref, owner.UID = p.o.Ref, ""
+			// In the version that the owner itself travels in: the reference may name one that is no longer served.
+			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
 			owners = append(owners, owner)
 		}
 	}

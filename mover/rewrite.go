@@ -9,7 +9,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,7 +96,8 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // Contains compares what is on the target with what was to be created, and names the first field that differs. The
-// target may have more: its webhooks default fields, its controllers add finalizers and labels.
+// target may have more: its webhooks default fields, its controllers add finalizers and labels. In a spec it may write a
+// quantity or a duration in another way (1000m and 1, 10m and 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
@@ -132,8 +135,30 @@ func within(want, have any, path string) (string, bool) {
 		}
 		return "", true
 	default:
-		return path, reflect.DeepEqual(number(want), number(have))
+		return path, reflect.DeepEqual(number(want), number(have)) || strings.HasPrefix(path, ".spec") && sameAmount(want, have)
 	}
+}
+
+// sameAmount says whether two texts are the same quantity, or the same duration.
+func sameAmount(want, have any) bool {
+	w, isText := want.(string)
+	h, isTextToo := have.(string)
+	if !isText || !isTextToo {
+		return false
+	}
+	long, err := time.ParseDuration(w)
+	if other, errToo := time.ParseDuration(h); err == nil && errToo == nil {
+		return long == other
+	}
+	if !strings.ContainsAny(w+h, "numkKMGTPEi") {
+		return false // without a unit it may be a version: 1.30 is not 1.3
+	}
+	a, err := resource.ParseQuantity(w)
+	if err != nil {
+		return false
+	}
+	b, err := resource.ParseQuantity(h)
+	return err == nil && a.Cmp(b) == 0
 }
 
 // number makes the same number equal, whether it was decoded as an integer or not.

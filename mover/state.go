@@ -2,6 +2,7 @@ package mover
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +46,10 @@ type State struct {
 
 	Baseline map[object.Ref]pause.Baseline
 	Roots    []pause.Root
-	PausedAt time.Time
-	Acks     map[object.Ref]pause.Signal
+	// MoreRoots: the list of Roots is not complete yet.
+	MoreRoots bool
+	PausedAt  time.Time
+	Acks      map[object.Ref]pause.Signal
 
 	Draft    []Item
 	Plan     []Item
@@ -135,7 +138,10 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Baseline = merge(s.Baseline, e.Objects)
 		s.Counts.Objects = len(s.Baseline)
 	case PauseIntended:
-		s.Roots = e.Roots
+		if e.Part == 0 {
+			s.Roots = nil
+		}
+		s.Roots, s.MoreRoots = append(s.Roots, e.Roots...), e.More
 	case Paused:
 		s.PausedAt = at
 		s.enter(PhaseAwaitingAcks, at)
@@ -256,6 +262,7 @@ func (s *State) finish(p Phase, at time.Time) {
 	s.FinishedAt = at
 	s.Baseline, s.Acks, s.Draft, s.Plan, s.Roots = nil, nil, nil, nil, nil
 	s.Created, s.Adopted, s.Deleted, s.Removed, s.Awake = nil, nil, nil, nil, nil
+	s.Left = slices.Clone(s.Left[:min(len(s.Left), statusFindings)]) // what its status shows
 }
 
 func merge[K comparable, V any](into, from map[K]V) map[K]V {

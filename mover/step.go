@@ -34,7 +34,7 @@ func Next(s *State) Step {
 	case PhasePreflight:
 		return RunPreflight
 	case PhasePausing:
-		if len(s.Roots) == 0 {
+		if len(s.Roots) == 0 || s.MoreRoots {
 			return TakeBaseline
 		}
 		return SetPause

@@ -1,0 +1,89 @@
+package mover_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// TestManyRoots: the events of a move of 10,000 clusters fit into the log, and a list that a death cut in two is taken
+// again, whole.
+func TestManyRoots(t *testing.T) {
+	var roots []pause.Root
+	for i := range 10_000 {
+		r := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: strings.Repeat("n", 63), Name: fmt.Sprintf("%s-%d", strings.Repeat("c", 240), i)}
+		roots = append(roots, pause.Root{Ref: r, UID: types.UID(fmt.Sprintf("0b2f3d9e-1111-2222-3333-%012d", i))})
+	}
+	catalog := mover.NewCatalog()
+	s := &mover.State{Phase: mover.PhasePausing}
+	for _, cut := range []int{1, 3, 0} { // events that are stored before the process dies; 0 is all
+		events, err := mover.Decide(s, mover.BaselineSeen{Roots: roots}, time.Unix(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range events {
+			stored, err := catalog.Encode(e)
+			if err != nil || len(stored.Data) > 512<<10 {
+				t.Fatalf("event %d has %d bytes (%v)", i, len(stored.Data), err)
+			}
+			if cut > 0 && i >= cut {
+				break
+			}
+			s.Apply(e, time.Unix(1, 0))
+		}
+		if want := map[bool]mover.Step{true: mover.TakeBaseline, false: mover.SetPause}[cut > 0]; mover.Next(s) != want {
+			t.Errorf("after %d events the next step is %q, want %q", cut, mover.Next(s), want)
+		}
+	}
+	if len(s.Roots) != len(roots) || s.Roots[0] != roots[0] || s.Roots[9_999] != roots[9_999] {
+		t.Errorf("%d roots", len(s.Roots))
+	}
+}
+
+// TestTooManyNames: what no event can hold is refused before anything is changed.
+func TestTooManyNames(t *testing.T) {
+	names := make([]string, 3000)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", strings.Repeat("c", 240), i)
+	}
+	events, err := mover.Decide(&mover.State{Phase: mover.PhasePreflight}, mover.PreflightDone{Clusters: names}, time.Unix(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, ok := events[0].(mover.Refused)
+	if !ok || refused.Findings[0].Field != "spec.selection" {
+		t.Errorf("%+v", events)
+	}
+}
+
+// TestFinishedMovesAreSmall: what a finished move did not move is kept as far as its status shows it.
+func TestFinishedMovesAreSmall(t *testing.T) {
+	left := make([]mover.Wait, 500)
+	s := &mover.State{}
+	for _, e := range []mover.Event{mover.Requested{}, mover.PlanDrafted{First: true}, mover.Planned{Left: left}, mover.Succeeded{}} {
+		s.Apply(e, time.Unix(1, 0))
+	}
+	if len(s.Left) != 50 || cap(s.Left) > 64 || len(mover.Status(s).NotMoved) != 50 {
+		t.Errorf("%d entries are kept, %d shown", len(s.Left), len(mover.Status(s).NotMoved))
+	}
+}
+
+// TestOwnersVersion: an owner reference travels in the version of the owner, not in one that is no longer served.
+func TestOwnersVersion(t *testing.T) {
+	cluster := object.Observed{Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, UID: "a", Version: "v1beta2", Cluster: &object.ClusterFacts{}}
+	machine := object.Observed{
+		Ref: object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: "m"}, UID: "m", Version: "v1beta2",
+		Owners: []object.Owner{{Ref: cluster.Ref, UID: "a", Version: "v1alpha4"}},
+	}
+	m := mover.Select([]object.Observed{cluster, machine}, mover.Selection{Namespace: "fleet", All: true})
+	if got := m.Objects[1].Within[0].Version; got != "v1beta2" {
+		t.Errorf("version %s", got)
+	}
+}
