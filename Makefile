@@ -11,6 +11,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMAGE   ?= localhost/scute:$(VERSION)
 GROUP   ?=
 
+# Of make soak: how long faults happen, which ones (the same for the same seed; a random seed if empty), and of which kinds.
+DURATION ?= 5m
+SEED     ?=
+FAULTS   ?=
+
 # The groups that are measured on the real stack, by the module test/.
 STACK_GROUPS := remediation
 
@@ -68,6 +73,10 @@ image: ## Build the container image (IMAGE=name:tag). Needs Docker.
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
 ##@ Check
+
+.PHONY: soak
+soak: testbed $(HELM) ## Play random faults on the real stack (DURATION=5m SEED=n FAULTS=kind,kind) and check what must hold.
+	cd test && go run ./cmd/soak -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(if $(FAULTS),-faults $(FAULTS))
 
 .PHONY: test
 test: ## Every check and suite, and a table of their times. Of the long matrices the share of the day: ROTATION=3 for another.

@@ -77,6 +77,20 @@ func (s Snapshot) addMachines(ctx context.Context, cluster string, objects inmem
 	return nil
 }
 
+// Machines returns the names of the machines that a workload cluster has in the cloud, in order.
+func (c *Cloud) Machines(ctx context.Context, cluster string) ([]string, error) {
+	list := &cloudv1.CloudMachineList{}
+	if err := c.backend.GetResourceGroup(cluster).GetClient().List(ctx, list); err != nil {
+		return nil, fmt.Errorf("reading the machines of %s in the cloud: %w", cluster, err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // kinds returns every kind that the cloud can hold, in order.
 func (c *Cloud) kinds() []schema.GroupVersionKind {
 	known := c.backend.GetScheme().AllKnownTypes()

@@ -3,8 +3,6 @@ package remediation
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/inventory"
 	"scute.dev/test/testbed"
 )
 
@@ -43,22 +42,7 @@ func (c *cluster) machines(ctx context.Context, controlPlane bool) []clusterv1.M
 }
 
 func (c *cluster) list(ctx context.Context, controlPlane bool) ([]clusterv1.Machine, error) {
-	list := &clusterv1.MachineList{}
-	err := shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name})
-	if err != nil {
-		return nil, fmt.Errorf("listing the machines of %s/%s: %w", c.Namespace, c.Name, err)
-	}
-	machines := slices.DeleteFunc(list.Items, func(m clusterv1.Machine) bool {
-		_, of := m.Labels[clusterv1.MachineControlPlaneLabel]
-		return of != controlPlane
-	})
-	slices.SortFunc(machines, func(a, b clusterv1.Machine) int {
-		if d := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	return machines, nil
+	return inventory.Machines(ctx, shared.admin, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, controlPlane)
 }
 
 // kcp is the control plane.

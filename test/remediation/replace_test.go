@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/inventory"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -154,49 +153,7 @@ func (c *cluster) calm(ctx context.Context, t *testing.T) {
 
 // left is what a remediation has left behind.
 func (c *cluster) left(ctx context.Context) ([]string, error) {
-	var left []string
-	for _, controlPlane := range []bool{true, false} {
-		machines, err := c.list(ctx, controlPlane)
-		if err != nil {
-			return nil, err
-		}
-		for i := range machines {
-			left = append(left, leftOn(&machines[i])...)
-		}
-	}
-	owners := &controlplanev1.KubeadmControlPlaneList{}
-	if err := shared.admin.List(ctx, owners, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
-		return nil, err
-	}
-	for i := range owners.Items {
-		if value := owners.Items[i].Annotations[controlplanev1.RemediationInProgressAnnotation]; value != "" {
-			left = append(left, controlplanev1.RemediationInProgressAnnotation+": "+value)
-		}
-	}
-	requests := &v1alpha1.SurgeRemediationList{}
-	if err := shared.admin.List(ctx, requests, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}); err != nil {
-		return nil, err
-	}
-	for i := range requests.Items {
-		left = append(left, "request "+requests.Items[i].Name)
-	}
-	return left, nil
-}
-
-func leftOn(m *clusterv1.Machine) []string {
-	var left []string
-	for _, key := range []string{v1alpha1.UnhealthyAnnotation, clusterv1.DeleteMachineAnnotation} {
-		if value, there := m.Annotations[key]; there {
-			left = append(left, fmt.Sprintf("%s on %s: %s", key, m.Name, value))
-		}
-	}
-	for i := range m.Status.Conditions {
-		k := &m.Status.Conditions[i]
-		if k.Type == clusterv1.MachineOwnerRemediatedCondition || k.Type == clusterv1.MachineExternallyRemediatedCondition {
-			left = append(left, fmt.Sprintf("condition %s=%s on %s", k.Type, k.Status, m.Name))
-		}
-	}
-	return left
+	return inventory.LeftOfRemediations(ctx, shared.admin, c.Namespace, c.Name)
 }
 
 // spread: each failure domain has its machine, as before.

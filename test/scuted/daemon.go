@@ -1,6 +1,7 @@
 package scuted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -22,8 +23,8 @@ type Daemon struct {
 type DaemonOptions struct {
 	// LogDir is the folder of the embedded log; it outlives the daemon.
 	LogDir string
-	// Listen is where the log can be reached, Health the address of the probes.
-	Listen, Health string
+	// Listen is where the log can be reached, Health the address of the probes, Metrics that of the metrics.
+	Listen, Health, Metrics string
 	// Program is another binary than the real one, with the same flags.
 	Program string
 	Args    []string
@@ -35,13 +36,10 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	if program == "" {
 		program = in.programs.Daemon
 	}
-	health := o.Health
-	if health == "" {
-		health = "0"
-	}
+	health, metrics := cmp.Or(o.Health, "0"), cmp.Or(o.Metrics, "0")
 	args := []string{
 		"--kubeconfig", in.Kubeconfig, "--leader-election-namespace", Namespace, "--log-dir", o.LogDir, "--log-format", "text",
-		"--metrics-address", "0", "--health-address", health, "--allow-addresses", "127.0.0.1", // where all sides of the test bed are
+		"--metrics-address", metrics, "--health-address", health, "--allow-addresses", "127.0.0.1", // where all sides of the test bed are
 	}
 	if o.Listen != "" {
 		args = append(args, "--log-listen", o.Listen)

@@ -20,16 +20,21 @@ const pollInterval = 200 * time.Millisecond
 // ctx ends; the error then says what is missing and why.
 func (s *Side) WaitAvailable(ctx context.Context, namespace, name string) error {
 	return s.waitFor(ctx, fmt.Sprintf("cluster %s/%s to be available on %s", namespace, name, s.name), func(ctx context.Context) ([]string, error) {
-		cluster := &clusterv1.Cluster{}
-		if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
-			return nil, err
-		}
-		machines := &clusterv1.MachineList{}
-		if err := s.client.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
-			return nil, err
-		}
-		return missing(cluster, machines.Items), nil
+		return s.Missing(ctx, namespace, name)
 	})
+}
+
+// Missing is why the cluster is not available, as WaitAvailable has it; nothing if it is.
+func (s *Side) Missing(ctx context.Context, namespace, name string) ([]string, error) {
+	cluster := &clusterv1.Cluster{}
+	if err := s.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+		return nil, err
+	}
+	machines := &clusterv1.MachineList{}
+	if err := s.client.List(ctx, machines, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil, err
+	}
+	return missing(cluster, machines.Items), nil
 }
 
 // WaitGone waits until the cluster does not exist on this side. It gives up when ctx ends.

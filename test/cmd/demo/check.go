@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/mover"
 	"scute.dev/test/cloud"
+	"scute.dev/test/inventory"
 )
 
 // patience bounds one check.
@@ -100,19 +101,19 @@ func machines(s cloud.Snapshot) int {
 
 // checkSides compares what each side has now with what the source had.
 func (d *demo) checkSides(ctx context.Context) error {
-	source, err := take(ctx, d.blue.Side)
+	source, err := inventory.Take(ctx, d.blue.Side, fleet)
 	if err != nil {
 		return err
 	}
-	d.holds(len(source.names) == 0, "blue is empty: nothing of the cluster is left there", "left on blue: "+strings.Join(source.names, ", "))
-	target, err := take(ctx, d.green.Side)
+	d.holds(len(source.Names) == 0, "blue is empty: nothing of the cluster is left there", "left on blue: "+strings.Join(source.Names, ", "))
+	target, err := inventory.Take(ctx, d.green.Side, fleet)
 	if err != nil {
 		return err
 	}
-	d.holds(slices.Equal(d.source.names, target.names), fmt.Sprintf("green has the same %d objects", len(target.names)),
-		fmt.Sprintf("green has %d objects of %d; missing: %s; new: %s", len(target.names), len(d.source.names),
-			missing(d.source.names, target.names), missing(target.names, d.source.names)))
-	d.holds(len(target.touched) == 0, "none of them is paused, none bears a mark of scute's", "not as they should be: "+strings.Join(target.touched, ", "))
+	d.holds(slices.Equal(d.source.Names, target.Names), fmt.Sprintf("green has the same %d objects", len(target.Names)),
+		fmt.Sprintf("green has %d objects of %d; missing: %s; new: %s", len(target.Names), len(d.source.Names),
+			inventory.Missing(d.source.Names, target.Names), inventory.Missing(target.Names, d.source.Names)))
+	d.holds(len(target.Touched) == 0, "none of them is paused, none bears a mark of scute's", "not as they should be: "+strings.Join(target.Touched, ", "))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/cloud"
 	"scute.dev/test/cmd/demo/story"
+	"scute.dev/test/inventory"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -37,7 +38,7 @@ type demo struct {
 	// As it was before the move.
 	cloud  cloud.Snapshot
 	mark   cloud.Mark
-	source inventory
+	source inventory.Inventory
 
 	ports   *ports.Block
 	options scuted.DaemonOptions

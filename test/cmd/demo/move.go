@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/inventory"
 )
 
 const (
@@ -80,15 +81,15 @@ func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 		return err
 	}
 	d.story.Hit("kill -9 %d: scuted is dead, in the middle of %s", pid, phase)
-	source, err := take(ctx, d.blue.Side)
+	source, err := inventory.Take(ctx, d.blue.Side, fleet)
 	if err != nil {
 		return err
 	}
-	target, err := take(ctx, d.green.Side)
+	target, err := inventory.Take(ctx, d.green.Side, fleet)
 	if err != nil {
 		return err
 	}
-	d.story.Say("at this moment blue has %d of the objects and green %d; the log says:", len(source.names), len(target.names))
+	d.story.Say("at this moment blue has %d of the objects and green %d; the log says:", len(source.Names), len(target.Names))
 	return d.ctl(ctx, d.blue.Side, "move", "get", moveName, "-n", fleet, "--log", logFolder)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/inventory"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -80,10 +81,10 @@ func (d *demo) create(ctx context.Context) error {
 	if err := d.waitMachines(ctx, d.blue.Side, controlPlanes+workers); err != nil {
 		return err
 	}
-	if d.source, err = take(ctx, d.blue.Side); err != nil {
+	if d.source, err = inventory.Take(ctx, d.blue.Side, fleet); err != nil {
 		return err
 	}
-	d.story.Good("its %d machines run; blue has %d objects of it", controlPlanes+workers, len(d.source.names))
+	d.story.Good("its %d machines run; blue has %d objects of it", controlPlanes+workers, len(d.source.Names))
 	if d.cloud, err = d.bed.Cloud().Snapshot(ctx); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package inventory
 
 import (
 	"context"
@@ -17,18 +17,18 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// inventory is what a side has of the cluster: everything of Cluster API in the namespace, and the cluster's Secrets. It
-// is taken without scute's own notion of what belongs to a cluster.
-type inventory struct {
-	names   []string // "Kind name", in order
-	touched []string // those that are paused or bear a mark of the move, and how
+// Inventory is everything of Cluster API in a namespace of a side, with the Secrets of its clusters.
+type Inventory struct {
+	Names   []string // "Kind name", in order
+	Touched []string // those that are paused or carry a mark of a move, and how
 }
 
 // capiGroups is what the names of all API groups of Cluster API and its providers end with.
 const capiGroups = "cluster.x-k8s.io"
 
-func take(ctx context.Context, side *testbed.Side) (inventory, error) {
-	var inv inventory
+// Take reads the inventory of a namespace.
+func Take(ctx context.Context, side *testbed.Side, namespace string) (Inventory, error) {
+	var inv Inventory
 	kinds, err := kinds(side)
 	if err != nil {
 		return inv, fmt.Errorf("taking the inventory of %s: %w", side.Name(), err)
@@ -36,7 +36,7 @@ func take(ctx context.Context, side *testbed.Side) (inventory, error) {
 	for _, gvk := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
-		selection := []client.ListOption{client.InNamespace(fleet)}
+		selection := []client.ListOption{client.InNamespace(namespace)}
 		if gvk.Group == "" {
 			selection = append(selection, client.HasLabels{clusterv1.ClusterNameLabel})
 		}
@@ -45,13 +45,13 @@ func take(ctx context.Context, side *testbed.Side) (inventory, error) {
 		}
 		for i := range list.Items {
 			name := gvk.Kind + " " + list.Items[i].GetName()
-			inv.names = append(inv.names, name)
+			inv.Names = append(inv.Names, name)
 			if how := touch(&list.Items[i]); how != "" {
-				inv.touched = append(inv.touched, name+": "+how)
+				inv.Touched = append(inv.Touched, name+": "+how)
 			}
 		}
 	}
-	slices.Sort(inv.names)
+	slices.Sort(inv.Names)
 	return inv, nil
 }
 
@@ -99,8 +99,8 @@ func touch(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// missing is what one inventory has and another has not, the first few.
-func missing(want, have []string) string {
+// Missing is what one inventory has and another has not, the first few.
+func Missing(want, have []string) string {
 	const few = 5
 	gone := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(have, name) })
 	if len(gone) > few {

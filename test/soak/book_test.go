@@ -1,0 +1,96 @@
+package soak
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// written is a log that holds a remediation, folded into a book up to a commit.
+func written(t *testing.T) func(until uint64) *Book {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	owner := remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "12345678-9", Cluster: "prod"}
+	victim, other := remediator.Subject{Name: "m1", UID: "1"}, remediator.Subject{Name: "m2", UID: "2"}
+	catalog, seq := remediator.NewCatalog(), uint64(0)
+	for _, fact := range []remediator.Event{
+		remediator.Registered{Owner: owner},
+		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Source: remediator.FromPolicy},
+		remediator.SurgeRequested{Machine: victim, Method: remediator.Surge, From: 3, To: 5, Baseline: []remediator.Subject{victim, other}},
+		remediator.VictimGone{},
+		remediator.Succeeded{},
+	} {
+		e, err := catalog.Encode(fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Time, e.Actor = time.Unix(int64(seq), 0), "daemon/test"
+		c := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: owner.ID()}, Expected: seq, Events: []eventlog.Event{e}}
+		c.ID = c.IDFor("daemon/test")
+		receipt, err := log.Append(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq = receipt.Seq
+	}
+	return func(until uint64) *Book {
+		b := NewBook("blue")
+		b.Sick = func(machine string, _ time.Time) bool { return machine == "m2" }
+		_, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error {
+			if r.Seq > until {
+				return nil
+			}
+			lines, err := b.Apply(r)
+			if err == nil && len(lines) != 1 {
+				t.Errorf("commit %d: lines %q", r.Seq, lines)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+}
+
+func TestBook(t *testing.T) {
+	read := written(t)
+	open := read(4)
+	if len(open.Remedies) != 1 || len(open.Open()) == 0 {
+		t.Fatalf("remedies %+v, open %v", open.Remedies, open.Open())
+	}
+	r := open.Remedies[0]
+	if r.Cluster != "fleet/prod" || r.Victim != "m1" || len(r.Baseline) != 2 || !r.Ended.IsZero() || !r.Spurious {
+		t.Errorf("%+v", r)
+	}
+	over := read(5)
+	if over.Remedies[0].Ended.IsZero() || len(over.Open()) > 0 {
+		t.Errorf("remedies %+v, open %v", over.Remedies, over.Open())
+	}
+}
+
+func TestSame(t *testing.T) {
+	read := written(t)
+	if err := Same(read(5), read(5)); err != nil {
+		t.Error(err)
+	}
+	if err := Same(read(5), read(4)); err == nil {
+		t.Error("a commit is missing")
+	}
+	altered := read(5)
+	altered.Digest[0]++
+	if err := Same(read(5), altered); err == nil {
+		t.Error("another commit was read")
+	}
+	forgotten := read(5)
+	forgotten.Remedies = nil
+	if err := Same(read(5), forgotten); err == nil {
+		t.Error("the state is another")
+	}
+}

@@ -1,0 +1,107 @@
+package soak
+
+import "time"
+
+// Kind of a fault.
+type Kind string
+
+// The kinds. A fault of most of them lasts for a time, and is undone when that is over.
+const (
+	NodeNotReady       Kind = "node-not-ready"      // the kubelet of a control plane machine reports trouble
+	NodeSilent         Kind = "node-silent"         // nothing is heard of the node
+	WorkerNotReady     Kind = "worker-not-ready"    // the kubelet of a worker reports trouble
+	PowerOff           Kind = "power-off"           // node and etcd member are silent
+	EtcdSilent         Kind = "etcd-silent"         // the etcd member alone is
+	EtcdMemberRemoved  Kind = "etcd-member-removed" // etcd has removed the member, and the kubelet reports trouble
+	EtcdPodNotReady    Kind = "etcd-pod-not-ready"  // the member answers
+	LeaderMoved        Kind = "leader-moved"        // another member of etcd leads
+	MajorityOff        Kind = "majority-off"        // two of three machines without power: quorum is lost
+	MachineDeleted     Kind = "machine-deleted"     // by hand, of a control plane
+	WorkerDeleted      Kind = "worker-deleted"      // by hand
+	Scaled             Kind = "scaled"              // the control plane to five, and back
+	RolledOut          Kind = "rolled-out"          // the control plane is rolled out, or upgraded
+	Paused             Kind = "paused"              // the Cluster
+	Held               Kind = "held"                // a remediation
+	Aborted            Kind = "aborted"             // a remediation
+	Moved              Kind = "moved"               // the cluster, to the other side
+	MoveAborted        Kind = "move-aborted"        // a move, after a while
+	RunStarted         Kind = "run-started"         // a Workflow
+	ScutedKilled       Kind = "scuted-killed"       // with SIGKILL
+	ScutedStopped      Kind = "scuted-stopped"      // with SIGSTOP, and continued
+	APIServerKilled    Kind = "apiserver-killed"    // with SIGKILL
+	EtcdKilled         Kind = "etcd-killed"         // the management cluster's, with SIGKILL
+	ControllersStopped Kind = "controllers-stopped" // those of Cluster API, with their webhooks
+)
+
+// place is what a fault happens to.
+type place int
+
+const (
+	anyCluster  place = iota
+	homeCluster       // one that is never moved
+	roamer            // the one that is moved
+	anySide
+)
+
+// nature is what the schedule must know of a kind.
+type nature struct {
+	Kind
+	weight      int
+	at          place
+	least, most time.Duration // how long it lasts
+	// uses names what no two faults may have at the same time; after the fault it stays taken for a while.
+	uses  string
+	after time.Duration
+}
+
+// What faults take. Each is taken for one cluster or one side.
+const (
+	member  = "member"  // of etcd: the minority that a control plane can spare
+	spec    = "spec"    // of the cluster: somebody changes it
+	server  = "server"  // of a side
+	request = "request" // of a remediation
+)
+
+// recovery is how long a control plane may need to have all members of etcd again, on an idle machine. The injector looks
+// before it takes another.
+const recovery = 20 * time.Second
+
+// natures of all kinds.
+func natures() []nature {
+	const s = time.Second
+	return []nature{
+		{NodeNotReady, 10, anyCluster, 3 * s, 60 * s, "", 0},
+		{NodeSilent, 8, anyCluster, 3 * s, 60 * s, "", 0},
+		{WorkerNotReady, 6, anyCluster, 3 * s, 60 * s, "", 0},
+		{PowerOff, 8, anyCluster, 3 * s, 60 * s, member, recovery},
+		{EtcdSilent, 5, anyCluster, 2 * s, 30 * s, member, recovery},
+		{EtcdMemberRemoved, 3, anyCluster, 10 * s, 40 * s, member, recovery},
+		{EtcdPodNotReady, 3, anyCluster, 3 * s, 20 * s, "", 0},
+		{LeaderMoved, 3, anyCluster, 0, 0, "", 0},
+		{MajorityOff, 2, homeCluster, 10 * s, 30 * s, member, 3 * recovery},
+		{MachineDeleted, 4, anyCluster, 0, 0, member, 2 * recovery},
+		{WorkerDeleted, 4, anyCluster, 0, 0, "", 0},
+		{Scaled, 3, anyCluster, 10 * s, 40 * s, spec, recovery},
+		{RolledOut, 3, anyCluster, 0, 0, spec, 3 * recovery},
+		{Paused, 4, homeCluster, 3 * s, 20 * s, spec, 0},
+		{Held, 4, anyCluster, 10 * s, 30 * s, request, 0},
+		{Aborted, 5, anyCluster, 10 * s, 30 * s, request, 0},
+		{Moved, 5, roamer, 0, 0, spec, recovery},
+		{MoveAborted, 5, roamer, 0, 10 * s, spec, recovery},
+		{RunStarted, 8, anySide, 0, 0, "", 0},
+		{ScutedKilled, 8, anySide, 0, 6 * s, server, 5 * s},
+		{ScutedStopped, 3, anySide, 1 * s, 20 * s, server, 5 * s},
+		{APIServerKilled, 3, anySide, 0, 15 * s, server, 10 * s},
+		{EtcdKilled, 2, anySide, 0, 10 * s, server, 10 * s},
+		{ControllersStopped, 3, anySide, 0, 15 * s, server, 10 * s},
+	}
+}
+
+// Kinds are all, in order.
+func Kinds() []Kind {
+	var all []Kind
+	for _, n := range natures() {
+		all = append(all, n.Kind)
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func testPlaces() Places {
+	return Places{Clusters: []string{"fleet/a", "fleet/b"}, Roamer: "roam/c", Sides: []string{"blue", "green"}}
+}
+
+func TestTheSameSeedGivesTheSameFaults(t *testing.T) {
+	first, again := Plan(7, time.Hour, testPlaces()), Plan(7, time.Hour, testPlaces())
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Error(diff)
+	}
+	if slices.Equal(first, Plan(8, time.Hour, testPlaces())) {
+		t.Error("another seed gives the same faults")
+	}
+	began := map[Kind]int{}
+	for _, f := range first {
+		began[f.Kind]++
+	}
+	for _, k := range Kinds() {
+		if began[k] == 0 {
+			t.Errorf("an hour has no fault of the kind %s", k)
+		}
+	}
+}
+
+func TestFaultsEndInTime(t *testing.T) {
+	for seed := range uint64(50) {
+		faults := Plan(seed, 5*time.Minute, testPlaces())
+		if len(faults) < 30 {
+			t.Errorf("seed %d: only %d faults in five minutes", seed, len(faults))
+		}
+		for i, f := range faults {
+			if f.Number != i+1 || f.At+f.For > 5*time.Minute || f.Where == "" || i > 0 && f.At < faults[i-1].At {
+				t.Errorf("seed %d: %+v", seed, f)
+			}
+		}
+	}
+}
+
+func TestOnlySomeKinds(t *testing.T) {
+	for _, f := range Plan(1, time.Hour, testPlaces(), Moved, ScutedKilled) {
+		if f.Kind != Moved && f.Kind != ScutedKilled {
+			t.Errorf("%s", f)
+		}
+	}
+	if faults := Plan(1, time.Hour, testPlaces(), "nothing"); faults != nil {
+		t.Errorf("%v", faults)
+	}
+}
+
+// What a control plane can spare is never taken twice at the same time, and of each side's servers one is away at most.
+func TestBudget(t *testing.T) {
+	natureOf := map[Kind]nature{}
+	for _, n := range natures() {
+		natureOf[n.Kind] = n
+	}
+	for seed := range uint64(50) {
+		until := map[string]time.Duration{}
+		for _, f := range Plan(seed, time.Hour, testPlaces()) {
+			n := natureOf[f.Kind]
+			if n.uses == "" {
+				continue
+			}
+			key := fmt.Sprint(n.uses, f.Where)
+			if f.At < until[key] {
+				t.Fatalf("seed %d: %s while another uses the %s until %s", seed, f, n.uses, until[key])
+			}
+			until[key] = f.At + f.For + n.after
+			if moved := n.at == roamer; moved != strings.HasPrefix(f.Where, "roam/") && n.at != anyCluster {
+				t.Fatalf("seed %d: %s", seed, f)
+			}
+		}
+	}
+}
