@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -45,14 +46,14 @@ func TestAccess(t *testing.T) {
 		}
 	})
 	// The namespace is there now, so that every object is tried: while the policy still acts, it is what refuses.
-	m := scuted.NewMove(ns, "moved", shared.green, "tiny")
 	for i := 0; ; i++ {
-		if over := move(ctx, t, shared.blue, m); over.Status.Phase == mover.PhaseSucceeded {
+		over := move(ctx, t, shared.blue, scuted.NewMove(ns, fmt.Sprintf("moved-%d", i), shared.green, "tiny"))
+		if over.Status.Phase == mover.PhaseSucceeded {
 			break
-		} else if i == 10 || !strings.Contains(over.Status.Message, "no more devmachines") {
+		}
+		if !strings.Contains(over.Status.Message, "no more devmachines") {
 			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 		}
-		m = scuted.NewMove(ns, m.Name+"-again", shared.green, "tiny")
 	}
 	s := workflowStage(ctx, t, "access-run")
 	s.run(ctx, t, "made", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("made", "1"), ""))

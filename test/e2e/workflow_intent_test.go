@@ -26,7 +26,7 @@ import (
 func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...string) {
 	t.Helper()
 	var missing []string
-	for range 50 { // they are sent beside the work
+	for ctx.Err() == nil { // they are sent beside the work
 		var list eventsv1.EventList
 		must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(s.ns)))
 		missing = slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool {

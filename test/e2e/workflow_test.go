@@ -169,7 +169,9 @@ func (s *stage) mends(ctx context.Context, t *testing.T) {
 	s.exists(ctx, t, &m, "mends-a")
 	before := m.ResourceVersion
 	s.kubelet.set("mends", isReady)
-	pause(ctx, t, 500*time.Millisecond)
+	for mended := (corev1.Pod{}); mended.Status.Message != isReady; pause(ctx, t, 100*time.Millisecond) {
+		s.exists(ctx, t, &mended, "mends")
+	}
 	s.command(ctx, t, "mends", workflow.ResumeRun{Reason: "mended"})
 	s.until(ctx, t, "mends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
 	s.exists(ctx, t, &m, "mends-a")

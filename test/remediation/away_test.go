@@ -72,7 +72,7 @@ func TestPartsDie(t *testing.T) {
 				must(t, notReady(ctx, w.cluster, w.victim))
 			}
 			for _, w := range wards {
-				w.count(ctx, t, 4)
+				w.surges(ctx, t)
 			}
 			must(t, part.stop(ctx))
 			must(t, part.start(ctx))

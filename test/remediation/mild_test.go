@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,32 +49,55 @@ func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	}
 }
 
-// asked waits until a reboot of the victim is asked for, or no longer is.
-func (w *ward) asked(ctx context.Context, t *testing.T, want bool) {
+// console stands for that of the victim's machine: it sees each time that a reboot is asked for, and no longer is, however short.
+type console struct {
+	w      *ward
+	events watch.Interface
+}
+
+func (w *ward) console(ctx context.Context, t *testing.T) *console {
 	t.Helper()
-	await(ctx, t, fmt.Sprintf("a reboot is asked for: %t", want), func() string {
-		lease := &coordinationv1.Lease{}
-		err := shared.admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: remediator.RungName(w.victim.Name, "reboot")}, lease)
-		must(t, client.IgnoreNotFound(err))
-		if err == nil && *lease.Spec.HolderIdentity != w.victim.Status.NodeRef.Name {
-			t.Errorf("it is asked for node %s", *lease.Spec.HolderIdentity)
+	events, err := shared.admin.Watch(ctx, &coordinationv1.LeaseList{}, client.InNamespace(w.Namespace))
+	must(t, err)
+	t.Cleanup(events.Stop)
+	return &console{w, events}
+}
+
+// asked waits until a reboot of the victim is asked for, or no longer is.
+func (c *console) asked(ctx context.Context, t *testing.T, want watch.EventType) {
+	t.Helper()
+	for {
+		select {
+		case <-ctx.Done():
+			phase, message := c.w.diary.now(c.w.victim.Name)
+			t.Fatalf("waiting until the request for a reboot is %s: %v: %s: %s", want, ctx.Err(), phase, message)
+		case e, open := <-c.events.ResultChan():
+			if !open {
+				t.Fatal("the watch of the requests ended")
+			}
+			lease, ok := e.Object.(*coordinationv1.Lease)
+			if !ok || lease.Name != remediator.RungName(c.w.victim.Name, "reboot") {
+				continue
+			}
+			if node := *lease.Spec.HolderIdentity; node != c.w.victim.Status.NodeRef.Name {
+				t.Errorf("it is asked for node %s", node)
+			}
+			if e.Type == want {
+				return
+			}
 		}
-		if (err == nil) != want {
-			phase, message := w.diary.now(w.victim.Name)
-			return fmt.Sprintf("%s: %s", phase, message)
-		}
-		return ""
-	})
+	}
 }
 
 // rebooted: the gentler cure helps, and nothing is replaced.
 func rebooted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, reboot(10*time.Minute))
+	console := w.console(ctx, t)
 	must(t, notReady(ctx, w.cluster, w.victim))
-	w.asked(ctx, t, true)
+	console.asked(ctx, t, watch.Added)
 	w.phase(ctx, t, v1alpha1.RemediationEscalating, "reboot")
 	must(t, wellAgain(ctx, w.cluster, w.victim))
-	w.asked(ctx, t, false)
+	console.asked(ctx, t, watch.Deleted)
 	w.stays(ctx, t)
 	w.healed(ctx, t)
 	w.veterans(ctx, t)
@@ -83,9 +107,10 @@ func rebooted(ctx context.Context, t *testing.T) {
 // rebootedInVain: it does not help in its time; then the machine is replaced, and the request is taken back.
 func rebootedInVain(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, reboot(3*time.Second))
+	console := w.console(ctx, t)
 	must(t, notReady(ctx, w.cluster, w.victim))
-	w.asked(ctx, t, true)
-	w.asked(ctx, t, false)
+	console.asked(ctx, t, watch.Added)
+	console.asked(ctx, t, watch.Deleted)
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 3, 4)

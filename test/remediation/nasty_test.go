@@ -113,6 +113,22 @@ func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 	})
 }
 
+// surges waits until there is a machine that was not there before. It stays: whoever looks late sees it too.
+func (w *ward) surges(ctx context.Context, t *testing.T) {
+	t.Helper()
+	await(ctx, t, "a newcomer exists", func() string {
+		now, err := w.list(ctx, true)
+		must(t, err)
+		for i := range now {
+			if !slices.ContainsFunc(w.before, func(m clusterv1.Machine) bool { return m.UID == now[i].UID }) {
+				return ""
+			}
+		}
+		phase, message := w.diary.now(w.victim.Name)
+		return fmt.Sprintf("%s: %s", phase, message)
+	})
+}
+
 // phase waits until the victim's request is in a phase, and returns what it says.
 func (w *ward) phase(ctx context.Context, t *testing.T, want v1alpha1.RemediationPhase, says ...string) {
 	t.Helper()
@@ -193,7 +209,7 @@ func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPol
 func anotherDeleted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	must(t, notReady(ctx, w.cluster, w.victim))
-	w.count(ctx, t, 4)
+	w.surges(ctx, t)
 	other := &w.before[2]
 	must(t, shared.admin.Delete(ctx, other))
 	await(ctx, t, "the victim is gone", func() string {
@@ -216,7 +232,7 @@ func reverted(ctx context.Context, t *testing.T) {
 	defer cancel()
 	reverts := make(chan int, 1)
 	go func() {
-		n := 0
+		n, last := 0, int64(0)
 		defer func() { reverts <- n }()
 		watch, err := shared.admin.Watch(gitops, &controlplanev1.KubeadmControlPlaneList{}, client.InNamespace(w.Namespace))
 		if err != nil {
@@ -226,7 +242,9 @@ func reverted(ctx context.Context, t *testing.T) {
 		defer watch.Stop()
 		for e := range watch.ResultChan() {
 			if k, ok := e.Object.(*controlplanev1.KubeadmControlPlane); ok && *k.Spec.Replicas != 3 {
-				n++
+				if k.Generation != last { // its status changes too
+					n, last = n+1, k.Generation
+				}
 				_ = shared.admin.Patch(gitops, k, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":3}}`)))
 			}
 		}
@@ -258,7 +276,7 @@ func reverted(ctx context.Context, t *testing.T) {
 func upgradedMidSurge(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	must(t, notReady(ctx, w.cluster, w.victim))
-	w.count(ctx, t, 4)
+	w.surges(ctx, t)
 	const version = "v1.36.1"
 	must(t, shared.admin.Patch(ctx, w.kcp(ctx), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"`+version+`"}}`))))
 	await(ctx, t, "all machines have the new version", func() string {

@@ -94,11 +94,11 @@ func TestExecFails(t *testing.T) {
 // TestExecStops: the end of the context ends the command and what it started; first gently, then not.
 func TestExecStops(t *testing.T) {
 	for name, c := range map[string]struct {
-		script   string
-		min, max time.Duration
+		script string
+		min    time.Duration
 	}{
-		"gently":  {"trap 'echo cleaned up; exit 1' TERM; sleep 61 & echo $! > $PIDS; wait", 0, 5 * time.Second},
-		"harshly": {"trap '' TERM; sleep 61 & echo $! > $PIDS; while :; do sleep 1; done", 9 * time.Second, 20 * time.Second},
+		"gently":  {"trap 'echo cleaned up; exit 1' TERM; sleep 3600 & echo $! > $PIDS; wait", 0},
+		"harshly": {"trap '' TERM; sleep 3600 & echo $! > $PIDS; while :; do sleep 1; done", 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestExecStops(t *testing.T) {
 			}()
 			started := time.Now()
 			_, err := (&task.Exec{Enabled: true}).Run(ctx, &task.Call{With: command("PIDS=" + pids + "; " + c.script)})
-			if took := time.Since(started); took < c.min || took > c.max {
+			if took := time.Since(started); took < c.min {
 				t.Errorf("it took %s", took)
 			}
 			if !errors.Is(err, context.Canceled) || task.IsFinal(err) || name == "gently" && !strings.Contains(err.Error(), "cleaned up") {
@@ -125,10 +125,8 @@ func TestExecStops(t *testing.T) {
 // TestExecLeaves: a process that a command leaves behind does not hold up the task.
 func TestExecLeaves(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	started := time.Now()
-	_, err := (&task.Exec{Enabled: true}).Run(t.Context(), &task.Call{With: command("sleep 62 & echo $! > " + pids)})
-	if took := time.Since(started); err != nil || took > 10*time.Second {
-		t.Errorf("%v after %s", err, took)
+	if _, err := (&task.Exec{Enabled: true}).Run(t.Context(), &task.Call{With: command("sleep 3600 & echo $! > " + pids)}); err != nil {
+		t.Error(err)
 	}
 	if err := syscall.Kill(waitForFile(t, pids), syscall.SIGKILL); err != nil {
 		t.Errorf("it did not live on: %v", err)
@@ -154,7 +152,7 @@ func TestExecDies(t *testing.T) {
 // waitForFile waits until a command has written a process id, and returns it.
 func waitForFile(t *testing.T, path string) int {
 	t.Helper()
-	for range 500 {
+	for t.Context().Err() == nil {
 		data, _ := os.ReadFile(path)
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
 			return pid
@@ -167,7 +165,7 @@ func waitForFile(t *testing.T, path string) int {
 
 func waitForDeath(t *testing.T, pid int) {
 	t.Helper()
-	for range 250 {
+	for t.Context().Err() == nil {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			return
