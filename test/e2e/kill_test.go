@@ -123,13 +123,13 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 		select {
 		case <-d.Done():
 			cancel()
-			if code := d.ExitCode(); code != -1 { // -1: by a signal
-				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", code, deaths, d.Log())
+			if !d.Killed() {
+				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", d.ExitCode(), deaths, d.Log())
 			}
 		case over := <-ended:
 			cancel()
 			must(t, d.Stop(ctx))
-			if d.ExitCode() == -1 { // it came to its fault point meanwhile
+			if d.Killed() { // it came to its fault point before it was asked to end
 				deaths++
 			}
 			return over, logDir, deaths

@@ -120,14 +120,14 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	}()
 	select {
 	case <-d.Done():
-		if code := d.ExitCode(); code != -1 { // -1: by a signal
-			t.Fatalf("scuted ended by itself with status %d: see %s", code, d.Log())
+		if !d.Killed() {
+			t.Fatalf("scuted ended by itself with status %d: see %s", d.ExitCode(), d.Log())
 		}
 		return true
 	case err := <-over:
 		must(t, err)
 		must(t, d.Stop(ctx))
-		if d.ExitCode() == -1 { // it came to its fault point meanwhile
+		if d.Killed() { // it came to its fault point before it was asked to end
 			return true
 		}
 	}

@@ -88,6 +88,17 @@ func (p *Process) ExitCode() int {
 	}
 }
 
+// Killed says whether the process has ended by SIGKILL.
+func (p *Process) Killed() bool {
+	select {
+	case <-p.done:
+		status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	default:
+		return false
+	}
+}
+
 // Kill ends the process group with SIGKILL and waits until the process is gone. Killing what has ended does nothing.
 func (p *Process) Kill(ctx context.Context) error {
 	select {

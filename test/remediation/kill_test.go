@@ -88,13 +88,13 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (lo
 		select {
 		case <-d.Done():
 			cancel()
-			if code := d.ExitCode(); code != -1 { // -1: by a signal
-				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", code, deaths, d.Log())
+			if !d.Killed() {
+				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", d.ExitCode(), deaths, d.Log())
 			}
 		case <-over:
 			cancel()
 			must(t, d.Stop(ctx))
-			if d.ExitCode() == -1 { // it came to its fault point meanwhile
+			if d.Killed() { // it came to its fault point before it was asked to end
 				deaths++
 			}
 			return logDir, deaths
