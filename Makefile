@@ -92,8 +92,8 @@ test-repeat: testbed $(HELM) ## Run suites N times (SUITE="e2e unit", N=10), one
 	$(call suites,-repeat $(N) -burn $(BURN) $(or $(SUITE),unit stack))
 
 .PHONY: ci
-ci: ## What CI runs: `make test`, and then the demo.
-	$(call suites,checks build stack demo)
+ci: ## What CI runs: `make test`, then the demo and five minutes of random faults.
+	$(call suites,checks build stack demo soak)
 
 .PHONY: test-unit
 test-unit: ## Unit tests of the root module.

@@ -38,7 +38,7 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 		}
 		return suite{name: name, group: group, dir: o.root, command: append([]string{program, "--no-print-directory"}, arguments...)}
 	}
-	all := []suite{
+	checks := []suite{
 		target(groupChecks, "generated", "test-generated"),
 		target(groupChecks, "lint", "lint"),
 		target(groupChecks, "docs", "test-docs"),
@@ -46,17 +46,23 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 		target(groupChecks, "unit", "test-unit"),
 		target(groupAlone, "build", "test-build"),
 	}
+	last := []suite{target(groupAlone, "demo", "demo"), target(groupAlone, "soak", "soak", "DURATION=5m")}
 	packages, err := o.packages(ctx)
 	if err != nil {
 		return nil, err
 	}
+	all := checks
 	for _, name := range packages {
-		all = append(all, suite{
+		s := suite{
 			name: name, group: groupStack, dir: filepath.Join(o.root, "test"), events: true,
 			command: []string{"go", "test", "-json", "-count=1", "-timeout", o.timeout.String(), "./" + name},
-		})
+		}
+		if slices.ContainsFunc(slices.Concat(checks, last), func(other suite) bool { return other.name == name }) {
+			s.name = "test/" + name
+		}
+		all = append(all, s)
 	}
-	return append(all, target(groupAlone, "demo", "demo"), target(groupAlone, "soak", "soak", "DURATION=5m")), nil
+	return append(all, last...), nil
 }
 
 // packages are those of the module test/ that have tests, the longest first.
