@@ -185,18 +185,22 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 // Condition reads a condition of an object of either Cluster API contract: status.conditions, and
 // status.v1beta2.conditions where an older contract keeps the new ones.
 func Condition(u *unstructured.Unstructured, conditionType string) (status Truth, reason, message string) {
+	c := condition(u, conditionType)
+	s, _ := c["status"].(string)
+	reason, _ = c["reason"].(string)
+	message, _ = c["message"].(string)
+	return Truth(s), reason, message
+}
+
+// condition is nil if the object has no such condition.
+func condition(u *unstructured.Unstructured, conditionType string) map[string]any {
 	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
 		list, _, _ := unstructured.NestedSlice(u.Object, path...)
 		for _, c := range list {
-			c, ok := c.(map[string]any)
-			if !ok || c["type"] != conditionType {
-				continue
+			if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
+				return c
 			}
-			s, _ := c["status"].(string)
-			reason, _ = c["reason"].(string)
-			message, _ = c["message"].(string)
-			return Truth(s), reason, message
 		}
 	}
-	return Absent, "", ""
+	return nil
 }

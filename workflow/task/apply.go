@@ -38,7 +38,8 @@ type ApplyWith struct {
 	Cluster ClusterRef `json:"cluster,omitzero"`
 	// Namespace of objects that name none; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Wait until the objects are ready, as kstatus understands it. Default: true.
+	// Wait until the objects are settled: those of Cluster API that have machines are rolled out, all others are ready as
+	// kstatus understands it. Default: true.
 	Wait *bool `json:"wait,omitempty"`
 	// Force takes over fields that another field manager owns. Default: false, a conflict fails the task.
 	Force bool `json:"force,omitempty"`

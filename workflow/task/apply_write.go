@@ -82,7 +82,7 @@ func (w *applying) served(ctx context.Context, ref ObjectRef, established bool) 
 	})
 }
 
-// ready waits until the objects are ready. An object that says that it has failed ends the wait.
+// ready waits until the objects are settled. An object that says that it has failed ends the wait.
 func (w *applying) ready(ctx context.Context, items []*applyItem) error {
 	left := items
 	err := poll(ctx, w.call, func(ctx context.Context) (string, error) {
@@ -93,9 +93,9 @@ func (w *applying) ready(ctx context.Context, items []*applyItem) error {
 			if err != nil {
 				return "", refusalOf(item.ref, err)
 			}
-			missing, err := readiness(item.ref, u)
+			missing, err := w.cluster.settled(ctx, item.ref, u)
 			if err != nil {
-				return "", &failedObjectError{err}
+				return "", err
 			}
 			if missing != "" {
 				still = append(still, item)

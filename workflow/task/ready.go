@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
+	"scute.dev/kube/settled"
 )
 
 const (
@@ -65,6 +66,24 @@ func passes(err error) bool {
 	return kube.Passing(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
+// settled says what keeps an object from being settled, "" for nothing. A kind of Cluster API that has machines must be rolled
+// out; every other object must be ready.
+func (cl *Cluster) settled(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
+	kind := ref.gvk().GroupKind()
+	if u == nil || !settled.Judges(kind) {
+		return readiness(ref, u)
+	}
+	state, err := settled.Look(ctx, cl.Client, kind, client.ObjectKeyFromObject(u))
+	switch {
+	case errors.Is(err, settled.ErrVersion):
+		return "", Final(fmt.Errorf("%s: %w", ref, err))
+	case err != nil:
+		return "", refusal(err)
+	default:
+		return redact.Message(bounded(state.Missing())), nil
+	}
+}
+
 // readiness is what kstatus says: "" for ready, else what is missing. An error: it has failed.
 func readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
@@ -72,14 +91,14 @@ func readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err
 	}
 	result, err := status.Compute(u)
 	if err != nil {
-		return "", fmt.Errorf("%s: its status is not readable: %w", ref, err)
+		return "", &failedObjectError{fmt.Errorf("%s: its status is not readable: %w", ref, err)}
 	}
 	message := redact.Message(result.Message)
 	switch result.Status {
 	case status.CurrentStatus:
 		return "", nil
 	case status.FailedStatus:
-		return "", fmt.Errorf("%s has failed: %s", ref, message)
+		return "", &failedObjectError{fmt.Errorf("%s has failed: %s", ref, message)}
 	case status.TerminatingStatus:
 		return ref.String() + " is being deleted", nil
 	default:

@@ -3,13 +3,10 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/internal/redact"
-	"scute.dev/kube/object"
 	"scute.dev/workflow"
 )
 
@@ -28,58 +25,13 @@ type WaitWith struct {
 	Selector *ObjectSelector `json:"selector,omitempty"`
 	// For what to wait.
 	For WaitFor `json:"for"`
+	// AllowStale believes a condition, or a status that an expression is about, that was made for an earlier spec than the
+	// object has. Default: false; what reports an observedGeneration must report that of the spec.
+	AllowStale bool `json:"allowStale,omitempty"`
 	// Count is how many of the selected objects shall be so. Default: all of them.
 	Count int `json:"count,omitempty"`
 	// Cluster that has the objects; the run's own by default.
 	Cluster ClusterRef `json:"cluster,omitzero"`
-}
-
-// WaitFor is "ready", "gone", {condition: {type, status}} or {cel: EXPRESSION}.
-//
-// +kubebuilder:validation:Schemaless
-// +kubebuilder:pruning:PreserveUnknownFields
-type WaitFor struct {
-	// State is "ready" (as kstatus understands it) or "gone".
-	State string `json:"-"`
-	// Condition in status.conditions.
-	Condition *WaitCondition `json:"condition,omitempty"`
-	// CEL is an expression over object that shall be true. What it reads and is not there yet counts as false.
-	CEL string `json:"cel,omitempty"`
-}
-
-// WaitCondition is a condition of an object.
-type WaitCondition struct {
-	Type string `json:"type"`
-	// Status defaults to "True".
-	Status string `json:"status,omitempty"`
-}
-
-// The states of WaitFor.
-const (
-	waitReady = "ready"
-	waitGone  = "gone"
-)
-
-// UnmarshalJSON reads a word or an object.
-func (f *WaitFor) UnmarshalJSON(data []byte) error {
-	*f = WaitFor{}
-	if len(data) > 0 && data[0] == '"' {
-		return json.Unmarshal(data, &f.State)
-	}
-	type plain WaitFor
-	if problems := strict(data, (*plain)(f)); len(problems) > 0 {
-		return fmt.Errorf("for: %s", problems[0])
-	}
-	return nil
-}
-
-// MarshalJSON writes what UnmarshalJSON reads.
-func (f WaitFor) MarshalJSON() ([]byte, error) {
-	if f.State != "" {
-		return json.Marshal(f.State)
-	}
-	type plain WaitFor
-	return json.Marshal(plain(f))
 }
 
 // Validate checks the inputs.
@@ -101,32 +53,10 @@ func (*Wait) Validate(with json.RawMessage) []workflow.Problem {
 	if w.Count < 0 || w.Count > 0 && (w.Selector == nil || w.For.State == waitGone) {
 		problems = append(problems, workflow.Problem{Field: "count", Message: "there is nothing to count", Remedy: "use a positive count with a selector, and not with for: gone"})
 	}
+	if w.AllowStale && w.For.State != "" {
+		problems = append(problems, workflow.Problem{Field: "allowStale", Message: "it has no meaning for " + w.For.State, Remedy: "leave it out, or wait for a condition or a CEL expression"})
+	}
 	return append(problems, w.For.check()...)
-}
-
-func (f *WaitFor) check() []workflow.Problem {
-	ways := 0
-	for _, given := range []bool{f.State != "", f.Condition != nil, f.CEL != ""} {
-		if given {
-			ways++
-		}
-	}
-	problem := func(field, message, remedy string) []workflow.Problem {
-		return []workflow.Problem{{Field: field, Message: message, Remedy: remedy}}
-	}
-	switch {
-	case ways != 1:
-		return problem("for", "it does not say exactly one thing", "use ready, gone, {condition: {type, status}} or {cel: EXPRESSION}")
-	case f.State != "" && f.State != waitReady && f.State != waitGone && !templated(f.State):
-		return problem("for", fmt.Sprintf("%q is unknown", f.State), "use ready, gone, {condition: {type, status}} or {cel: EXPRESSION}")
-	case f.Condition != nil && f.Condition.Type == "":
-		return problem("for.condition.type", "it is empty", "name the condition, for example Available")
-	case f.CEL != "" && !templated(f.CEL):
-		if _, err := compileCEL(f.CEL); err != nil {
-			return problem("for.cel", err.Error(), "correct the expression; the object is in the variable object")
-		}
-	}
-	return nil
 }
 
 // waited is the output of Wait.
@@ -140,11 +70,11 @@ func (w *Wait) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	test, err := with.For.test(ctx)
+	cluster, err := w.Clusters.Open(ctx, c, with.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := w.Clusters.Open(ctx, c, with.Cluster)
+	test, err := with.test(cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +88,9 @@ func (w *Wait) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		out = waited{}
 		var missing []string
 		for ref, u := range objects {
-			says, err := test(ref, u)
+			says, err := test(ctx, ref, u)
 			if err != nil {
-				return "", &failedObjectError{err}
+				return "", err
 			}
 			if says == "" {
 				out.Objects = append(out.Objects, ref)
@@ -211,47 +141,6 @@ func (w *WaitWith) verdict(asked string, satisfied int, missing []string) string
 		return "there is no " + asked
 	default:
 		return ""
-	}
-}
-
-// test says what an object lacks, "" for nothing. Its error says that waiting on is in vain.
-func (f *WaitFor) test(ctx context.Context) (func(ObjectRef, *unstructured.Unstructured) (string, error), error) {
-	switch {
-	case f.State == waitGone:
-		return func(ref ObjectRef, u *unstructured.Unstructured) (string, error) {
-			if u == nil {
-				return "", nil
-			}
-			return ref.String() + " is still there", nil
-		}, nil
-	case f.State == waitReady:
-		return readiness, nil
-	case f.Condition != nil:
-		return f.Condition.test, nil
-	case f.CEL != "":
-		program, err := compileCEL(f.CEL)
-		if err != nil {
-			return nil, Final(fmt.Errorf("with.for.cel: %w", err))
-		}
-		return func(ref ObjectRef, u *unstructured.Unstructured) (string, error) { return program.test(ctx, ref, u) }, nil
-	default:
-		return nil, Final(errors.New("with.for: it says nothing"))
-	}
-}
-
-func (w *WaitCondition) test(ref ObjectRef, u *unstructured.Unstructured) (string, error) {
-	if u == nil {
-		return ref.String() + " is not there", nil
-	}
-	want := orElse(w.Status, string(object.True))
-	status, reason, message := object.Condition(u, w.Type)
-	switch {
-	case string(status) == want:
-		return "", nil
-	case status == object.Absent:
-		return fmt.Sprintf("%s has no condition %s", ref, w.Type), nil
-	default:
-		return fmt.Sprintf("%s: %s is %s (%s): %s", ref, w.Type, status, reason, redact.Message(message)), nil
 	}
 }
 

@@ -63,8 +63,6 @@ func (d *demo) holds(ok bool, good, bad string) {
 
 // ctl runs scutectl as a user of a side, and shows the command and what it prints.
 func (d *demo) ctl(ctx context.Context, as *testbed.Side, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, upgradeTime)
-	defer cancel()
 	cmd := d.command(ctx, as, args...)
 	cmd.Stdout, cmd.Stderr = d.story.Out, d.story.Out
 	if err := cmd.Run(); err != nil {

@@ -13,18 +13,13 @@ import (
 	"scute.dev/test/inventory"
 )
 
-const (
-	logFolder = "scute-log"
-	moveTime  = 4 * time.Minute
-)
+const logFolder = "scute-log"
 
 // aims are the phases that scuted is to die in.
 func aims() []mover.Phase { return []mover.Phase{mover.PhaseCreating, mover.PhaseDeleting} }
 
 // move asks for the move as a user would, kills scuted twice, and waits for the end.
 func (d *demo) move(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, moveTime)
-	defer cancel()
 	d.options.LogDir = filepath.Join(d.folder, logFolder)
 	d.options.Args = []string{"--move-workers", "1"}
 	if err := d.start(ctx); err != nil {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,13 +23,10 @@ const (
 	upgradeFile = "upgrade.yaml"
 	upgradeName = "upgrade-prod"
 	upgradeTo   = "v1.36.1"
-	upgradeTime = 5 * time.Minute
 )
 
 // rerun upgrades the cluster with a command that fails for a real cause, is killed, and is run again.
 func (d *demo) rerun(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, upgradeTime)
-	defer cancel()
 	if err := os.WriteFile(filepath.Join(d.folder, upgradeFile), upgradeManifest, 0o600); err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
@@ -47,7 +43,7 @@ func (d *demo) rerun(ctx context.Context) error {
 	if err := d.green.Side.StartControllers(ctx); err != nil {
 		return err
 	}
-	d.story.Say("the cause is mended: green's Cluster API runs again; the same command once more")
+	d.story.Say("the cause is fixed: green's Cluster API runs again; the same command once more")
 	if err := d.ctl(ctx, d.green.Side, "run", "-f", upgradeFile, "--local"); err != nil {
 		return err
 	}

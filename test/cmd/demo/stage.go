@@ -69,8 +69,6 @@ func (d *demo) chooseAddresses() (err error) {
 
 // create makes the cluster on blue and waits until it runs.
 func (d *demo) create(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 6*time.Minute)
-	defer cancel()
 	_, err := d.blue.Side.CreateCluster(ctx, testbed.Cluster{
 		Namespace: fleet, Name: cluster, ControlPlanes: controlPlanes, Workers: workers, Topology: true, MachineHealthCheck: true,
 	})

@@ -52,7 +52,7 @@ func Apply(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec p
 		if err != nil {
 			return err
 		}
-		before.Existed = s.cluster != nil
+		before.Existed = s.Object != nil
 		if err := c.Note(ownPart, before, before.Existed); err != nil {
 			return err
 		}
@@ -114,5 +114,5 @@ func Exists(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster)
 	if err != nil {
 		return false, err
 	}
-	return s.cluster != nil, nil
+	return s.Object != nil, nil
 }

@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube/object"
+	"scute.dev/kube/settled"
 	"scute.dev/workflow/provider"
 	"scute.dev/workflow/sequence"
 	"scute.dev/workflow/task"
@@ -43,8 +44,8 @@ func Delete(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster,
 		if err != nil {
 			return err
 		}
-		if s.cluster != nil {
-			this.UID = s.cluster.UID
+		if s.Object != nil {
+			this.UID = s.Object.GetUID()
 		}
 		if err := c.Note(deletePart, this, this.UID == ""); err != nil {
 			return err
@@ -89,19 +90,16 @@ func remove(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster,
 		switch {
 		case err != nil:
 			return nil, err
-		case s.cluster == nil:
+		case s.Object == nil:
 			return nil, nil
-		case uid != "" && s.cluster.UID != uid:
+		case uid != "" && s.Object.GetUID() != uid:
 			return nil, nil // another one, which is not this run's business
-		case !s.cluster.DeletionTimestamp.IsZero():
+		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionOf(s), nil
 		}
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
-		u.SetNamespace(spec.Namespace)
-		u.SetName(spec.Name)
+		this := s.Object.GetUID()
 		err = on.Kube.Do(ctx, "delete Cluster "+name, func(ctx context.Context) error {
-			return on.Client.Delete(ctx, u, client.Preconditions{UID: &s.cluster.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		})
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
@@ -110,10 +108,10 @@ func remove(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster,
 	})
 }
 
-func deletionOf(s *state) []string {
-	why := []string{fmt.Sprintf("%d machines left", len(s.machines))}
-	if d := meta.FindStatusCondition(s.cluster.GetConditions(), clusterv1.ClusterDeletingCondition); d != nil && d.Message != "" {
-		why = append(why, d.Message)
+func deletionOf(s settled.State) []string {
+	why := []string{fmt.Sprintf("%d machines left", len(machines(s)))}
+	if _, _, message := object.Condition(s.Object, clusterv1.ClusterDeletingCondition); message != "" {
+		why = append(why, message)
 	}
 	return why
 }

@@ -1,73 +1,89 @@
 package cluster
 
 import (
+	"bytes"
+	"os"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/kube/settled"
 )
 
 const version = "v1.36.1"
 
-// upgraded is a cluster that is safely at the version.
-func upgraded() *state {
-	one := int32(1)
-	yes := func(types ...string) (conditions []metav1.Condition) {
-		for _, t := range types {
-			conditions = append(conditions, metav1.Condition{Type: t, Status: metav1.ConditionTrue})
-		}
-		return conditions
+// upgraded is a cluster that is safely at the version: the one that the judgement of settled objects is tested with.
+func upgraded(t *testing.T) settled.State {
+	t.Helper()
+	content, err := os.ReadFile("../../../kube/settled/testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	s := &state{cluster: &clusterv1.Cluster{}, controlPlane: &controlplanev1.KubeadmControlPlane{}}
-	s.cluster.Status.Conditions = yes(clusterv1.ClusterAvailableCondition)
-	s.cluster.Status.ControlPlane = &clusterv1.ClusterControlPlaneStatus{DesiredReplicas: &one, Replicas: &one, AvailableReplicas: &one, UpToDateReplicas: &one}
-	s.controlPlane.Spec.Version = version
-	s.controlPlane.Status.Conditions = yes(controlplanev1.KubeadmControlPlaneAvailableCondition,
-		controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition)
-	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
-	m.Spec.Version, m.Status.Phase = version, string(clusterv1.MachinePhaseRunning)
-	s.machines = []clusterv1.Machine{m}
+	var s settled.State
+	for _, document := range bytes.Split(content, []byte("\n---\n")) {
+		document, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(document); err != nil {
+			t.Fatal(err)
+		}
+		switch u.GetKind() {
+		case "Cluster":
+			s.Object = u
+		case "KubeadmControlPlane":
+			s.ControlPlane = u
+		default:
+			s.Members = append(s.Members, u)
+		}
+	}
 	return s
 }
 
-// Each sign of an upgrade that is not through keeps the wait from ending, and says so.
+// TestOutdated: each sign of an upgrade that is not complete keeps the wait from ending, and is said. What settled.State says
+// is tested there.
 func TestOutdated(t *testing.T) {
-	if why := upgraded().outdated(version); len(why) > 0 {
+	if why := outdated(upgraded(t), version); len(why) > 0 {
 		t.Fatalf("an upgraded cluster: %v", why)
 	}
-	deleted := metav1.Now()
-	for says, change := range map[string]func(*state){
-		"no such Cluster":                        func(s *state) { s.cluster = nil },
-		"has not seen its latest change":         func(s *state) { s.cluster.Generation = 2 },
-		"Available=False":                        func(s *state) { s.cluster.Status.Conditions[0].Status = metav1.ConditionFalse },
-		"0 up to date":                           func(s *state) { s.cluster.Status.ControlPlane.UpToDateReplicas = new(int32) },
-		"m1 has version v1.36.0":                 func(s *state) { s.machines[0].Spec.Version = "v1.36.0" },
-		"m1 is being deleted":                    func(s *state) { s.machines[0].DeletionTimestamp = &deleted },
-		"m1: phase Provisioning":                 func(s *state) { s.machines[0].Status.Phase = "Provisioning" },
-		"controller has not seen":                func(s *state) { s.controlPlane.Generation = 2 },
-		"is to have version v1.36.0":             func(s *state) { s.controlPlane.Spec.Version = "v1.36.0" },
-		"EtcdClusterHealthy=Unknown":             func(s *state) { s.controlPlane.Status.Conditions[2].Status = metav1.ConditionUnknown },
-		"ControlPlaneComponentsHealthy=False":    func(s *state) { s.controlPlane.Status.Conditions[1].Status = metav1.ConditionFalse },
-		"has no condition EtcdClusterHealthy":    func(s *state) { s.controlPlane.Status.Conditions = s.controlPlane.Status.Conditions[:2] },
-		"workers: 2 machines wanted, 1 there":    func(s *state) { s.cluster.Status.Workers = workers(2, 1) },
-		"workers: -1 machines wanted, -1 there,": func(s *state) { s.cluster.Status.Workers = &clusterv1.WorkersStatus{} },
+	conditions := func(s settled.State) []any {
+		list, _, _ := unstructured.NestedSlice(s.ControlPlane.Object, "status", "conditions")
+		return list
+	}
+	for says, change := range map[string]func(*settled.State){
+		"it does not exist": func(s *settled.State) { s.Object = nil },
+		"fleet/prod: status is of generation 4, spec is of generation 5": func(s *settled.State) { s.Object.SetGeneration(5) },
+		"Machine worker-1 has version v1.36.0": func(s *settled.State) {
+			set(t, machines(*s)[1], "v1.36.0", "spec", "version")
+		},
+		"the control plane is to have version v1.36.0": func(s *settled.State) { set(t, s.ControlPlane, "v1.36.0", "spec", "version") },
+		"fleet/prod-cp has no condition EtcdClusterHealthy yet": func(s *settled.State) {
+			set(t, s.ControlPlane, conditions(*s)[:2], "status", "conditions")
+		},
+		"fleet/prod-cp has no condition ControlPlaneComponentsHealthy yet": func(s *settled.State) {
+			set(t, s.ControlPlane, conditions(*s)[:1], "status", "conditions")
+		},
 	} {
-		s := upgraded()
-		change(s)
-		if why := strings.Join(s.outdated(version), "; "); !strings.Contains(why, says) {
+		s := upgraded(t)
+		change(&s)
+		if why := strings.Join(outdated(s, version), "; "); !strings.Contains(why, says) {
 			t.Errorf("it says %q, want %q in it", why, says)
 		}
 	}
-	external := upgraded()
-	external.controlPlane.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd.example:2379"}
-	external.controlPlane.Status.Conditions = external.controlPlane.Status.Conditions[:2]
-	if why := external.outdated(version); len(why) > 0 {
+	external := upgraded(t)
+	set(t, external.ControlPlane, []any{"https://etcd.example:2379"}, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external", "endpoints")
+	set(t, external.ControlPlane, conditions(external)[:2], "status", "conditions")
+	if why := outdated(external, version); len(why) > 0 {
 		t.Errorf("with an external etcd: %v", why)
 	}
 }
 
-func workers(desired, have int32) *clusterv1.WorkersStatus {
-	return &clusterv1.WorkersStatus{DesiredReplicas: &desired, Replicas: &have, AvailableReplicas: &have, UpToDateReplicas: &have}
+func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,7 +24,7 @@ func Upgrade(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec
 	if err != nil {
 		return err
 	}
-	if s.cluster == nil {
+	if s.Object == nil {
 		return errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
 	}
 	no := false

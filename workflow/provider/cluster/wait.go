@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/kube/settled"
 	"scute.dev/workflow/provider"
 	"scute.dev/workflow/sequence"
 	"scute.dev/workflow/task"
@@ -19,23 +20,23 @@ const (
 // WaitInitialized waits until the control plane of a cluster takes requests. Its nodes need not be ready: they are only
 // when there is a network.
 func WaitInitialized(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to be initialized", (*state).uninitialized)
+	return wait(c, manager, spec, "to be initialized", uninitialized)
 }
 
-// WaitAvailable waits until all of a cluster is there and well.
+// WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
 func WaitAvailable(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to be available", (*state).unavailable)
+	return wait(c, manager, spec, "to be available", settled.State.Missing)
 }
 
-// WaitUpgraded waits until all machines of a cluster have the specification's version, none is on its way out, and etcd and
-// the control plane's components are healthy.
+// WaitUpgraded waits until a cluster is settled, all its machines have the specification's version, and etcd and the control
+// plane's components are healthy.
 func WaitUpgraded(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to have version "+spec.Version, func(s *state) []string { return s.outdated(spec.Version) })
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
 }
 
 // wait looks until missing finds nothing. A look that fails is not the end of it: API servers come and go while a cluster
 // is made.
-func wait(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, what string, missing func(*state) []string) error {
+func wait(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, what string, missing func(settled.State) []string) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err

@@ -1,0 +1,157 @@
+package settled
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// name is how a message calls an object.
+func name(u *unstructured.Unstructured) string { return object.Observe(u).Ref.String() }
+
+func text(u *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(u.Object, path...)
+	return value
+}
+
+// number is nil where there is none.
+func number(u *unstructured.Unstructured, path ...string) *int64 {
+	value, found, err := unstructured.NestedInt64(u.Object, path...)
+	if !found || err != nil {
+		return nil
+	}
+	return &value
+}
+
+// wanted is the version of Kubernetes that an object's own spec wants.
+func wanted(u *unstructured.Unstructured) string {
+	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group && u.GetKind() != machineKind {
+		return text(u, "spec", "template", "spec", "version")
+	}
+	return text(u, "spec", "version")
+}
+
+// counts compares the replicas that a status reports, and the machines that exist, with what the spec wants. A control plane
+// without spec.replicas does not count machines.
+func counts(u *unstructured.Unstructured, machines int) []string {
+	desired := number(u, "spec", "replicas")
+	if desired == nil {
+		return nil
+	}
+	fields := []string{"replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"}
+	if u.GetKind() == poolKind || u.GetKind() == setKind && controller(u, deploymentKind) == "" {
+		fields = fields[:3] // nothing says which machines of these are up to date
+	}
+	settled := machines == 0 && u.GetKind() != deploymentKind && u.GetKind() != setKind || int64(machines) == *desired
+	said := make([]string, 0, len(fields))
+	for _, field := range fields {
+		have := number(u, "status", field)
+		settled = settled && have != nil && *have == *desired
+		if have == nil {
+			said = append(said, field+" not reported")
+		} else {
+			said = append(said, fmt.Sprintf("%s %d", field, *have))
+		}
+	}
+	if settled {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %d replicas wanted; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
+}
+
+// behind names the machines of another version than the one that is wanted, and older versions that a status reports.
+func behind(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
+	if want == "" {
+		return nil
+	}
+	var why []string
+	for _, m := range machines {
+		if have := wanted(m); have != want {
+			why = append(why, fmt.Sprintf("%s has version %s, not %s", name(m), have, want))
+		}
+	}
+	reported := versions(u)
+	for _, have := range reported {
+		if older(have, want) {
+			why = append(why, fmt.Sprintf("%s: its status reports version %s, its spec wants %s", name(u), have, want))
+		}
+	}
+	if len(reported) == 0 && len(machines) == 0 && u.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
+		why = append(why, name(u)+": its status reports no version yet")
+	}
+	return why
+}
+
+// versions are those that a status reports: a list since Cluster API v1.14, the lowest one before.
+func versions(u *unstructured.Unstructured) []string {
+	var list []string
+	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "versions")
+	for _, entry := range entries {
+		if entry, ok := entry.(map[string]any); ok {
+			if v, _, _ := unstructured.NestedString(entry, "version"); v != "" {
+				list = append(list, v)
+			}
+		}
+	}
+	if v := text(u, "status", "version"); v != "" && len(list) == 0 {
+		list = append(list, v)
+	}
+	return list
+}
+
+// older compares as Cluster API does: a provider may report a version with more than the spec has, such as v1.36.1-eks-1.
+func older(have, want string) bool {
+	h, err := version.ParseGeneric(have)
+	if err != nil {
+		return have != want
+	}
+	w, err := version.ParseGeneric(want)
+	return err != nil && have != want || err == nil && h.LessThan(w)
+}
+
+// sameTemplate says whether two templates make the same machines. The fields are those for which a MachineDeployment rolls
+// out; the others are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
+func sameTemplate(a, b *unstructured.Unstructured) bool {
+	for _, field := range []string{"version", "bootstrap", "infrastructureRef", "failureDomain"} {
+		x, _, _ := unstructured.NestedFieldNoCopy(a.Object, "spec", "template", "spec", field)
+		y, _, _ := unstructured.NestedFieldNoCopy(b.Object, "spec", "template", "spec", field)
+		if !equality.Semantic.DeepEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// controller is the UID of the object's controller if that is of a kind; "" if not.
+func controller(u *unstructured.Unstructured, kind string) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(u); ref != nil && ref.Kind == kind {
+		return ref.UID
+	}
+	return ""
+}
+
+// topologyOwned says whether the topology controller makes the object.
+func topologyOwned(u *unstructured.Unstructured) bool {
+	_, owned := u.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
+	return owned
+}
+
+// unique keeps the first of equal lines: a machine that is being deleted is met by way of its owner and of its cluster.
+func unique(lines []string) []string {
+	var list []string
+	for _, line := range lines {
+		if !slices.Contains(list, line) {
+			list = append(list, line)
+		}
+	}
+	return list
+}

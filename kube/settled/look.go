@@ -1,0 +1,74 @@
+package settled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ErrVersion is an API server that does not serve the version of Cluster API's kinds that is read here.
+var ErrVersion = errors.New("the API server does not serve " + clusterv1.GroupVersion.String() + " (Cluster API v1.11 or newer): install it")
+
+// Look reads an object that Judges has said yes to, and what belongs to it. It needs the permission to get the object, for a
+// Cluster its control plane, and to list MachineDeployments, MachineSets, MachinePools and Machines of the namespace.
+func Look(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
+	var s State
+	var err error
+	if s.Object, err = get(ctx, c, kind, key); err != nil || s.Object == nil {
+		return s, err
+	}
+	cluster := s.Object.GetLabels()[clusterv1.ClusterNameLabel]
+	if kind == clusterv1.GroupVersion.WithKind(clusterKind).GroupKind() {
+		cluster = s.Object.GetName()
+		if ref := text(s.Object, "spec", "controlPlaneRef", "name"); ref != "" {
+			kind := schema.GroupKind{Group: text(s.Object, "spec", "controlPlaneRef", "apiGroup"), Kind: text(s.Object, "spec", "controlPlaneRef", "kind")}
+			if s.ControlPlane, err = get(ctx, c, kind, client.ObjectKey{Namespace: key.Namespace, Name: ref}); err != nil {
+				return s, err
+			}
+		}
+	} else if name := text(s.Object, "spec", "clusterName"); name != "" {
+		cluster = name
+	}
+	for _, kind := range []string{deploymentKind, setKind, poolKind, machineKind} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
+		if err := c.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}); err != nil {
+			return s, fmt.Errorf("listing the %ss of cluster %s/%s: %w", kind, key.Namespace, cluster, err)
+		}
+		for i := range list.Items {
+			s.Members = append(s.Members, &list.Items[i])
+		}
+	}
+	return s, nil
+}
+
+// get reads an object in the version that the API server prefers, Cluster API's own in the one that is read here; nil if it
+// does not exist.
+func get(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	var versions []string
+	if kind.Group == clusterv1.GroupVersion.Group {
+		versions = append(versions, clusterv1.GroupVersion.Version)
+	}
+	mapping, err := c.RESTMapper().RESTMapping(kind, versions...)
+	if meta.IsNoMatchError(err) && len(versions) > 0 {
+		return nil, ErrVersion
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up kind %s: %w", kind, err)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := c.Get(ctx, key, u); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
+	}
+	return u, nil
+}

@@ -1,0 +1,183 @@
+package settled
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// The kinds of Cluster API's core that are judged or read.
+const (
+	clusterKind    = "Cluster"
+	deploymentKind = "MachineDeployment"
+	setKind        = "MachineSet"
+	poolKind       = "MachinePool"
+	machineKind    = "Machine"
+)
+
+// Judges says whether objects of a kind can be judged: the kinds of Cluster API's core that have machines, and all control
+// planes of the API group that Cluster API's own control plane provider has. Other control planes are judged with their Cluster.
+func Judges(kind schema.GroupKind) bool {
+	switch kind.Group {
+	case clusterv1.GroupVersion.Group:
+		return kind.Kind == clusterKind || kind.Kind == deploymentKind || kind.Kind == setKind || kind.Kind == poolKind
+	case controlplanev1.GroupVersion.Group:
+		return !strings.HasSuffix(kind.Kind, clusterv1.TemplateSuffix)
+	default:
+		return false
+	}
+}
+
+// State is one look at an object and at what belongs to it.
+type State struct {
+	// Object that is judged; nil if it does not exist.
+	Object *unstructured.Unstructured
+	// ControlPlane of a Cluster; nil if it has none, or it does not exist.
+	ControlPlane *unstructured.Unstructured
+	// Members are the MachineDeployments, MachineSets, MachinePools and Machines of the object's cluster.
+	Members []*unstructured.Unstructured
+}
+
+// Missing says what keeps the object from being settled; nothing if it is.
+func (s State) Missing() []string {
+	switch {
+	case s.Object == nil:
+		return []string{"it does not exist"}
+	case s.Object.GetDeletionTimestamp() != nil:
+		return []string{name(s.Object) + " is being deleted"}
+	case s.Object.GetKind() == clusterKind && s.Object.GroupVersionKind().Group == clusterv1.GroupVersion.Group:
+		return s.cluster()
+	default:
+		return s.owner(s.Object, "")
+	}
+}
+
+// cluster judges a Cluster: itself, its control plane, all its worker objects, and that no machine is on its way out.
+func (s State) cluster() []string {
+	why := reported(s.Object, clusterv1.ClusterAvailableCondition)
+	version := text(s.Object, "spec", "topology", "version")
+	if version != "" {
+		why = append(why, object.Untrue(s.Object, clusterv1.ClusterTopologyReconciledCondition)...)
+	}
+	if ref := text(s.Object, "spec", "controlPlaneRef", "name"); s.ControlPlane != nil {
+		why = append(why, s.owner(s.ControlPlane, version)...)
+	} else if ref != "" || version != "" {
+		why = append(why, strings.TrimSpace(name(s.Object)+" has no control plane yet "+ref))
+	}
+	for _, u := range s.Members {
+		switch {
+		case u.GetDeletionTimestamp() != nil:
+			why = append(why, name(u)+" is being deleted")
+		case u.GetKind() == machineKind, u.GetKind() == setKind && controller(u, deploymentKind) != "":
+			// Its owner is judged.
+		case topologyOwned(u):
+			why = append(why, s.owner(u, version)...)
+		default:
+			why = append(why, s.owner(u, "")...)
+		}
+	}
+	return unique(why)
+}
+
+// owner judges a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is what its Cluster wants, "" for
+// what the object's own spec says.
+func (s State) owner(u *unstructured.Unstructured, version string) []string {
+	why := reported(u, clusterv1.AvailableCondition)
+	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
+		if status, _, message := object.Condition(u, t); status == object.True {
+			why = append(why, fmt.Sprintf("%s: %s: %s", name(u), t, strings.Join(strings.Fields(message), " ")))
+		}
+	}
+	own := wanted(u)
+	if version != "" && own != version {
+		why = append(why, fmt.Sprintf("%s: its spec still has version %s, the Cluster wants %s", name(u), own, version))
+	}
+	machines := s.machines(u)
+	why = append(why, counts(u, len(machines))...)
+	if u.GetKind() != setKind { // a MachineSet does not replace machines when its template changes
+		why = append(why, behind(u, own, machines)...)
+	}
+	if u.GetKind() == deploymentKind {
+		why = append(why, s.sets(u)...)
+	}
+	for _, m := range machines {
+		if m.GetDeletionTimestamp() != nil {
+			why = append(why, name(m)+" is being deleted")
+		}
+	}
+	return why
+}
+
+// reported says why a status cannot be believed, or tells of trouble: it is older than the spec, nothing is done while the
+// object is paused, and the condition Available, where the kind has it, is not True.
+func reported(u *unstructured.Unstructured, available string) []string {
+	var why []string
+	if lag := object.StatusLag(u); lag != "" {
+		why = append(why, name(u)+": "+lag)
+	}
+	if paused, _, _ := object.Condition(u, clusterv1.PausedCondition); paused == object.True {
+		why = append(why, name(u)+" is paused")
+	}
+	if status, _, _ := object.Condition(u, available); status != object.Absent || u.GetKind() == clusterKind {
+		why = append(why, object.Untrue(u, available)...)
+	}
+	return why
+}
+
+// sets judges the MachineSets of a MachineDeployment, from whose statuses the MachineDeployment's own is made, later: one at
+// most has machines, and it has the MachineDeployment's template.
+func (s State) sets(deployment *unstructured.Unstructured) []string {
+	var why []string
+	active := 0
+	for _, set := range s.owned(deployment, setKind) {
+		machines, desired := len(s.machines(set)), number(set, "spec", "replicas")
+		if machines == 0 && (desired == nil || *desired == 0) {
+			continue
+		}
+		if active++; !sameTemplate(set, deployment) {
+			why = append(why, fmt.Sprintf("%s has an older template and %d machines", name(set), machines))
+			continue
+		}
+		if lag := object.StatusLag(set); lag != "" {
+			why = append(why, name(set)+": "+lag)
+		}
+		why = append(why, counts(set, machines)...)
+	}
+	desired := number(deployment, "spec", "replicas")
+	switch {
+	case active > 1:
+		why = append(why, fmt.Sprintf("%s: %d MachineSets have machines", name(deployment), active))
+	case active == 0 && desired != nil && *desired > 0:
+		why = append(why, name(deployment)+": no MachineSet has machines yet")
+	}
+	return why
+}
+
+// owned are the members of a kind whose controller is the object.
+func (s State) owned(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+	var list []*unstructured.Unstructured
+	for _, u := range s.Members {
+		if u.GetKind() == kind && controller(u, by.GetKind()) == by.GetUID() {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// machines are those of an object; of a MachineDeployment, those of its MachineSets.
+func (s State) machines(of *unstructured.Unstructured) []*unstructured.Unstructured {
+	if of.GetKind() != deploymentKind {
+		return s.owned(of, machineKind)
+	}
+	var list []*unstructured.Unstructured
+	for _, set := range s.owned(of, setKind) {
+		list = append(list, s.owned(set, machineKind)...)
+	}
+	return list
+}
