@@ -1,30 +1,51 @@
 package workflow
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// reference is ${tasks.NAME.output} or ${tasks.NAME.output.PATH}; $${ stands for ${ itself.
-func reference() *regexp.Regexp {
-	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)\}`)
+// FillLimit bounds the inputs of a step once outputs are filled in, in bytes of JSON.
+const FillLimit = 1 << 20
+
+// ErrNoOutput says that inputs use an output that was not recorded, and give no default.
+var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
+
+// Reference is a use of an output in the inputs of a step.
+type Reference struct {
+	// Task whose output it is, and Path into it: ".a.0.b", or "" for the whole output.
+	Task, Path string
+	// Default replaces an output or a path that does not exist, or is null. It counts only with HasDefault.
+	Default    string
+	HasDefault bool
 }
 
-// References are the tasks whose output is used in the strings of inputs, each once.
-func References(with json.RawMessage) ([]string, error) {
-	if !strings.Contains(string(with), "${tasks.") {
+// reference is ${tasks.NAME.output}, ${tasks.NAME.output.PATH} or either with :-DEFAULT before the }; $${ is the text ${.
+func reference() *regexp.Regexp {
+	return regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}`)
+}
+
+func referenceOf(match []string) Reference {
+	return Reference{Task: match[1], Path: match[2], Default: strings.TrimPrefix(match[3], "-"), HasDefault: match[3] != ""}
+}
+
+// References are the outputs that the strings of inputs use, each once.
+func References(with json.RawMessage) ([]Reference, error) {
+	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
 	}
-	var names []string
-	rest := reference().ReplaceAllStringFunc(string(with), func(m string) string {
-		if !strings.HasPrefix(m, "$$") {
-			if name := reference().FindStringSubmatch(m)[1]; !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	var refs []Reference
+	seen := make(map[string]bool)
+	re := reference()
+	rest := re.ReplaceAllStringFunc(string(with), func(m string) string {
+		if !strings.HasPrefix(m, "$$") && !seen[m] {
+			seen[m] = true
+			refs = append(refs, referenceOf(re.FindStringSubmatch(m)))
 		}
 		return ""
 	})
@@ -33,106 +54,218 @@ func References(with json.RawMessage) ([]string, error) {
 		if end := strings.IndexByte(wrong, '}'); end >= 0 {
 			wrong = wrong[:end+1]
 		}
-		return names, fmt.Errorf("%q is no reference to an output", wrong)
+		return refs, fmt.Errorf("%q is no reference to an output", wrong)
 	}
-	return names, nil
+	return refs, nil
 }
 
-// Fill puts outputs into the strings of inputs. A string that is one reference alone becomes the value itself; within
-// other text a value that is no string stands as JSON.
+// Fill puts outputs into the strings of inputs. A string that is one reference alone becomes the value itself; inside
+// other text a value that is not a string is written as JSON. What would be larger than FillLimit is refused before any of
+// it is made.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
-	if !strings.Contains(string(with), "${tasks.") {
+	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
 	}
-	var v any
-	if err := json.Unmarshal(with, &v); err != nil {
+	v, err := decodeJSON(with)
+	if err != nil {
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
-	v, err := fill(v, output)
-	if err != nil {
+	f := &filler{re: reference(), output: output, outputs: make(map[string]any), values: make(map[string]filling)}
+	size, err := f.size(v)
+	switch {
+	case err != nil:
 		return nil, err
+	case size > FillLimit:
+		return nil, fmt.Errorf("the inputs have %d bytes once outputs are filled in, and %d are allowed: refer to less, or pass a reference to what is large", size, FillLimit)
 	}
-	return json.Marshal(v)
+	return encodeJSON(f.fill(v))
 }
 
-func fill(v any, output func(string) json.RawMessage) (any, error) {
-	var err error
+// filler fills the inputs of one step. Each output is decoded once, and each reference looked up once.
+type filler struct {
+	re      *regexp.Regexp
+	output  func(task string) json.RawMessage
+	outputs map[string]any     // by task
+	values  map[string]filling // by reference, as it is written
+}
+
+// filling is what replaces a reference: a value, or its text inside other text, and how long either is as JSON.
+type filling struct {
+	value               any
+	text                string
+	valueSize, textSize int
+}
+
+// size is the length of filled inputs as JSON. Literal text counts as it is, for it is in the manifest already.
+func (f *filler) size(v any) (int, error) {
+	total := len("{}")
 	switch v := v.(type) {
 	case map[string]any:
-		for k := range v {
-			if v[k], err = fill(v[k], output); err != nil {
-				return nil, err
+		for key, value := range v {
+			n, err := f.size(value)
+			if err != nil {
+				return 0, err
 			}
+			total += n + len(key) + len(`"":,`)
+		}
+	case []any:
+		for _, value := range v {
+			n, err := f.size(value)
+			if err != nil {
+				return 0, err
+			}
+			total += n + len(",")
+		}
+	case string:
+		return f.stringSize(v)
+	case json.Number:
+		total = len(v)
+	default:
+		total = len("false")
+	}
+	return total, nil
+}
+
+func (f *filler) stringSize(s string) (int, error) {
+	total := len(s) + len(`""`)
+	if !strings.Contains(s, "${tasks.") {
+		return total, nil
+	}
+	for _, m := range f.re.FindAllString(s, -1) {
+		if strings.HasPrefix(m, "$$") {
+			continue
+		}
+		filled, err := f.look(m)
+		switch {
+		case err != nil:
+			return 0, err
+		case m == s:
+			return filled.valueSize, nil
+		}
+		total += filled.textSize - len(m)
+	}
+	return total, nil
+}
+
+// fill replaces the references, all of which size has looked up.
+func (f *filler) fill(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = f.fill(v[key])
 		}
 	case []any:
 		for i := range v {
-			if v[i], err = fill(v[i], output); err != nil {
-				return nil, err
-			}
+			v[i] = f.fill(v[i])
 		}
 	case string:
-		return fillString(v, output)
+		if filled, alone := f.values[v]; alone {
+			return filled.value
+		}
+		if strings.Contains(v, "${tasks.") {
+			return f.re.ReplaceAllStringFunc(v, func(m string) string {
+				if strings.HasPrefix(m, "$$") {
+					return m[1:]
+				}
+				return f.values[m].text
+			})
+		}
 	}
-	return v, nil
+	return v
 }
 
-func fillString(s string, output func(string) json.RawMessage) (any, error) {
-	if !strings.Contains(s, "${tasks.") {
-		return s, nil
+// look finds what replaces a reference.
+func (f *filler) look(written string) (filling, error) {
+	if known, ok := f.values[written]; ok {
+		return known, nil
 	}
-	re := reference()
-	if m := re.FindStringSubmatch(s); len(m) > 0 && m[0] == s && !strings.HasPrefix(s, "$$") {
-		return lookup(m[1], m[2], output)
+	ref := referenceOf(f.re.FindStringSubmatch(written))
+	v, err := f.value(ref)
+	if err != nil {
+		return filling{}, err
 	}
-	var failed error
-	filled := re.ReplaceAllStringFunc(s, func(m string) string {
-		if strings.HasPrefix(m, "$$") {
-			return m[1:]
-		}
-		parts := re.FindStringSubmatch(m)
-		v, err := lookup(parts[1], parts[2], output)
+	data, err := encodeJSON(v)
+	if err != nil {
+		return filling{}, err
+	}
+	out := filling{value: v, text: string(data), valueSize: len(data)}
+	if text, ok := v.(string); ok {
+		out.text, out.textSize = text, len(data)-len(`""`)
+	} else {
+		quoted, err := encodeJSON(out.text)
 		if err != nil {
-			failed = err
-			return ""
+			return filling{}, err
 		}
-		if text, ok := v.(string); ok {
-			return text
-		}
-		data, err := json.Marshal(v)
-		if err != nil {
-			failed = err
-		}
-		return string(data)
-	})
-	return filled, failed
+		out.textSize = len(quoted) - len(`""`)
+	}
+	f.values[written] = out
+	return out, nil
 }
 
-func lookup(task, path string, output func(string) json.RawMessage) (any, error) {
-	data := output(task)
-	if data == nil {
-		return nil, fmt.Errorf("task %q has recorded no output", task)
+// value is what a reference refers to, or its default.
+func (f *filler) value(ref Reference) (any, error) {
+	at, ok := f.outputs[ref.Task]
+	if !ok {
+		data := f.output(ref.Task)
+		if data == nil && ref.HasDefault {
+			return ref.Default, nil
+		}
+		if data == nil {
+			return nil, fmt.Errorf("task %q %w", ref.Task, ErrNoOutput)
+		}
+		var err error
+		if at, err = decodeJSON(data); err != nil {
+			return nil, fmt.Errorf("reading the output of task %q: %w", ref.Task, err)
+		}
+		f.outputs[ref.Task] = at
 	}
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, fmt.Errorf("reading the output of task %q: %w", task, err)
+	at, found := walk(at, ref.Path)
+	switch {
+	case ref.HasDefault && at == nil:
+		return ref.Default, nil
+	case !found:
+		return nil, fmt.Errorf("the output of task %q has no %s", ref.Task, strings.TrimPrefix(ref.Path, "."))
 	}
+	return at, nil
+}
+
+// walk follows a path into a value.
+func walk(v any, path string) (any, bool) {
 	for _, key := range strings.Split(path, ".")[1:] {
 		switch at := v.(type) {
 		case map[string]any:
 			next, ok := at[key]
 			if !ok {
-				return nil, fmt.Errorf("the output of task %q has no %s", task, strings.TrimPrefix(path, "."))
+				return nil, false
 			}
 			v = next
 		case []any:
 			n, err := strconv.Atoi(key)
 			if err != nil || n < 0 || n >= len(at) {
-				return nil, fmt.Errorf("the output of task %q has no %s", task, strings.TrimPrefix(path, "."))
+				return nil, false
 			}
 			v = at[n]
 		default:
-			return nil, fmt.Errorf("the output of task %q has no %s", task, strings.TrimPrefix(path, "."))
+			return nil, false
 		}
 	}
-	return v, nil
+	return v, true
+}
+
+// decodeJSON keeps numbers as they are written: a float64 does not hold every integer.
+func decodeJSON(data json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return v, err
+}
+
+// encodeJSON leaves <, > and & as they are: inside text they would be seen as escapes.
+func encodeJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

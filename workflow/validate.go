@@ -198,15 +198,15 @@ func (b *builder) checkReferences(d *Definition, i int, field string, with json.
 	}
 	refs, err := References(with)
 	if err != nil {
-		b.bad(task, field, err.Error(), "write ${tasks.NAME.output.PATH}; $${ stands for ${ itself")
+		b.bad(task, field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${ is the text ${")
 	}
 	for _, ref := range refs {
-		p, ok := b.names[ref]
+		p, ok := b.names[ref.Task]
 		switch {
 		case !ok:
-			b.bad(task, field, fmt.Sprintf("there is no task %q, whose output it uses", ref), "check its spelling")
+			b.bad(task, field, fmt.Sprintf("there is no task %q, whose output it uses", ref.Task), "check its spelling")
 		case i >= 0 && !(own && p == i) && d.Tasks[p].Stage == d.Tasks[i].Stage && !b.ancestors(d, i)[p]:
-			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which it does not need", ref), "add it to needs")
+			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which it does not need", ref.Task), "add it to needs")
 		}
 	}
 }

@@ -149,15 +149,15 @@ func (d *drive) progress(e workflow.Effect) func(string) {
 
 // outputs are those that inputs refer to, of this step itself for its undo too.
 func (d *drive) outputs(e workflow.Effect, with json.RawMessage) map[string]json.RawMessage {
-	names, err := workflow.References(with)
-	if err != nil || len(names) == 0 {
+	refs, err := workflow.References(with)
+	if err != nil || len(refs) == 0 {
 		return nil
 	}
-	out := make(map[string]json.RawMessage, len(names))
-	for _, name := range names {
-		out[name] = d.a.state.Output(name)
+	out := make(map[string]json.RawMessage, len(refs))
+	for _, ref := range refs {
+		out[ref.Task] = d.a.state.Output(ref.Task)
 		if e.Kind == workflow.EffectUndo { // it was there when the step was performed
-			out[name] = d.a.state.Recorded(name)
+			out[ref.Task] = d.a.state.Recorded(ref.Task)
 		}
 	}
 	return out
