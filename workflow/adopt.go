@@ -84,7 +84,7 @@ func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
 		}
 		s.setPhase(i, phase, verdict, at)
 	case Keep:
-		t.step, t.failures, t.recreate = min(old.step, len(t.steps)-1), old.failures, old.recreate
+		t.step, t.failures, t.lost, t.recreate = min(old.step, len(t.steps)-1), old.failures, old.lost, old.recreate
 		t.planned, t.children = old.planned, old.children
 		phase := old.phase
 		if phase == taskRetrying || phase == taskRunning {

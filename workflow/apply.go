@@ -121,7 +121,10 @@ func (s *State) applyClaimed(e Claimed, at time.Time) {
 	s.undoing.clear()
 	s.handling = 0
 	for i := range s.handlers {
-		s.handlers[i].running = false
+		if h := &s.handlers[i]; h.running {
+			h.running = false
+			h.lost++
+		}
 	}
 }
 
@@ -220,19 +223,23 @@ func (s *State) applyTask(e Event, at time.Time) {
 		t.message = e.Message
 	case AttemptFailed:
 		t.message, t.retryAt = e.Message, e.RetryAt.Add(-at.Sub(s.frozen(at)))
-		if e.Cause != CauseLost && e.Cause != CauseCancelled {
+		switch e.Cause {
+		case CauseLost:
+			t.lost++
+		case CauseCancelled:
+		default:
 			t.failures++
-			t.recreate = s.def[i].Steps[t.step].Retry.Recreate
+			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate
 		}
 		s.setPhase(i, taskRetrying, "", at)
 		s.alarm(t.retryAt, i, ringRetry)
 	case StepSucceeded:
 		s.stepDone(t, e.Output)
-		t.step, t.failures, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, false, "", time.Time{}
+		t.step, t.failures, t.lost, t.recreate, t.message, t.totalAt = max(s.nextStep(i), 0), 0, 0, false, "", time.Time{}
 		s.setPhase(i, taskPending, "", at)
 	case TaskSucceeded:
 		s.stepDone(t, e.Output)
-		t.failures, t.recreate, t.message, t.why = 0, false, "", ""
+		t.failures, t.lost, t.recreate, t.message, t.why = 0, 0, false, "", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case TaskFailed:
 		t.message, t.children, t.recreate = e.Message, e.Children, s.def[i].Steps[t.step].Retry.Recreate

@@ -158,6 +158,9 @@ func (s *State) unclear(i int, cause Cause, message string, now time.Time) Event
 	if d.AtMostOnce && step == "" {
 		return TaskPaused{Task: d.Name, Step: step, Why: WhyUnknown, Cause: cause, Message: onlyOnce(message)}
 	}
+	if cause == CauseLost && t.lost > 0 {
+		now = now.Add(lostWait)
+	}
 	return AttemptFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: cause, Message: message, RetryAt: now}
 }
 

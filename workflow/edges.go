@@ -211,7 +211,7 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 // reopen makes a task pending again, and what was skipped because of how it had ended.
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
-	t.failures, t.recreate, t.why, t.message, t.planned, t.children = 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
+	t.failures, t.lost, t.recreate, t.why, t.message, t.planned, t.children = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
 	if t.undo != undoNone && !s.rollingBack() {
 		t.steps[t.undoStep].done = false // nobody knows how far its release had come

@@ -69,6 +69,7 @@ type taskState struct {
 	why      Why
 	step     int // the current one
 	failures int // of the current step, those that count against its retries
+	lost     int // attempts of the current step that were lost with their process, in a row
 	attempts int // of the task's own step
 	recreate bool
 	message  string
@@ -101,6 +102,7 @@ type handling struct {
 	cause   Cause
 	message string
 	running bool
+	lost    int // times that its process ended
 }
 
 // stop is the verdict on the run as a whole.

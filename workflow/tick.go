@@ -53,17 +53,34 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
+// LostLimit is how many attempts of a step may be lost in a row, each with the process that performed it, before the task
+// fails: the step may be what ends the process. The same bounds the handlers of the error channel.
+const LostLimit = 3
+
+// lostWait is how long a step waits after another lost attempt in a row. The first is tried again at once.
+const lostWait = 10 * time.Second
+
 // lostAttempts are those of a process that is gone. They are tried again, and do not count against the retries.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
-		if t, d := &s.tasks[i], &s.def[i]; s.stopping != nil {
-			events = append(events, TaskInterrupted{Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.attempt(), Message: "its process ended"})
-		} else {
+		t, d := &s.tasks[i], &s.def[i]
+		step := d.Steps[t.step].Name
+		switch {
+		case s.stopping != nil:
+			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
+		case t.lost+1 >= LostLimit && !(d.AtMostOnce && step == ""):
+			failed := s.failForGood(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostForGood(LostLimit)})
+			return append(events, append(s.tooLate(i, now), failed...)...) // with its verdict on the run; the next decision has the rest
+		default:
 			events = append(events, s.unclear(i, CauseLost, "its process ended", now))
 		}
 	}
 	return events
+}
+
+func lostForGood(times int) string {
+	return fmt.Sprintf("the process ended %d times in a row while it performed this step, which may be the cause: look at the memory that the process had, and at how it ended", times)
 }
 
 func (s *State) outOfTime() Event {
@@ -77,10 +94,16 @@ func (s *State) outOfTime() Event {
 func (s *State) startHandlers(free *int) []Event {
 	var events []Event
 	for _, h := range s.handlers {
-		if !h.running && *free > 0 {
-			events = append(events, HandlerStarted{Handler: s.OnFailure[h.handler].Name, Task: h.task})
-			*free--
+		if h.running || *free <= 0 {
+			continue
 		}
+		started := HandlerStarted{Handler: s.OnFailure[h.handler].Name, Task: h.task}
+		events = append(events, started)
+		if h.lost >= LostLimit {
+			events = append(events, HandlerEnded{Handler: started.Handler, Task: h.task, Error: lostForGood(h.lost)})
+			continue
+		}
+		*free--
 	}
 	return events
 }
@@ -137,7 +160,7 @@ func (s *State) undos(free int) []Event {
 		case d.Undo != nil && d.Undo.None:
 			events = append(events, Undone{Task: s.def[i].Name, Step: d.Name, Nothing: "there is nothing to undo"})
 		default:
-			events = append(events, UndoStarted{Task: s.def[i].Name, Step: d.Name, Attempt: s.tasks[i].undoAttempts + 1})
+			events = append(events, s.startUndo(i, n, false))
 			free--
 		}
 		if len(events) >= skipsAtOnce {
@@ -161,7 +184,7 @@ func (s *State) end(phase Phase, message string, free int, now time.Time) []Even
 		}
 		waiting = true
 		if t := &s.tasks[i]; (t.undo == undoNone || t.undo == undoDue) && free > 0 {
-			events = append(events, UndoStarted{Task: s.def[i].Name, Step: s.def[i].Steps[n].Name, Attempt: t.undoAttempts + 1, Release: true})
+			events = append(events, s.startUndo(i, n, true))
 			free--
 		}
 	}

@@ -14,6 +14,15 @@ func undoRetry() Retry {
 // UndoTimeout bounds one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
+// startUndo begins the next attempt to take a step back. One whose attempts were all lost with their processes has failed.
+func (s *State) startUndo(i, n int, release bool) Event {
+	t, d := &s.tasks[i], &s.def[i]
+	if retry := undoRetry(); t.undoAttempts > retry.Max {
+		return UndoFailed{Task: d.Name, Step: d.Steps[n].Name, Message: "all its attempts are used up, and the process ended during the last one", Release: release}
+	}
+	return UndoStarted{Task: d.Name, Step: d.Steps[n].Name, Attempt: t.undoAttempts + 1, Release: release}
+}
+
 func (s *State) applyUndo(i int, e Event) {
 	t := &s.tasks[i]
 	switch e := e.(type) {
