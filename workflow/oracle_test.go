@@ -15,7 +15,8 @@ type oracle struct {
 	tasks []oracleTask
 
 	stopped, rollback, ended bool
-	handlers                 int // that are due
+	handlers                 int // failures that the error channel hears of
+	onFailure, pending       int // handlers of the definition, and those that have not ended
 }
 
 type oracleTask struct {
@@ -29,7 +30,7 @@ type oracleTask struct {
 type oracleStep struct{ started, done, undone, adopted, releasing bool }
 
 func newOracle(d *Definition) *oracle {
-	o := &oracle{def: d.Tasks, at: make(map[string]int)}
+	o := &oracle{def: d.Tasks, at: make(map[string]int), onFailure: len(d.OnFailure)}
 	for i := range d.Tasks {
 		o.at[d.Tasks[i].Name] = i
 		o.tasks = append(o.tasks, oracleTask{phase: taskPending, expired: make(map[int]bool), steps: make([]oracleStep, len(d.Tasks[i].Steps))})
@@ -219,13 +220,13 @@ func (o *oracle) take(e Event) (wrong string) {
 			wrong = fmt.Sprintf("the verdict is %s, and should be %s", got, verdict)
 		}
 		o.tasks[i].phase, o.tasks[i].verdict = phase, verdict
-		o.handlers++
+		o.fails()
 	case TaskPaused:
 		if phase, _, _ := o.verdict(i); e.Why == WhyFailed && phase != taskPaused {
 			wrong = "paused, and should be " + string(phase)
 		}
 		if e.Why == WhyFailed {
-			o.handlers++
+			o.fails()
 		}
 		o.tasks[i].phase = taskPaused
 	case TaskSkipped:
@@ -262,13 +263,13 @@ func (o *oracle) take(e Event) (wrong string) {
 			wrong = "a second verdict on the run"
 		}
 		o.stopped = true
-		o.handlers++
+		o.fails()
 	case RollbackStarted:
 		if o.rollback {
 			wrong = "a rollback of a rollback"
 		}
 		if !o.stopped {
-			o.handlers++
+			o.fails()
 		}
 		o.stopped, o.rollback, o.ended = true, true, false
 	case UndoStarted:
@@ -278,12 +279,19 @@ func (o *oracle) take(e Event) (wrong string) {
 		if !e.Release {
 			wrong = o.undoOrder(i)
 		}
+		if !e.Release && o.pending > 0 {
+			wrong = "undone before the error channel was done"
+		}
 		o.step(e.Task, e.Step).releasing, o.tasks[i].undoing = e.Release, o.step(e.Task, e.Step)
 		if !o.step(e.Task, e.Step).started || o.step(e.Task, e.Step).undone {
 			wrong = "nothing to undo"
 		}
 	case Undone:
 		o.step(e.Task, e.Step).undone, o.step(e.Task, e.Step).releasing = true, false
+	case UndoFailed:
+		o.pending += o.onFailure
+	case HandlerEnded:
+		o.pending--
 	case Ended:
 		wrong = o.end(e)
 		o.ended = true
@@ -308,6 +316,12 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActIgnoreChildren:
 		t.phase, t.verdict = taskFailed, v1alpha1.VerdictHandled
 	}
+}
+
+// fails: "the error channel runs once per final failure and once per run".
+func (o *oracle) fails() {
+	o.handlers++
+	o.pending += o.onFailure
 }
 
 // undoOrder: "undo(parent) only after undo of all its started descendants".

@@ -119,13 +119,16 @@ func (s *State) stop(free int, now time.Time) []Event {
 	if !s.stopping.rollback {
 		return s.end(v1alpha1.RunAborted, s.stopping.why(), free, now)
 	}
+	if len(s.handlers) > 0 {
+		return nil // they collect what the undos would take away
+	}
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
 	}
 	if events := s.undos(free); len(events) > 0 {
 		return events
 	}
-	if s.undoLeft == 0 && s.inFlight() == 0 && len(s.handlers) == 0 {
+	if s.undoLeft == 0 && s.inFlight() == 0 {
 		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why()}}
 	}
 	return nil
