@@ -114,11 +114,9 @@ func (s *State) applyClaimed(e Claimed, at time.Time) {
 	for i := range s.running.all() {
 		s.lost.put(i, true)
 	}
-	for i := range s.undoing.all() {
-		s.tasks[i].undo = undoDue
-		s.undoable.put(i, true)
+	for i := range s.undoing.down() {
+		s.undoLost(i)
 	}
-	s.undoing.clear()
 	s.handling = 0
 	for i := range s.handlers {
 		if h := &s.handlers[i]; h.running {

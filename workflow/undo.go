@@ -62,6 +62,19 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
+// undoLost has an undo that was lost with its process begin again. One that was a release when the rollback began waits, like
+// any other, for what started because of its task.
+func (s *State) undoLost(i int) {
+	if !s.rollingBack() {
+		s.setUndo(i, undoDue)
+		return
+	}
+	s.setUndo(i, undoNone)
+	if s.stopping.undoGraphMade {
+		s.consider(i)
+	}
+}
+
 // stepUndone goes on with the step before, or is done with the task.
 func (s *State) stepUndone(i int) {
 	t := &s.tasks[i]
