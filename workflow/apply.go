@@ -229,6 +229,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 			t.failures++
 			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate
 		}
+		s.record(i, e.Step, e.Output)
 		s.setPhase(i, taskRetrying, "", at)
 		s.alarm(t.retryAt, i, ringRetry)
 	case StepSucceeded:
@@ -241,6 +242,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)
 	case TaskFailed:
 		t.message, t.children, t.recreate = e.Message, e.Children, s.def[i].Steps[t.step].Retry.Recreate
+		s.record(i, e.Step, e.Output)
 		phase := taskFailed
 		if e.Verdict == v1alpha1.VerdictIgnored {
 			phase = taskIgnored
@@ -249,6 +251,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		s.callHandlers(e.Task, e.Cause, e.Message)
 	case TaskPaused:
 		t.message, t.why = e.Message, e.Why
+		s.record(i, e.Step, e.Output)
 		s.setPhase(i, taskPaused, "", at)
 		if e.Why == WhyFailed {
 			t.recreate = s.def[i].Steps[t.step].Retry.Recreate
@@ -281,6 +284,14 @@ func (s *State) stepDone(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
+// record keeps what an attempt recorded before it failed. One that recorded nothing leaves what an earlier one did.
+func (s *State) record(i int, step string, output json.RawMessage) {
+	if output != nil {
+		s.tasks[i].steps[s.stepIndex(i, step)].output = output
+		s.outputs = true
+	}
+}
+
 func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	t := &s.tasks[i]
 	t.step = s.stepIndex(i, e.Step)
@@ -296,7 +307,7 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	if s.def[i].Steps[t.step].Holds {
 		s.holding.put(i, true)
 	}
-	t.timeoutAt, t.totalAt, t.message = e.TimeoutAt, e.TotalAt, ""
+	t.timeoutAt, t.totalAt, t.message, t.kept = e.TimeoutAt, e.TotalAt, "", false
 	s.setUndo(i, undoNone)
 	s.setPhase(i, taskRunning, "", at)
 }
@@ -328,7 +339,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		t.undoAttempts = 0
 		s.setUndo(i, undoDue)
 	case ActMarkUndone:
-		s.stepUndone(i)
+		s.stepUndone(i, "")
 	case ActRollback, ActAbort, ActAbandon: // the fact that follows says it
 	}
 }

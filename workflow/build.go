@@ -20,6 +20,8 @@ type KindInfo struct {
 	Validate func(with json.RawMessage) []Problem
 	// Holds: see Step.Holds.
 	Holds bool
+	// Keeps says for which inputs the kind has no inverse: a rollback leaves what a step did that gives no undo. Nil: none.
+	Keeps func(with json.RawMessage) bool
 }
 
 // Options are what Build is told beside the manifest.
@@ -37,6 +39,7 @@ func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
 	b := &builder{spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int), valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)}
 	d := b.definition()
 	b.checkGraph(d)
+	b.checkKept(d)
 	if slices.ContainsFunc(b.problems, func(p Problem) bool { return !p.Warning }) {
 		return nil, b.problems
 	}
@@ -49,6 +52,8 @@ type builder struct {
 	kinds    map[string]*v1alpha1.KindPolicy
 	names    map[string]int // of tasks, to their index in the definition
 	fields   []string       // of tasks, by their index
+	steps    [][]string     // fields of the steps of tasks, by their indices
+	kept     []Problem      // what a rollback would leave: said only where one can come by itself
 	valid    *regexp.Regexp // the names that a task may have
 	problems []Problem
 }
@@ -140,14 +145,19 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	b.names[spec.Name] = len(d.Tasks)
 	b.fields = append(b.fields, field)
 	t := Task{Name: spec.Name, Stage: StageMain, Join: spec.Join, PointOfNoReturn: spec.PointOfNoReturn, Always: spec.Always, AtMostOnce: spec.AtMostOnce}
+	var steps []string
+	add := func(field, name string, step *v1alpha1.StepSpec) {
+		t.Steps, steps = append(t.Steps, b.step(spec.Name, field, name, step)), append(steps, field)
+	}
 	for i := range spec.Before {
-		t.Steps = append(t.Steps, b.step(spec.Name, fmt.Sprintf("%s.before[%d]", field, i), "before/"+spec.Before[i].Name, &spec.Before[i].StepSpec))
+		add(fmt.Sprintf("%s.before[%d]", field, i), "before/"+spec.Before[i].Name, &spec.Before[i].StepSpec)
 	}
-	own := b.step(spec.Name, field, "", &spec.StepSpec)
-	t.Steps = append(t.Steps, own)
+	add(field, "", &spec.StepSpec)
+	own := t.Steps[len(spec.Before)]
 	for i := range spec.After {
-		t.Steps = append(t.Steps, b.step(spec.Name, fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec))
+		add(fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec)
 	}
+	b.steps = append(b.steps, steps)
 	b.checkPolicy(spec.Name, field+".failurePolicy", spec.FailurePolicy)
 	t.Policy, t.PolicyFrom = b.runPolicy()
 	if k := b.kinds[spec.Kind]; k != nil && k.FailurePolicy != "" {
@@ -234,6 +244,15 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	step.Retry = b.retry(task, field+".retry", retry)
 	step.Timeout = b.duration(task, field+".timeout", timeout)
 	step.TotalTimeout = b.duration(task, field+".totalTimeout", total)
+	if ok && step.Undo == nil && info.Keeps != nil && info.Keeps(with) {
+		b.kept = append(b.kept, Problem{
+			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no inverse of its own",
+			Remedy: "give an undo, or `undo: None` if there is nothing to undo",
+		})
+		if step.Retry.Recreate {
+			b.warn(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no inverse of its own", "give an undo")
+		}
+	}
 	if step.Timeout > 0 && step.TotalTimeout > 0 && step.Timeout > step.TotalTimeout {
 		b.bad(task, field+".timeout", "one attempt may take longer than all of them", "lower timeout, or raise totalTimeout")
 	}

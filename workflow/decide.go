@@ -43,7 +43,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 	case UndoDone:
 		if _, ok := s.beingUndone(in.Task, in.Step); ok {
-			return []Event{Undone{Task: in.Task, Step: in.Step, Release: !s.rollingBack()}}, nil
+			return []Event{Undone{Task: in.Task, Step: in.Step, Release: !s.rollingBack(), Kept: in.Kept}}, nil
 		}
 	case UndoBroke:
 		return s.undoBroke(in, now), nil
@@ -143,7 +143,7 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	if !in.Final && t.failures < step.Retry.Max {
 		at := now.Add(step.Retry.Wait(t.failures + 1))
 		if t.totalAt.IsZero() || at.Before(t.totalAt) {
-			return []Event{AttemptFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, RetryAt: at}}
+			return []Event{AttemptFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, RetryAt: at, Output: in.Output}}
 		}
 		in.Cause, in.Message = CauseTimeout, in.Message+"; no time is left for another attempt"
 	}
@@ -171,7 +171,7 @@ func onlyOnce(message string) string {
 // failForGood is the verdict on a task whose attempts are used up.
 func (s *State) failForGood(i int, in ActFailed) []Event {
 	d := &s.def[i]
-	failed := TaskFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, Policy: d.Policy}
+	failed := TaskFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, Policy: d.Policy, Output: in.Output}
 	if s.handled(i) {
 		failed.Verdict = v1alpha1.VerdictHandled
 		return []Event{failed}
@@ -182,7 +182,7 @@ func (s *State) failForGood(i int, in ActFailed) []Event {
 	case v1alpha1.IgnoreChildren:
 		failed.Verdict, failed.Children = v1alpha1.VerdictHandled, true
 	case v1alpha1.Pause:
-		return []Event{TaskPaused{Task: in.Task, Step: in.Step, Why: WhyFailed, Cause: in.Cause, Message: in.Message}}
+		return []Event{TaskPaused{Task: in.Task, Step: in.Step, Why: WhyFailed, Cause: in.Cause, Message: in.Message, Output: in.Output}}
 	default:
 		failed.Verdict = v1alpha1.VerdictBlocking
 		return []Event{failed, s.blocks(i, in.Cause, in.Message)}

@@ -114,10 +114,10 @@ func Succeeded(s *State, fn func(Effect)) {
 	}
 }
 
-// Output is what a task recorded; nil if it has not succeeded.
+// Output is what a task recorded, if it has ended: a failed or ignored one may have done so before it failed.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)
-	if !ok || s.tasks[i].phase != taskSucceeded {
+	if !ok || !terminal(s.tasks[i].phase) || s.tasks[i].phase == taskSkipped {
 		return nil
 	}
 	return s.tasks[i].steps[s.def[i].Own()].output
@@ -132,13 +132,16 @@ func (s *State) Recorded(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].Own()].output
 }
 
-// Inputs are the outputs of all tasks that one depends on, directly or not.
-func (s *State) Inputs(task string) map[string]json.RawMessage {
+// Inputs are the outputs of all tasks that one depends on, directly or not, and for a hook after the task its own.
+func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)
 	if !ok || !s.outputs {
 		return nil
 	}
 	inputs := make(map[string]json.RawMessage)
+	if out := s.Recorded(task); out != nil && s.stepIndex(i, step) > s.def[i].Own() {
+		inputs[task] = out
+	}
 	seen := map[int]bool{i: true}
 	queue := []int{i}
 	for len(queue) > 0 {

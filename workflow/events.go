@@ -157,6 +157,8 @@ type (
 		Cause   Cause     `json:"cause"`
 		Message string    `json:"message,omitempty"`
 		RetryAt time.Time `json:"retryAt"`
+		// Output that the attempt recorded before it failed.
+		Output json.RawMessage `json:"output,omitempty"`
 	}
 	// StepSucceeded: the next step of the task follows.
 	StepSucceeded struct {
@@ -181,6 +183,8 @@ type (
 		Policy  Policy  `json:"policy"`
 		// Children are skipped for want of this task's success by the policy or by a decision, not by the graph.
 		Children bool `json:"children,omitempty"`
+		// Output that the attempt recorded before it failed.
+		Output json.RawMessage `json:"output,omitempty"`
 	}
 	// TaskPaused: it waits for an operator.
 	TaskPaused struct {
@@ -189,6 +193,8 @@ type (
 		Why     Why    `json:"why"`
 		Cause   Cause  `json:"cause,omitempty"`
 		Message string `json:"message,omitempty"`
+		// Output that the attempt recorded before it failed.
+		Output json.RawMessage `json:"output,omitempty"`
 	}
 	// TaskSkipped: it will not run. Planned says that the graph meant it so: another branch was taken.
 	TaskSkipped struct {
@@ -245,6 +251,8 @@ type (
 		Release bool   `json:"release,omitempty"`
 		// Nothing says why there was nothing to do.
 		Nothing string `json:"nothing,omitempty"`
+		// Kept says why what the step did is left as it is.
+		Kept string `json:"kept,omitempty"`
 	}
 	// UndoFailed waits for an operator.
 	UndoFailed struct {

@@ -22,6 +22,8 @@ type (
 		Cause      Cause
 		Message    string
 		Final      bool
+		// Output that the attempt recorded before it failed.
+		Output json.RawMessage
 	}
 	// ActAsks: an operator has to decide what comes of the step.
 	ActAsks struct {
@@ -42,8 +44,11 @@ type (
 		Attempt    int
 		Message    string
 	}
-	// UndoDone: a step is taken back.
-	UndoDone struct{ Task, Step string }
+	// UndoDone: a step is taken back. Kept says why what it did is left instead.
+	UndoDone struct {
+		Task, Step string
+		Kept       string
+	}
 	// UndoBroke: an attempt to take a step back failed.
 	UndoBroke struct {
 		Task, Step string

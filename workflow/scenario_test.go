@@ -271,11 +271,15 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	case "done":
 		return workflow.ActDone{Task: task, Step: step, Attempt: attempt, Output: document("output")}
 	case "failed":
+		var output json.RawMessage
+		if d.HasArg("output") {
+			output = json.RawMessage(option("output"))
+		}
 		cause := workflow.CauseError
 		if d.HasArg("cause") {
 			cause = workflow.Cause(option("cause"))
 		}
-		return workflow.ActFailed{Task: task, Step: step, Attempt: attempt, Cause: cause, Message: text, Final: d.HasArg("final")}
+		return workflow.ActFailed{Task: task, Step: step, Attempt: attempt, Cause: cause, Message: text, Final: d.HasArg("final"), Output: output}
 	case "cancelled":
 		return workflow.ActFailed{Task: task, Step: step, Attempt: attempt, Cause: workflow.CauseCancelled, Message: "context canceled"}
 	case "asks":
@@ -285,7 +289,11 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 	case "says":
 		return workflow.ActSays{Task: task, Step: step, Attempt: attempt, Message: text}
 	case "undone":
-		return workflow.UndoDone{Task: task, Step: step}
+		in := workflow.UndoDone{Task: task, Step: step}
+		if d.HasArg("kept") {
+			in.Kept = text
+		}
+		return in
 	case "undo-failed":
 		return workflow.UndoBroke{Task: task, Step: step, Message: text, Final: d.HasArg("final")}
 	case "handled":
@@ -350,7 +358,7 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 	return definition
 }
 
-// kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run.
+// kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run, Keep has no inverse.
 func kind(name string) (workflow.KindInfo, bool) {
 	info := workflow.KindInfo{Holds: name == "Hold", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
@@ -358,7 +366,10 @@ func kind(name string) (workflow.KindInfo, bool) {
 		}
 		return nil
 	}}
-	return info, name == "Do" || name == "Exec" || name == "Hold"
+	if name == "Keep" {
+		info.Keeps = func(json.RawMessage) bool { return true }
+	}
+	return info, slices.Contains([]string{"Do", "Exec", "Hold", "Keep"}, name)
 }
 
 // telling says a fact in one line.

@@ -31,6 +31,7 @@ const (
 	undoWaiting           // for the next attempt
 	undoDue               // the next attempt or step can start
 	undoDone
+	undoKept   // nothing says how to undo it: it is left as it is
 	undoFailed // waits for an operator
 )
 
@@ -83,7 +84,8 @@ type taskState struct {
 	openRequired, badRequired, openOptional, goodOptional, optional int
 
 	undo         undoState
-	undoStep     int // that is being taken back
+	kept         bool // by the undo of one of its steps at least
+	undoStep     int  // that is being taken back
 	undoAttempts int
 	unsettled    int // children that a rollback has not settled
 	settled      bool

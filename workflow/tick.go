@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -129,7 +130,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 		return events
 	}
 	if s.undoLeft == 0 && s.inFlight() == 0 {
-		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why()}}
+		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why() + s.keptTasks()}}
 	}
 	return nil
 }
@@ -277,6 +278,28 @@ func (v *stop) why() string {
 		return v.message
 	}
 	return v.task + ": " + v.message
+}
+
+// keptTasks names the first tasks whose work a rollback has left.
+func (s *State) keptTasks() string {
+	const named = 3
+	var names []string
+	n := 0
+	for i := range s.tasks {
+		if s.tasks[i].undo != undoKept {
+			continue
+		}
+		if n++; n <= named {
+			names = append(names, s.def[i].Name)
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case n > named:
+		names = append(names, fmt.Sprintf("%d more", n-named))
+	}
+	return "; kept, for nothing says how to undo it: " + strings.Join(names, ", ")
 }
 
 func plural(n int, noun string) string {

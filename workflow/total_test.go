@@ -45,7 +45,7 @@ func TestAnyFacts(t *testing.T) {
 			_, _ = Decide(&s, Decision{Task: "t0", Action: ActRetry}, now)
 			_, _ = Plan(&s, d, Choices{})
 			_, _, _, _ = Effects(&s), Status(&s), NextAt(&s), Due(&s)
-			_ = s.Inputs("t1")
+			_ = s.Inputs("t1", "")
 			Succeeded(&s, func(Effect) {})
 		}
 	})

@@ -35,7 +35,8 @@ func (s *State) applyUndo(i int, e Event) {
 		s.alarm(e.RetryAt, i, ringUndo)
 	case Undone:
 		t.undoStep = s.stepIndex(i, e.Step)
-		s.stepUndone(i)
+		t.kept = t.kept || e.Kept != ""
+		s.stepUndone(i, e.Kept)
 	case UndoFailed:
 		t.message = e.Message
 		s.setUndo(i, undoFailed)
@@ -76,7 +77,7 @@ func (s *State) undoLost(i int) {
 }
 
 // stepUndone goes on with the step before, or is done with the task.
-func (s *State) stepUndone(i int) {
+func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
 	s.setUndo(i, undoNone)
@@ -84,7 +85,13 @@ func (s *State) stepUndone(i int) {
 	if !s.rollingBack() { // it gave back what it held
 		return
 	}
-	if s.nextUndo(i) < 0 {
+	if kept != "" {
+		t.message = kept
+	}
+	switch over := s.nextUndo(i) < 0; {
+	case over && t.kept:
+		s.setUndo(i, undoKept)
+	case over:
 		t.message = ""
 		s.setUndo(i, undoDone)
 	}
@@ -140,7 +147,7 @@ func (s *State) beginUndo() {
 // consider undoes a task whose descendants are settled, or settles it if there is nothing to undo.
 func (s *State) consider(i int) {
 	t := &s.tasks[i]
-	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone {
+	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
 		return
 	}
 	if s.nextUndo(i) < 0 {
@@ -214,6 +221,8 @@ func undoPhase(t *taskState) taskPhase {
 		return ""
 	case undoDone:
 		return v1alpha1.TaskUndone
+	case undoKept:
+		return v1alpha1.TaskKept
 	case undoFailed:
 		return v1alpha1.TaskUndoFailed
 	default:

@@ -174,24 +174,42 @@ func (b *builder) ancestors(d *Definition, i int) map[int]bool {
 	return up
 }
 
-// checkOutputs finds references to outputs of tasks that need not have run. What undoes a step may use its task's own.
-func (b *builder) checkOutputs(d *Definition) {
-	for i := range d.Tasks {
-		for n := range d.Tasks[i].Steps {
-			step := &d.Tasks[i].Steps[n]
-			b.checkReferences(d, i, b.fields[i]+".with", step.With, false)
-			if step.Undo != nil {
-				b.checkReferences(d, i, b.fields[i]+".undo", step.Undo.With, true)
-			}
-		}
-	}
-	for i := range d.OnFailure {
-		b.checkReferences(d, -1, fmt.Sprintf("spec.hooks.onFailure[%d].with", i), d.OnFailure[i].With, false)
+// checkKept warns of what a rollback would leave, where a failure or the deadline leads to one.
+func (b *builder) checkKept(d *Definition) {
+	if d.Policy == v1alpha1.Rollback || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
+		b.problems = append(b.problems, b.kept...)
 	}
 }
 
-// checkReferences looks at the inputs of one step; of no task if i is -1.
-func (b *builder) checkReferences(d *Definition, i int, field string, with json.RawMessage, own bool) {
+// checkOutputs finds references to outputs that need not be there.
+func (b *builder) checkOutputs(d *Definition) {
+	for i := range d.Tasks {
+		own := d.Tasks[i].Own()
+		for n := range d.Tasks[i].Steps {
+			step, field := &d.Tasks[i].Steps[n], b.steps[i][n]
+			b.checkReferences(d, i, field+".with", step.With, func(ref Reference, at string) {
+				if n <= own {
+					b.bad(d.Tasks[i].Name, at, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
+				}
+			})
+			if step.Undo == nil {
+				continue
+			}
+			b.checkReferences(d, i, field+".undo", step.Undo.With, func(ref Reference, at string) {
+				if n <= own && !ref.HasDefault {
+					b.warn(d.Tasks[i].Name, at, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
+						"give a default, ${tasks.NAME.output.PATH:-DEFAULT}")
+				}
+			})
+		}
+	}
+	for i := range d.OnFailure {
+		b.checkReferences(d, -1, fmt.Sprintf("spec.hooks.onFailure[%d].with", i), d.OnFailure[i].With, nil)
+	}
+}
+
+// checkReferences looks at the inputs of one step; of no task if i is -1. own judges a reference to the task's own output.
+func (b *builder) checkReferences(d *Definition, i int, field string, with json.RawMessage, own func(ref Reference, field string)) {
 	task := ""
 	if i >= 0 {
 		task = d.Tasks[i].Name
@@ -205,7 +223,12 @@ func (b *builder) checkReferences(d *Definition, i int, field string, with json.
 		switch {
 		case !ok:
 			b.bad(task, field, fmt.Sprintf("there is no task %q, whose output it uses", ref.Task), "check its spelling")
-		case i >= 0 && !(own && p == i) && d.Tasks[p].Stage == d.Tasks[i].Stage && !b.ancestors(d, i)[p]:
+		case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
+		case p == i:
+			own(ref, field)
+		case d.Tasks[p].Stage > d.Tasks[i].Stage:
+			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which runs later", ref.Task), "use it in a task that runs after that one")
+		case !b.ancestors(d, i)[p]:
 			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which it does not need", ref.Task), "add it to needs")
 		}
 	}

@@ -257,7 +257,7 @@ const (
 )
 
 // TaskPhase is where a task stands.
-// +kubebuilder:validation:Enum=Pending;Running;Retrying;Succeeded;Failed;Ignored;Skipped;Paused;Interrupted;Undoing;Undone;UndoFailed
+// +kubebuilder:validation:Enum=Pending;Running;Retrying;Succeeded;Failed;Ignored;Skipped;Paused;Interrupted;Undoing;Undone;Kept;UndoFailed
 type TaskPhase string
 
 // The phases of a task.
@@ -273,6 +273,7 @@ const (
 	TaskInterrupted TaskPhase = "Interrupted" // cancelled in flight; it reruns on resume
 	TaskUndoing     TaskPhase = "Undoing"
 	TaskUndone      TaskPhase = "Undone"
+	TaskKept        TaskPhase = "Kept" // a rollback left what it did: nothing says how to undo it
 	TaskUndoFailed  TaskPhase = "UndoFailed"
 )
 

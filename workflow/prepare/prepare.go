@@ -78,8 +78,14 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if !ok {
 		return workflow.KindInfo{}, false
 	}
-	holder, ok := kind.(task.Holder)
-	return workflow.KindInfo{Validate: kind.Validate, Holds: ok && holder.Holds()}, true
+	info := workflow.KindInfo{Validate: kind.Validate}
+	if holder, ok := kind.(task.Holder); ok {
+		info.Holds = holder.Holds()
+	}
+	if keeper, ok := kind.(task.Keeper); ok {
+		info.Keeps = keeper.Keeps
+	}
+	return info, true
 }
 
 func join(a, b task.Kinds) task.Kinds {

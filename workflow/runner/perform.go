@@ -46,26 +46,26 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 			}
 		}
 	}
-	if e.Kind == workflow.EffectUndo && e.Spec.Undo != nil && !e.Spec.Undo.None {
-		p.undo = d.kinds[e.Spec.Undo.Kind]
+	p.step = d.inputs(e, e.With, e.Kind == workflow.EffectUndo)
+	p.inverse = p.step
+	if undo := e.Spec.Undo; undo != nil && !undo.None {
+		p.undo, p.inverse = d.kinds[undo.Kind], d.inputs(e, undo.With, true)
 	}
-	with := e.With
-	if p.undo != nil {
-		with = e.Spec.Undo.With
+	go func() { p.report(ctx, p.perform(ctx)) }()
+}
+
+// inputs are those of a step or of its undo, with the outputs that they refer to.
+type inputs struct {
+	with    json.RawMessage
+	outputs map[string]json.RawMessage
+}
+
+func (in inputs) fill() (json.RawMessage, error) {
+	filled, err := workflow.Fill(in.with, func(name string) json.RawMessage { return in.outputs[name] })
+	if err != nil {
+		return nil, task.Final(fmt.Errorf("with: %w", err))
 	}
-	outputs := d.outputs(e, with)
-	go func() {
-		filled, err := workflow.Fill(with, func(name string) json.RawMessage { return outputs[name] })
-		if err != nil {
-			err = task.Final(fmt.Errorf("with: %w", err))
-		}
-		p.call.With = filled
-		if err != nil && p.nothingDone() {
-			p.report(ctx, nil)
-			return
-		}
-		p.report(ctx, p.perform(ctx, err))
-	}()
+	return filled, nil
 }
 
 // deadline is the context of an effect: an attempt ends when it runs out of time, an undo is not reached by the end of
@@ -105,7 +105,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 		c.Failure = &task.Failure{Task: e.Task, Cause: string(e.Cause), Message: e.Message}
 	}
 	if e.Kind != workflow.EffectVerify {
-		c.Inputs = d.a.state.Inputs(e.Task)
+		c.Inputs = d.a.state.Inputs(e.Task, e.Step)
 	}
 	c.Record = func(ctx context.Context, undo json.RawMessage, adopted bool) error {
 		stored := make(chan error, 1)
@@ -147,20 +147,21 @@ func (d *drive) progress(e workflow.Effect) func(string) {
 	}
 }
 
-// outputs are those that inputs refer to, of this step itself for its undo too.
-func (d *drive) outputs(e workflow.Effect, with json.RawMessage) map[string]json.RawMessage {
+// inputs of an undo may refer to what was recorded when the step was performed, whatever has become of it since. So may a
+// step to the output of its own task: it is a hook after it then.
+func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
-	if err != nil || len(refs) == 0 {
-		return nil
+	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs))}
+	if err != nil {
+		return in // as is: Fill says what is wrong
 	}
-	out := make(map[string]json.RawMessage, len(refs))
 	for _, ref := range refs {
-		out[ref.Task] = d.a.state.Output(ref.Task)
-		if e.Kind == workflow.EffectUndo { // it was there when the step was performed
-			out[ref.Task] = d.a.state.Recorded(ref.Task)
+		in.outputs[ref.Task] = d.a.state.Output(ref.Task)
+		if undo || ref.Task == e.Task {
+			in.outputs[ref.Task] = d.a.state.Recorded(ref.Task)
 		}
 	}
-	return out
+	return in
 }
 
 // performance is one effect in its goroutine.
@@ -171,32 +172,54 @@ type performance struct {
 	undo    task.Kind // instead of the kind's own inverse
 	reports chan<- report
 	output  json.RawMessage
+	// step and inverse are the inputs of the step and of what takes it back.
+	step, inverse inputs
 }
 
-// nothingDone says of an undo whose inputs cannot be filled in that no attempt ever had any: each has failed for that.
-func (p *performance) nothingDone() bool {
-	return p.effect.Kind == workflow.EffectUndo && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil
-}
-
-func (p *performance) perform(ctx context.Context, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case p.effect.Kind == workflow.EffectUndo && p.undo != nil:
-		_, err = p.undo.Run(ctx, p.call)
-		return err
-	case p.effect.Kind == workflow.EffectUndo:
-		return p.kind.Undo(ctx, p.call)
-	case p.effect.Recreate:
-		if err := p.kind.Undo(ctx, p.call); err != nil {
+func (p *performance) perform(ctx context.Context) error {
+	if p.effect.Kind == workflow.EffectUndo {
+		return p.takeBack(ctx)
+	}
+	if none := p.effect.Spec.Undo != nil && p.effect.Spec.Undo.None; p.effect.Recreate && !none {
+		var kept *task.KeptError
+		if err := p.takeBack(ctx); err != nil && !errors.As(err, &kept) {
 			return fmt.Errorf("taking away what the failed attempt made: %w", err)
 		}
 	}
+	var err error
+	if p.call.With, err = p.step.fill(); err != nil {
+		return err
+	}
 	p.output, err = p.kind.Run(ctx, p.call)
-	if err == nil && len(p.output) > 0 && !json.Valid(p.output) {
-		return task.Final(errors.New("its output is not JSON"))
+	if valid := len(p.output) == 0 || json.Valid(p.output); !valid {
+		p.output = nil
+		if err == nil {
+			err = task.Final(errors.New("its output is not JSON"))
+		}
 	}
 	return err
+}
+
+// takeBack undoes the step, by the undo that the manifest gives or by the kind's own inverse.
+func (p *performance) takeBack(ctx context.Context) error {
+	call := *p.call
+	var err error
+	call.With, err = p.inverse.fill()
+	switch {
+	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
+		return nil // no attempt had inputs either: each has failed for that
+	case errors.Is(err, workflow.ErrNoOutput):
+		return &task.KeptError{Why: "its undo has no inputs: " + err.Error()}
+	case err != nil:
+		return err
+	case p.undo != nil:
+		// What undoes is not undone: the log takes no record of it, and the step's own record is of another kind.
+		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
+		_, err = p.undo.Run(ctx, &call)
+		return err
+	default:
+		return p.kind.Undo(ctx, &call)
+	}
 }
 
 // report says what came of it. A timeout is told from a cancellation by the deadline.
@@ -208,9 +231,12 @@ func (p *performance) report(ctx context.Context, err error) {
 	}
 	out := report{id: e.EffectID, over: true}
 	var asks *task.DecisionError
+	var kept *task.KeptError
 	switch {
 	case e.Kind == workflow.EffectHandle:
 		out.in = workflow.HandlerDone{Handler: e.Step, Task: e.Task, Error: message, Output: p.output}
+	case e.Kind == workflow.EffectUndo && errors.As(err, &kept):
+		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step, Kept: message}
 	case e.Kind == workflow.EffectUndo && err == nil:
 		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step}
 	case e.Kind == workflow.EffectUndo:
@@ -220,7 +246,7 @@ func (p *performance) report(ctx context.Context, err error) {
 	case errors.As(err, &asks):
 		out.in = workflow.ActAsks{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message}
 	default:
-		failed := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseError, Message: message, Final: task.IsFinal(err)}
+		failed := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseError, Message: message, Final: task.IsFinal(err), Output: p.output}
 		switch at := time.Now(); {
 		case !errors.Is(ctx.Err(), context.DeadlineExceeded):
 			if ctx.Err() != nil {

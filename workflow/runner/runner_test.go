@@ -195,6 +195,72 @@ tasks:
 	w.wantJournal("do a", `undo a {"in":1,"made":"a"}`, "undone a", "do a", "done a")
 }
 
+// TestRecreateByItsOwnUndo takes away what a failed attempt made by what the manifest gives, with what the attempt recorded.
+func TestRecreateByItsOwnUndo(t *testing.T) {
+	for name, c := range map[string]struct {
+		undo string
+		want []string
+	}{
+		"a step":           {`{kind: Do, with: {say: " undoes ${tasks.a.output.id}", noRecord: true}}`, []string{"do a", "do a undoes 7", "done a", "do a", "done a"}},
+		"nothing to undo":  {"None", []string{"do a", "do a", "done a"}},
+		"nothing recorded": {`{kind: Do, with: {say: "${tasks.b.output}"}}`, []string{"done b", "do a", "do a", "done a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.request(`
+tasks:
+- {name: b, kind: Do, with: {noRecord: true}}
+- {name: a, kind: Do, needs: [b], with: {fails: 1, output: {id: 7}}, retry: {max: 1, delay: 1ms, recreate: true}, undo: ` + c.undo + `}
+`)
+			w.drive("one")
+			if got := w.noted()[2:]; !slices.Equal(got, c.want[max(len(c.want)-len(got), 0):]) {
+				t.Errorf("done was %v", got)
+			}
+		})
+	}
+}
+
+// TestKept rolls back past what nothing says how to undo: an undo that lacks the output that it uses, and a kind without an
+// inverse.
+func TestKept(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+failurePolicy: Rollback
+tasks:
+- {name: base, kind: Do, with: {output: {id: b1}}, undo: {kind: Do, with: {say: " undoes ${tasks.base.output.id}"}}}
+- {name: none, kind: Do, needs: [base], with: {undo: none}}
+- {name: half, kind: Do, needs: [none], failurePolicy: Ignore, with: {output: {id: h1}, fails: 1}, undo: {kind: Do, with: {say: " undoes ${tasks.half.output.id}"}}}
+- {name: default, kind: Do, needs: [half], with: {say: " on ${tasks.half.output.id}"}, undo: {kind: Do, with: {say: " undoes ${tasks.default.output.id:-what is there}"}}}
+- {name: create, kind: Do, needs: [default], with: {fails: 1}, undo: {kind: Do, with: {say: " undoes ${tasks.create.output.id}"}}}
+`)
+	s := w.drive("one")
+	w.want("RolledBack base=Undone none=Kept half=Undone default=Undone create=Kept")
+	w.wantJournal("do base", "done base", "do none", "done none", "do half", "do default on h1", "done default", "do create",
+		"do default undoes what is there", "done default", "do half undoes h1", "done half",
+		`undo none {"in":1,"made":"none"}`, "do base undoes b1", "done base")
+	if got, want := workflow.Status(s).Message, "rolled back: create: it does not work; kept, for nothing says how to undo it: none, create"; got != want {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// TestOwnOutput gives a hook after a task the task's output, in its strings and among its inputs.
+func TestOwnOutput(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- name: a
+  kind: Do
+  with: {output: {x: 1}}
+  after: [{name: h, kind: Do, with: {say: " sees ${tasks.a.output.x}"}}]
+`)
+	s := w.drive("one")
+	w.want("Succeeded a=Succeeded")
+	w.wantJournal("do a", "done a", "do a:after/h sees 1", "done a:after/h")
+	if before, after := s.Inputs("a", ""), s.Inputs("a", "after/h"); len(before) != 0 || string(after["a"]) != `{"x":1}` {
+		t.Errorf("the inputs are %v, and %v after it", before, after)
+	}
+}
+
 func TestHooksAndHandlers(t *testing.T) {
 	w := newWorld(t)
 	w.request(`

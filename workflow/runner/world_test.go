@@ -91,7 +91,7 @@ type inputs struct {
 	Final    bool            `json:"final,omitempty"`
 	Sleep    string          `json:"sleep,omitempty"`
 	Ask      string          `json:"ask,omitempty"`
-	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"
+	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
 	NoRecord bool            `json:"noRecord,omitempty"`
 	Waits    bool            `json:"waits,omitempty"` // it only waits once it has begun
 }
@@ -166,9 +166,9 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	case in.Ask != "":
 		return nil, &task.DecisionError{Why: in.Ask}
 	case in.Fails >= c.Attempt && in.Final:
-		return nil, task.Final(errors.New("it will never work"))
+		return in.Output, task.Final(errors.New("it will never work"))
 	case in.Fails >= c.Attempt:
-		return nil, errors.New("it does not work")
+		return in.Output, errors.New("it does not work")
 	}
 	k.note("done %s", name)
 	return in.Output, nil
@@ -198,6 +198,9 @@ func (k *kind) Undo(ctx context.Context, c *task.Call) error {
 			k.note("undo cancelled %s", label(c))
 			return ctx.Err()
 		}
+	}
+	if in.Undo == "none" {
+		return &task.KeptError{Why: "it has no inverse"}
 	}
 	if in.Undo == "always" || in.Undo == "once" && before == 1 {
 		return task.Final(errors.New("it cannot be undone"))

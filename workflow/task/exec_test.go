@@ -174,3 +174,43 @@ func waitForDeath(t *testing.T, pid int) {
 	}
 	t.Errorf("process %d lives", pid)
 }
+
+// What a command records before it fails is recorded, and what it did is kept by a rollback.
+func TestExecRecordsBeforeItFails(t *testing.T) {
+	output, err := (&task.Exec{Enabled: true}).Run(t.Context(), &task.Call{Run: "r", Task: "t", With: command(`echo '{"id": 7}' > $SCUTE_OUTPUT; exit 3`)})
+	if err == nil || strings.TrimSpace(string(output)) != `{"id": 7}` {
+		t.Errorf("output %s, error %v", output, err)
+	}
+	var kept *task.KeptError
+	if err := (&task.Exec{Enabled: true}).Undo(t.Context(), &task.Call{}); !errors.As(err, &kept) {
+		t.Errorf("its undo says %v", err)
+	}
+	for with, keeps := range map[string]bool{
+		`{"url": "http://a"}`: false, `{"url": "http://a", "method": "HEAD"}`: false, `{"url": "http://a", "method": "POST"}`: true,
+		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
+	} {
+		if got := (&task.HTTP{}).Keeps(json.RawMessage(with)); got != keeps {
+			t.Errorf("HTTP %s keeps: %t, want %t", with, got, keeps)
+		}
+	}
+}
+
+// An output inside the script of a shell is run by it: that is warned of, and no error.
+func TestExecWarnsOfScripts(t *testing.T) {
+	for with, field := range map[string]string{
+		`{"command": ["sh", "-c", "echo ${tasks.a.output}"]}`:                               "command[2]",
+		`{"command": ["/bin/bash", "-euc", "echo ${tasks.a.output.x:-y}"]}`:                 "command[2]",
+		`{"command": ["bash", "-e", "-c", "echo ${tasks.a.output}"]}`:                       "command[3]",
+		`{"command": ["sh", "-c", "echo $X"], "env": {"X": "${tasks.a.output}"}}`:           "",
+		`{"command": ["sh", "-c", "echo $1 $${tasks.a.output}", "_", "${tasks.a.output}"]}`: "",
+		`{"command": ["echo", "-c", "${tasks.a.output}"]}`:                                  "",
+	} {
+		problems := (&task.Exec{Enabled: true}).Validate(json.RawMessage(with))
+		switch {
+		case field == "" && len(problems) > 0:
+			t.Errorf("%s: %v", with, problems)
+		case field != "" && (len(problems) != 1 || !problems[0].Warning || problems[0].Field != field):
+			t.Errorf("%s: %v, want a warning about %s", with, problems, field)
+		}
+	}
+}

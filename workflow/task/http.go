@@ -276,5 +276,22 @@ func httpError(r *http.Request, err error) error {
 	return fmt.Errorf("%s: %w", asked(r), err)
 }
 
-// Undo has nothing to undo: the inverse of a request is another request, which the manifest gives as undo.
-func (*HTTP) Undo(context.Context, *Call) error { return nil }
+// Undo leaves what the request did: its inverse is another request, which the manifest gives as undo.
+func (h *HTTP) Undo(_ context.Context, c *Call) error {
+	if !h.Keeps(c.With) {
+		return nil
+	}
+	return &KeptError{"a request has no inverse of its own, and the task gives no undo"}
+}
+
+// Keeps says whether a request may have changed something.
+func (*HTTP) Keeps(with json.RawMessage) bool {
+	var w HTTPWith
+	_ = json.Unmarshal(with, &w) // what cannot be read is taken to change something
+	switch w.Method {
+	case "", http.MethodGet, http.MethodHead:
+		return w.URL == ""
+	default:
+		return true
+	}
+}

@@ -18,13 +18,13 @@ type Kind interface {
 	Validate(with json.RawMessage) []workflow.Problem
 
 	// Run performs one attempt: it observes what is there, does what is missing, and waits until it has taken hold. The
-	// output is recorded in the log and given to the tasks that need this one; it holds references, never a secret. Run
-	// ends soon after ctx does. An error is retried as the task's retry says, unless it is Final; a DecisionError leaves the
+	// output is recorded in the log, beside an error as well, and given to the tasks that need this one; it holds
+	// references, never a secret. Run ends soon after ctx does. An error is retried as the task's retry says, unless it is Final; a DecisionError leaves the
 	// task to an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
 	// Undo takes back what all attempts of this run did, and waits until it is gone. What was there before stays. It is
-	// idempotent, and it is called as well when an attempt did nothing yet.
+	// idempotent, and it is called as well when an attempt did nothing yet. A KeptError leaves what they did.
 	Undo(ctx context.Context, c *Call) error
 }
 
@@ -36,6 +36,11 @@ type Verifier interface {
 
 // Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
 type Holder interface{ Holds() bool }
+
+// Keeper is a Kind that has no inverse for some inputs: its Undo is a KeptError then.
+type Keeper interface {
+	Keeps(with json.RawMessage) bool
+}
 
 // Call is one attempt of one step.
 type Call struct {
@@ -49,7 +54,7 @@ type Call struct {
 	With json.RawMessage
 	// Inputs are the outputs of the tasks that this one depends on, directly or not, by task.
 	Inputs map[string]json.RawMessage
-	// Output of this very step, in Undo and Verify of one that has succeeded.
+	// Output that this very step recorded, in Undo and Verify.
 	Output json.RawMessage
 	// Undo is what Prepare has recorded, in this attempt or an earlier one; nil if nothing.
 	Undo json.RawMessage
@@ -117,6 +122,12 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 
 // Unwrap is the cause.
 func (e *FinalError) Unwrap() error { return e.Err }
+
+// KeptError says that a rollback leaves what a step did, because nothing says how to take it back.
+type KeptError struct{ Why string }
+
+// Error says why.
+func (k *KeptError) Error() string { return k.Why }
 
 // DecisionError says that an operator has to decide what comes of the task.
 type DecisionError struct{ Why string }

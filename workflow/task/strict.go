@@ -40,8 +40,10 @@ func strict(with json.RawMessage, into any) []workflow.Problem {
 // inputs decodes the inputs for an attempt, when templates are filled in: what was not checked before is checked now.
 func inputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
-	if problems := check(c.With); len(problems) > 0 {
-		p := problems[0]
+	for _, p := range check(c.With) {
+		if p.Warning {
+			continue
+		}
 		return with, Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
 	}
 	if problems := strict(c.With, &with); len(problems) > 0 {

@@ -156,7 +156,7 @@ func (p *Push) arrive(ctx context.Context) (uint64, error) {
 // over says that nothing more happens to a task here.
 func over(p v1alpha1.TaskPhase) bool {
 	switch p {
-	case v1alpha1.TaskSucceeded, v1alpha1.TaskIgnored, v1alpha1.TaskSkipped, v1alpha1.TaskUndone:
+	case v1alpha1.TaskSucceeded, v1alpha1.TaskIgnored, v1alpha1.TaskSkipped, v1alpha1.TaskUndone, v1alpha1.TaskKept:
 		return true
 	default:
 		return false

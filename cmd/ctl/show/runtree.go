@@ -18,7 +18,7 @@ func mark(p v1alpha1.TaskPhase) (string, term.Style) {
 		return "✓", term.Green
 	case v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed:
 		return "✗", term.Red
-	case v1alpha1.TaskIgnored:
+	case v1alpha1.TaskIgnored, v1alpha1.TaskKept:
 		return "!", term.Yellow
 	case v1alpha1.TaskPaused, v1alpha1.TaskInterrupted:
 		return "‖", term.Yellow
