@@ -75,7 +75,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("the run is being aborted: resume it when it is %s", v1alpha1.RunAborted)
 	case s.ended != nil || s.paused:
 		since = s.frozen(now)
-	case s.failedPauses() || in.Dead || s.Stranded != "":
+	case in.Dead || s.Stranded != "":
 		if CurrentPhase(s) == v1alpha1.RunPaused {
 			since = s.lastAt
 		}
@@ -102,16 +102,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	return append(once, e), nil // in this order: none is left interrupted if only a part of it is stored
 }
 
-func (s *State) failedPauses() bool {
-	for i := 0; s.count[taskPaused] > 0 && i < len(s.tasks); i++ {
-		if t := &s.tasks[i]; t.phase == taskPaused && t.why == WhyFailed {
-			return true
-		}
-	}
-	return false
-}
-
-// rerun are the tasks that run again when a run is resumed.
+// rerun are the tasks that run again when a run is resumed. One that is paused waits for a decision about it.
 func (s *State) rerun() []int {
 	var list []int
 	for i := range s.tasks {
@@ -125,8 +116,6 @@ func (s *State) rerun() []int {
 			again = t.verdict == v1alpha1.VerdictBlocking
 		case taskInterrupted:
 			again = true
-		case taskPaused:
-			again = t.why == WhyFailed
 		case taskSucceeded:
 			again = s.def[i].Always || s.gaveBack(i)
 		}

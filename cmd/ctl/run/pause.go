@@ -73,8 +73,8 @@ func newCmdResume(env *cli.Env, options Options) *cobra.Command {
 		Use:     "run NAME",
 		Aliases: aliases(),
 		Short:   "Go on with a run, or release one of its tasks",
-		Long: `Go on with a run that was paused, aborted, or interrupted: what is done is skipped, what failed or was cut off is tried
-again. With --task a task that was held is released.
+		Long: `Go on with a run that was paused, aborted, or interrupted: what is done is skipped, what was aborted or cut off is tried
+again. A task that waits for a decision waits on: see decide. With --task a task that was held is released.
 
 A run in a cluster is driven by the daemon, and this command follows it with --wait. A local run is driven by this
 command, to where it rests, as by scutectl run; right after a decision nothing else is tried again.
