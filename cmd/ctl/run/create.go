@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
@@ -46,6 +48,9 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, pro
 	case err != nil:
 		return err
 	default:
+		if err := o.unchanged(ctx, at, there, w); err != nil {
+			return err
+		}
 		if err := o.again(ctx, at, there); err != nil {
 			return err
 		}
@@ -71,6 +76,42 @@ func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1al
 	}
 	o.Env.Notef("run %s/%s made", w.Namespace, w.Name)
 	return nil
+}
+
+// unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
+// filled in: only suspend of a Workflow can be changed. Whoever may not ask it is not held up by that.
+func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *v1alpha1.Workflow) error {
+	if runs.Finished(r.Phase()) {
+		return nil
+	}
+	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
+	asking, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	there := &v1alpha1.Workflow{}
+	if err := at.cluster.Client.Get(asking, key, there); err != nil {
+		return fmt.Errorf("reading run %s: %w", key, at.cluster.Explain(err))
+	}
+	suspend := there.Spec.Suspend
+	there.Spec = *w.Spec.DeepCopy()
+	there.Spec.Suspend = suspend
+	err := at.cluster.Client.Update(asking, there, client.DryRunAll)
+	if !apierrors.IsInvalid(err) {
+		return nil
+	}
+	f, err := o.fold(ctx, at, key)
+	if err != nil {
+		return err
+	}
+	d, problems, err := o.environment(&lateLog{}, "", "").Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	switch {
+	case err != nil:
+		return cli.Usagef("reading what the manifest refers to: %w", err)
+	case d == nil:
+		return o.refuse(problems)
+	case d.Hash() == f.State.Hash:
+		return nil // the run was migrated to it
+	}
+	return o.edited(&f.Run, d)
 }
 
 // again takes a run up that is there: a finished one is not run again, any other goes on.

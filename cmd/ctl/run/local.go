@@ -135,11 +135,10 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 // goOn resumes a run of which a part is in the log.
 func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, suspend bool) error {
 	r := f.Look()
-	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
-	if d != nil && f.State.Hash != d.Hash() {
-		l.Env.Notef("The manifest, or the default policy, is not the one that this run began with. The run goes on with the one that it began with; "+
-			"to adopt the other one: %s", l.hint(r.Namespace, "migrate", r.Name, "-f", "FILE"))
+	if f.State.Hash != d.Hash() {
+		return l.edited(r, d)
 	}
+	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
 	if suspend && r.Phase() == v1alpha1.RunPaused {
 		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.hint(r.Namespace, "resume", "run", r.Name))
 		return nil

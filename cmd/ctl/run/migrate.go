@@ -92,7 +92,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		return nil
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
-	if err := o.print(o.table(plan)); err != nil {
+	if err := o.print(o.planTable(plan)); err != nil {
 		return err
 	}
 	switch {
@@ -115,8 +115,20 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o *migrateOptions) table(plan []workflow.Change) []string {
-	v := o.view()
+// edited refuses to go on with a run whose manifest is not the one that it goes on with: what of it would run is shown.
+func (d *deps) edited(r *runs.Run, to *workflow.Definition) error {
+	plan, _ := workflow.Plan(r.State, to, workflow.Choices{})
+	for _, line := range d.planTable(plan) {
+		d.Env.Notef("%s", line)
+	}
+	d.Env.Notef("%s: the manifest, or the default policy, is not the one that run %s began with: nothing was started.", d.Env.Name, r.ID)
+	d.Env.Notef("To go on with the one that it began with: %s", d.hint(r.Namespace, "resume", "run", r.Name))
+	d.Env.Notef("To adopt this one, by the plan above: %s", d.hint(r.Namespace, "migrate", r.Name, "-f", "FILE"))
+	return cli.Silently(cli.ExitUsage)
+}
+
+func (d *deps) planTable(plan []workflow.Change) []string {
+	v := d.view()
 	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
 	for _, c := range plan {
 		as := term.Plain

@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +38,8 @@ With --local it runs here, in this process, without any cluster: what it does is
 
 The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
 process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
-next one begins, in a cluster delete the Workflow first or choose another name.
+next one begins, in a cluster delete the Workflow first or choose another name. A manifest that was edited meanwhile is
+refused, with the plan by which migrate would adopt it.
 
 A manifest that is not valid starts nothing. All that is wrong with it is said at once.
 
@@ -149,7 +152,8 @@ func refused(problems []workflow.Problem) bool {
 // finish says how a run stands that rests, and makes an exit status of it.
 func (d *deps) finish(r *runs.Run, format output.Format) error {
 	if format.Value != "" {
-		if err := format.PrintValue(d.Env.Out, r.Report()); err != nil {
+		// That nobody reads it any more changes nothing of how the run ended.
+		if err := format.PrintValue(d.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	}
