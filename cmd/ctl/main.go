@@ -18,8 +18,15 @@ var version = "development"
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	// A reader that has gone away ends a listing by the error of the write, and a local run not at all. The signal is caught
+	// and not ignored: the commands of tasks would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	return app.Run(ctx, cli.System(app.Name(os.Args[0]), version), os.Args[1:])
 }

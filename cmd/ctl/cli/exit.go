@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Exit codes of scutectl.
@@ -13,6 +14,7 @@ const (
 	ExitPaused      = 3   // a run waits for an operator
 	ExitDegraded    = 4   // a run is done, but something was ignored or skipped by policy
 	ExitInterrupted = 130 // a signal ended it
+	ExitPipe        = 141 // whoever read its output has gone away
 )
 
 // ExitError ends a command with a code of its own.
@@ -58,6 +60,8 @@ func Code(err error) (code int, tell bool) {
 	switch {
 	case err == nil:
 		return ExitOK, false
+	case errors.Is(err, syscall.EPIPE):
+		return ExitPipe, false
 	case errors.As(err, &exit):
 		return exit.Code, exit.Err != nil
 	default:
