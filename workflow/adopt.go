@@ -26,7 +26,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 	for _, members := range []*set{&s.ready, &s.unmeetable, &s.running, &s.lost, &s.undoable, &s.undoing, &s.holding} {
 		members.clear()
 	}
-	s.clock, s.retryClock, s.undoClock = nil, nil, nil
+	s.clock, s.retryClock, s.undoClock, s.expiryClock, s.asking = nil, nil, nil, nil, 0
 	s.undoneN, s.undoFailedN = 0, 0
 	s.load(tasks)
 	for _, c := range e.Plan {
@@ -90,6 +90,7 @@ func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
 		if phase == taskRetrying || phase == taskRunning {
 			phase = taskPending
 		}
+		s.ask(i, old.asking, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
 	default: // it runs, or runs again: all of it

@@ -44,7 +44,7 @@ func (s *State) Apply(e Event, at time.Time) {
 // standStill stops the clocks for the time in which nothing but an operator could bring the run on. A resume says itself
 // for how long they stood still.
 func (s *State) standStill(e Event, at time.Time) {
-	if _, resumed := e.(Resumed); !resumed && s.count[taskPaused] > 0 && !s.paused && CurrentPhase(s) == v1alpha1.RunPaused {
+	if _, resumed := e.(Resumed); !resumed && s.count[taskPaused] > 0 && !s.paused && s.standsStill() {
 		s.shift(at.Sub(s.lastAt))
 	}
 }
@@ -252,6 +252,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case TaskPaused:
 		t.message, t.why = e.Message, e.Why
 		s.record(i, e.Step, e.Output)
+		s.ask(i, e.ClocksRun, e.ExpiresAt)
 		s.setPhase(i, taskPaused, "", at)
 		if e.Why == WhyFailed {
 			t.recreate = s.def[i].Steps[t.step].Retry.Recreate

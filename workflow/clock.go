@@ -12,12 +12,13 @@ import (
 type alarm struct {
 	at   time.Time
 	task int
-	need int // an edge of the task; ringRetry and ringUndo are none
+	need int // an edge of the task; the rings are none
 }
 
 const (
-	ringRetry = -1
-	ringUndo  = -2
+	ringRetry  = -1
+	ringUndo   = -2
+	ringExpiry = -3
 )
 
 // clock is a heap of alarms, the earliest first.
@@ -50,6 +51,8 @@ func (s *State) alarm(at time.Time, task, need int) {
 		c = &s.retryClock
 	case ringUndo:
 		c = &s.undoClock
+	case ringExpiry:
+		c = &s.expiryClock
 	}
 	heap.Push(c, alarm{at, task, need})
 }
@@ -62,6 +65,8 @@ func (s *State) stale(a alarm) bool {
 		return t.phase != taskRetrying || !t.retryAt.Equal(a.at)
 	case ringUndo:
 		return t.undo != undoWaiting || !t.retryAt.Equal(a.at)
+	case ringExpiry:
+		return !t.asking || !t.expiresAt.Equal(a.at)
 	default:
 		e := &t.edges[a.need]
 		return e.state != edgeOpen || !e.expires.Equal(a.at) || !s.tasks[e.parent].pausedAt.IsZero()
@@ -70,7 +75,7 @@ func (s *State) stale(a alarm) bool {
 
 // dropStale keeps the earliest alarm one that counts.
 func (s *State) dropStale() {
-	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock} {
+	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock, &s.expiryClock} {
 		for len(*c) > 0 && s.stale((*c)[0]) {
 			heap.Pop(c)
 		}
@@ -97,7 +102,7 @@ func (s *State) shift(d time.Duration) {
 	if !s.deadline.IsZero() {
 		s.deadline = s.deadline.Add(d)
 	}
-	s.clock, s.retryClock, s.undoClock = s.clock[:0], s.retryClock[:0], s.undoClock[:0]
+	s.clock, s.retryClock, s.undoClock, s.expiryClock = s.clock[:0], s.retryClock[:0], s.undoClock[:0], s.expiryClock[:0]
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if !t.totalAt.IsZero() {
@@ -105,6 +110,10 @@ func (s *State) shift(d time.Duration) {
 		}
 		if !t.pausedAt.IsZero() {
 			t.pausedAt = t.pausedAt.Add(d)
+		}
+		if t.asking && !t.expiresAt.IsZero() {
+			t.expiresAt = t.expiresAt.Add(d)
+			s.alarm(t.expiresAt, i, ringExpiry)
 		}
 		if t.phase == taskRetrying || t.undo == undoWaiting {
 			t.retryAt = t.retryAt.Add(d)
@@ -127,7 +136,35 @@ func (s *State) shift(d time.Duration) {
 
 // goesOn says that the clocks run: the run is neither stopped nor paused, nor does all of it wait for an operator.
 func (s *State) goesOn() bool {
-	return s.stopping == nil && !s.paused && CurrentPhase(s) != v1alpha1.RunPaused
+	return s.stopping == nil && !s.paused && !s.standsStill()
+}
+
+// standsStill says that all of the run waits for an operator, and not for an approval, which is a part of its plan.
+func (s *State) standsStill() bool { return s.asking == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
+
+// ask has a task wait for an approval while the clocks go on, or says that it does no longer.
+func (s *State) ask(i int, asking bool, until time.Time) {
+	t := &s.tasks[i]
+	switch {
+	case asking && !t.asking:
+		s.asking++
+	case !asking && t.asking:
+		s.asking--
+	}
+	t.asking, t.expiresAt = asking, until
+	if asking && !until.IsZero() {
+		s.alarm(until, i, ringExpiry)
+	}
+}
+
+// edgesRest says that no timeout of an edge is running but of those that wait for a task that asks for an approval.
+func (s *State) edgesRest() bool {
+	for _, a := range s.clock {
+		if !s.stale(a) && !s.tasks[s.tasks[a.task].edges[a.need].parent].asking {
+			return false
+		}
+	}
+	return true
 }
 
 // NextAt is when Decide will have something to say without anything else happening; zero if never. What is due already and
@@ -152,6 +189,9 @@ func NextAt(s *State) time.Time {
 		}
 		if len(s.retryClock) > 0 {
 			sooner(s.retryClock[0].at)
+		}
+		if len(s.expiryClock) > 0 {
+			sooner(s.expiryClock[0].at)
 		}
 	}
 	return at

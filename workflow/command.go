@@ -47,7 +47,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		}
 		return []Event{TaskReleased(in)}, nil
 	case Decision:
-		return s.decision(in)
+		return s.decision(in, now)
 	case Migrate:
 		return s.migrate(in)
 	case HandOver:
@@ -76,7 +76,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	case s.ended != nil || s.paused:
 		since = s.frozen(now)
 	case in.Dead || s.Stranded != "":
-		if CurrentPhase(s) == v1alpha1.RunPaused {
+		if s.standsStill() {
 			since = s.lastAt
 		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
@@ -152,7 +152,7 @@ func (s *State) hold(in HoldTask) ([]Event, error) {
 }
 
 // decision is an operator's word on one task.
-func (s *State) decision(in Decision) ([]Event, error) {
+func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 	i, ok := s.index(in.Task)
 	if !ok {
 		return nil, s.unknownTask(in.Task)
@@ -200,7 +200,13 @@ func (s *State) decision(in Decision) ([]Event, error) {
 		}
 		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: s.word(in, t)}}, nil
 	}
-	return []Event{d}, nil
+	if !t.asking || !s.goesOn() {
+		return []Event{d}, nil
+	}
+	if !t.expiresAt.IsZero() && !t.expiresAt.After(now) {
+		return nil, fmt.Errorf("task %q asked until %s, and nobody decided in time: resume the run, and it fails as its failurePolicy says", in.Task, t.expiresAt.Format(time.RFC3339))
+	}
+	return append(s.tooLate(i, now), d), nil
 }
 
 // word is what an operator said, or else what had happened.

@@ -29,7 +29,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		return s.actFailed(in, now), nil
 	case ActAsks:
 		if i, ok := s.acting(in.Task, in.Step, in.Attempt); ok && s.stopping == nil {
-			return []Event{TaskPaused{Task: s.def[i].Name, Step: in.Step, Why: WhyApproval, Message: in.Message}}, nil
+			return []Event{s.asks(i, in, now)}, nil
 		} else if ok {
 			return []Event{TaskInterrupted(in)}, nil
 		}
@@ -127,19 +127,46 @@ func (s *State) tooLate(i int, now time.Time) []Event {
 	return events
 }
 
-// actFailed retries, or takes the verdict that the task's policy calls for.
+// actFailed is what follows from an attempt that did not succeed.
 func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	i, ok := s.acting(in.Task, in.Step, in.Attempt)
 	if !ok {
 		return nil
 	}
-	t, step := &s.tasks[i], &s.def[i].Steps[s.tasks[i].step]
 	if s.stopping != nil {
 		return []Event{TaskInterrupted{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Message: in.Message}}
 	}
 	if in.Cause == CauseCancelled {
 		return []Event{s.unclear(i, in.Cause, "it was cancelled in flight", now)}
 	}
+	return s.failed(i, in, now)
+}
+
+// asks leaves a step to an operator until its attempt, or all of them, would have run out of time.
+func (s *State) asks(i int, in ActAsks, now time.Time) Event {
+	t := &s.tasks[i]
+	until := t.timeoutAt
+	if until.IsZero() || !t.totalAt.IsZero() && t.totalAt.Before(until) {
+		until = t.totalAt
+	}
+	if !until.IsZero() {
+		until = until.Add(-now.Sub(s.frozen(now)))
+	}
+	return TaskPaused{Task: in.Task, Step: in.Step, Why: WhyApproval, Message: in.Message, ClocksRun: true, ExpiresAt: until}
+}
+
+// expire fails a step about which nobody has decided in time.
+func (s *State) expire(i int, now time.Time) []Event {
+	t, d := &s.tasks[i], &s.def[i]
+	return s.failed(i, ActFailed{
+		Task: d.Name, Step: d.Steps[t.step].Name, Attempt: t.attempt(), Cause: CauseTimeout,
+		Message: "nobody decided in time: " + t.message, Final: !t.totalAt.IsZero() && !now.Before(t.totalAt),
+	}, now)
+}
+
+// failed tries again, or takes the verdict that the task's policy calls for.
+func (s *State) failed(i int, in ActFailed, now time.Time) []Event {
+	t, step := &s.tasks[i], &s.def[i].Steps[s.tasks[i].step]
 	if !in.Final && t.failures < step.Retry.Max {
 		at := now.Add(step.Retry.Wait(t.failures + 1))
 		if t.totalAt.IsZero() || at.Before(t.totalAt) {

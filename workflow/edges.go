@@ -142,7 +142,10 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 		s.stageLeft[stage]++
 		s.closeStages(stage)
 	}
-	s.pauseClocks(i, to == taskPaused, at)
+	if to != taskPaused {
+		s.ask(i, false, time.Time{})
+	}
+	s.pauseClocks(i, to == taskPaused && !t.asking, at)
 	s.propagate(i)
 	s.evaluate(i)
 	if s.stageLeft[s.stage] == 0 && s.stage < StagePost {

@@ -160,15 +160,17 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	return inputs
 }
 
-// Due says that there is something to do for a run by itself.
-func Due(s *State) bool {
+// Due says that there is something to do for a run by itself at a time. One that waits for an approval is due again when
+// the clock has something to say.
+func Due(s *State, now time.Time) bool {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		return s.Known()
 	case v1alpha1.RunStranded:
 		return s.HandedOver == "" // another process may know what this one does not
 	case v1alpha1.RunPaused, v1alpha1.RunRollbackFailed:
-		return len(s.handlers) > 0 || s.inFlight() > 0 || s.lost.n > 0
+		at := NextAt(s)
+		return len(s.handlers) > 0 || s.inFlight() > 0 || s.lost.n > 0 || !at.IsZero() && !at.After(now)
 	default:
 		return false
 	}
@@ -207,6 +209,6 @@ func CurrentPhase(s *State) Phase {
 
 // idle says that nothing goes on without an operator. A deadline alone is no work.
 func (s *State) idle() bool {
-	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.clock) == 0 && len(s.retryClock) == 0 &&
-		!s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
+	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
+		(len(s.clock) == 0 || s.asking > 0 && s.edgesRest()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
 }

@@ -195,6 +195,9 @@ type (
 		Message string `json:"message,omitempty"`
 		// Output that the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
+		// ClocksRun: it asks for an approval, and all clocks go on meanwhile. It fails at ExpiresAt; zero if never.
+		ClocksRun bool      `json:"clocksRun,omitempty"`
+		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
 	// TaskSkipped: it will not run. Planned says that the graph meant it so: another branch was taken.
 	TaskSkipped struct {

@@ -383,7 +383,7 @@ func (p *player) word() Input {
 // drain lets a run go as far as it goes without an operator, and holds to how it may come to rest.
 func (p *player) drain() {
 	p.calm = true
-	for rounds := 0; Due(&p.state) || len(p.flying) > 0; rounds++ {
+	for rounds := 0; Due(&p.state, p.now) || len(p.flying) > 0; rounds++ {
 		if rounds > 3000 {
 			p.fail("no end")
 		}

@@ -77,6 +77,9 @@ type taskState struct {
 
 	startedAt, endedAt, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
+	asking    bool      // for an approval, while the clocks go on
+	expiresAt time.Time // of the approval; zero if never
+
 	steps []stepState
 	edges []edge
 
@@ -129,9 +132,10 @@ type State struct {
 	byName map[string]int
 	kids   [][]child
 	tasks  []taskState
-	// Alarms of edges, of attempts and of undos: a full house keeps attempts waiting, but no edge from running out of time.
-	clock, retryClock, undoClock clock
-	deadline                     time.Time
+	// Alarms of edges, of attempts, of undos and of approvals: a full house keeps attempts waiting, but no edge from running
+	// out of time.
+	clock, retryClock, undoClock, expiryClock clock
+	deadline                                  time.Time
 
 	parts     []Task // of a definition that is still coming in
 	nextPart  int
@@ -163,6 +167,7 @@ type State struct {
 	handlers    []handling
 	handling    int // handlers that are running
 	blocking    int // failures that end the run
+	asking      int // tasks that ask for an approval
 	count       map[taskPhase]int
 	undoneN     int
 	undoFailedN int

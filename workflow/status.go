@@ -196,7 +196,11 @@ func (s *State) decideNext() string {
 		case WhyHeld:
 			return "release " + s.def[i].Name + ": resume it with --task"
 		case WhyApproval:
-			return "decide about " + s.def[i].Name + ": succeed, ignore-children or abort"
+			until := ""
+			if !t.expiresAt.IsZero() {
+				until = ", until " + t.expiresAt.UTC().Format(time.RFC3339)
+			}
+			return "decide about " + s.def[i].Name + ": succeed, ignore-children or abort" + until
 		default:
 			return "decide about " + s.def[i].Name + ": retry, ignore, ignore-children, succeed, rollback or abort"
 		}

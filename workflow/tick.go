@@ -198,11 +198,14 @@ func (s *State) end(phase Phase, message string, free int, now time.Time) []Even
 	return []Event{Ended{Phase: phase, Message: message}}
 }
 
-// alarms are what is due by the clock: edges that ran out of time, attempts that follow others.
+// alarms are what is due by the clock: edges and approvals that ran out of time, attempts that follow others.
 func (s *State) alarms(free int, now time.Time) []Event {
 	if len(s.clock) > 0 && !s.clock[0].at.After(now) {
 		a := s.clock[0]
 		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.need].Task}}
+	}
+	if len(s.expiryClock) > 0 && !s.expiryClock[0].at.After(now) {
+		return s.expire(s.expiryClock[0].task, now)
 	}
 	if len(s.retryClock) > 0 && !s.retryClock[0].at.After(now) && free > 0 {
 		return []Event{s.start(s.retryClock[0].task, now)}

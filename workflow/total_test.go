@@ -44,7 +44,7 @@ func TestAnyFacts(t *testing.T) {
 			_, _ = Decide(&s, ActFailed{Task: "t0", Attempt: 1}, now)
 			_, _ = Decide(&s, Decision{Task: "t0", Action: ActRetry}, now)
 			_, _ = Plan(&s, d, Choices{})
-			_, _, _, _ = Effects(&s), Status(&s), NextAt(&s), Due(&s)
+			_, _, _, _ = Effects(&s), Status(&s), NextAt(&s), Due(&s, now)
 			_ = s.Inputs("t1", "")
 			Succeeded(&s, func(Effect) {})
 		}

@@ -97,7 +97,7 @@ func play(s *workflow.State, now time.Time) (events int, err error) {
 		events += len(list)
 		return err
 	}
-	for workflow.Due(s) {
+	for workflow.Due(s, now) {
 		if err := apply(workflow.Tick{Parallel: 16}); err != nil {
 			return events, err
 		}

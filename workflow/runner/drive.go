@@ -25,7 +25,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !workflow.Due(a.state) {
+	if !workflow.Due(a.state, r.now()) {
 		return nil
 	}
 	d := &drive{
@@ -260,7 +260,7 @@ func (d *drive) tell(err error) {
 
 // rests says that nothing happens any more without an operator.
 func (d *drive) rests() bool {
-	return !workflow.Due(d.a.state) || d.a.state.Stranded != ""
+	return !workflow.Due(d.a.state, d.runner.now()) || d.a.state.Stranded != ""
 }
 
 // wait gathers at least one report, or what others appended, or lets the time come at which something is due.

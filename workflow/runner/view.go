@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
@@ -114,9 +115,10 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowStatus, ok bool) {
 func (v *Runs) Due(incarnation string) []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	now := time.Now()
 	var ids []string
 	for id, e := range v.runs {
-		if e.err == nil && e.state != nil && workflow.Due(e.state) && !workflow.StrandedHere(e.state, incarnation) {
+		if e.err == nil && e.state != nil && workflow.Due(e.state, now) && !workflow.StrandedHere(e.state, incarnation) {
 			ids = append(ids, id)
 		}
 	}

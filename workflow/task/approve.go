@@ -9,6 +9,9 @@ import (
 
 // Approve waits for an operator: `scutectl decide NAME --task T --action succeed --reason "..."` lets the run go on,
 // `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
+//
+// It asks for as long as `timeout` and `totalTimeout` say, for ever by default, and the deadline of the run goes on
+// meanwhile. When nobody has decided in time it fails, and `retry` or its failurePolicy applies.
 type Approve struct{}
 
 // ApproveWith are the inputs of Approve.

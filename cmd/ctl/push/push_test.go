@@ -121,7 +121,7 @@ func TestPushCompletesAfterADeathAtEveryAppend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if half.Known() && workflow.Due(half) {
+		if half.Known() && workflow.Due(half, time.Now()) {
 			t.Fatalf("after %d appends the half that has arrived may be driven: %s", n, workflow.CurrentPhase(half))
 		}
 		if _, err := plan(from, to).Check(t.Context()); err != nil {
@@ -170,7 +170,7 @@ func arrived(t *testing.T, from, to *eventlog.Log) {
 		}
 	}
 	sealed, _, err := (&runner.Runner{Log: from, Logger: quiet()}).State(t.Context(), id)
-	if err != nil || sealed.HandedOver != "there" || workflow.Due(sealed) {
+	if err != nil || sealed.HandedOver != "there" || workflow.Due(sealed, time.Now()) {
 		t.Fatalf("it is not sealed here: %v", err)
 	}
 }

@@ -158,7 +158,7 @@ func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
 func freshWord(f *runs.Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted:
-		return workflow.Due(f.State)
+		return workflow.Due(f.State, time.Now())
 	default:
 		return false
 	}
