@@ -36,10 +36,14 @@ type Options struct {
 // Build makes a definition of a manifest: every default filled in, every policy looked up (task, kind, workflow, default).
 // It finds all problems at once. With any that is not a warning there is no definition.
 func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
-	b := &builder{spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int), valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)}
+	b := &builder{
+		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int),
+		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(),
+	}
 	d := b.definition()
 	b.checkGraph(d)
 	b.checkKept(d)
+	b.checkSize(d)
 	if slices.ContainsFunc(b.problems, func(p Problem) bool { return !p.Warning }) {
 		return nil, b.problems
 	}
@@ -47,15 +51,16 @@ func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
 }
 
 type builder struct {
-	spec     *v1alpha1.WorkflowSpec
-	o        Options
-	kinds    map[string]*v1alpha1.KindPolicy
-	names    map[string]int // of tasks, to their index in the definition
-	fields   []string       // of tasks, by their index
-	steps    [][]string     // fields of the steps of tasks, by their indices
-	kept     []Problem      // what a rollback would leave: said only where one can come by itself
-	valid    *regexp.Regexp // the names that a task may have
-	problems []Problem
+	spec      *v1alpha1.WorkflowSpec
+	o         Options
+	kinds     map[string]*v1alpha1.KindPolicy
+	names     map[string]int // of tasks, to their index in the definition
+	fields    []string       // of tasks, by their index
+	steps     [][]string     // fields of the steps of tasks, by their indices
+	kept      []Problem      // what a rollback would leave: said only where one can come by itself
+	valid     *regexp.Regexp // the names that a task may have
+	reference *regexp.Regexp // in inputs
+	problems  []Problem
 }
 
 func (b *builder) bad(task, field, message, remedy string) {
@@ -94,11 +99,13 @@ func (b *builder) definition() *Definition {
 		b.task(d, &s.Tasks[i], fmt.Sprintf("spec.tasks[%d]", i))
 	}
 	b.hooks(d, StagePost, "spec.hooks.post", "post/", s.Hooks.Post)
+	handlers := make(map[string]bool)
 	for i := range s.Hooks.OnFailure {
 		h := &s.Hooks.OnFailure[i]
-		if slices.ContainsFunc(s.Hooks.OnFailure[:i], func(o v1alpha1.HookSpec) bool { return o.Name == h.Name }) {
+		if handlers[h.Name] {
 			b.bad(h.Name, fmt.Sprintf("spec.hooks.onFailure[%d].name", i), "another handler has this name", "names must be unique in a list")
 		}
+		handlers[h.Name] = true
 		d.OnFailure = append(d.OnFailure, b.step("", fmt.Sprintf("spec.hooks.onFailure[%d]", i), "onFailure/"+h.Name, &h.StepSpec))
 	}
 	return d
@@ -187,10 +194,12 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 // stepNames are told apart by the log.
 func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 	check := func(where string, hooks []v1alpha1.HookSpec) {
+		names := make(map[string]bool, len(hooks))
 		for i := range hooks {
-			if slices.ContainsFunc(hooks[:i], func(h v1alpha1.HookSpec) bool { return h.Name == hooks[i].Name }) {
+			if names[hooks[i].Name] {
 				b.bad(spec.Name, fmt.Sprintf("%s.%s[%d].name", field, where, i), "another hook of this task has this name", "names must be unique in a list")
 			}
+			names[hooks[i].Name] = true
 		}
 	}
 	check("before", spec.Before)

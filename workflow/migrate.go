@@ -145,6 +145,10 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 // partBytes bounds the size of one Defined.
 const partBytes = 128 << 10
 
+// TaskLimit bounds a task, and all that a definition says beside its tasks, in bytes of JSON: each is one event, and has to
+// fit into one message of the log.
+const TaskLimit = 512 << 10
+
 // Parts are the facts that carry a definition's tasks into the log.
 func Parts(d *Definition) []Event {
 	var parts []Defined

@@ -39,9 +39,15 @@ func References(with json.RawMessage) ([]Reference, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
 	}
+	return references(reference(), with)
+}
+
+func references(re *regexp.Regexp, with json.RawMessage) ([]Reference, error) {
+	if !bytes.Contains(with, []byte("${tasks.")) {
+		return nil, nil
+	}
 	var refs []Reference
 	seen := make(map[string]bool)
-	re := reference()
 	rest := re.ReplaceAllStringFunc(string(with), func(m string) string {
 		if !strings.HasPrefix(m, "$$") && !seen[m] {
 			seen[m] = true

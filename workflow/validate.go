@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func (b *builder) checkGraph(d *Definition) {
 	}
 	b.checkBranches(d, order)
 	b.checkReturn(d, order)
-	b.checkOutputs(d)
+	b.checkOutputs(d, order)
 }
 
 // sorted is an order in which every task stands after those that it needs, or a circle.
@@ -96,82 +97,138 @@ func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
 // checkBranches finds tasks that can never run, because they would need the success and the failure of the same task, and
 // warns about policies that make a branch unreachable. Large graphs are looked at one step deep only.
 func (b *builder) checkBranches(d *Definition, order []int) {
-	type musts struct{ succeed, fail map[int]bool }
-	all := make([]musts, len(d.Tasks))
-	deep := len(d.Tasks) <= 2000
+	const deepest = 2000
+	deep := len(d.Tasks) <= deepest
+	succeed, fail := make([]bitset, len(d.Tasks)), make([]bitset, len(d.Tasks))
 	for _, i := range order {
-		m := musts{map[int]bool{}, map[int]bool{}}
-		for _, n := range d.Tasks[i].Needs {
-			if n.Optional || n.On == v1alpha1.OnCompletion {
+		for n, need := range d.Tasks[i].Needs {
+			p := b.names[need.Task]
+			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && (parent.PolicyFrom == "task" || parent.PolicyFrom == "kind") {
+				b.warn(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
+					fmt.Sprintf("%q has the failure policy %s of its own, which wins over this edge", parent.Name, parent.Policy), "remove that policy, or this edge")
+			}
+			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue
 			}
-			p := b.names[n.Task]
-			if n.On == v1alpha1.OnFailure {
-				m.fail[p] = true
+			if need.On == v1alpha1.OnFailure {
+				fail[i] = fail[i].with(p)
 			} else {
-				m.succeed[p] = true
+				succeed[i] = succeed[i].with(p)
 			}
 			if deep { // that it has succeeded or failed says that it ran, and so what it needs was met
-				for k := range all[p].succeed {
-					m.succeed[k] = true
-				}
-				for k := range all[p].fail {
-					m.fail[k] = true
-				}
+				succeed[i], fail[i] = succeed[i].or(succeed[p]), fail[i].or(fail[p])
 			}
 		}
-		all[i] = m
-		for p := range m.fail {
-			if m.succeed[p] {
-				b.bad(d.Tasks[i].Name, b.fields[i]+".needs",
-					fmt.Sprintf("it can never run: it needs both the success and the failure of %q", d.Tasks[p].Name), "make one of the edges optional, or remove it")
-				break
-			}
+		if p := succeed[i].common(fail[i]); p >= 0 {
+			b.bad(d.Tasks[i].Name, b.fields[i]+".needs",
+				fmt.Sprintf("it can never run: it needs both the success and the failure of %q", d.Tasks[p].Name), "make one of the edges optional, or remove it")
 		}
-		for n, need := range d.Tasks[i].Needs {
-			p := &d.Tasks[b.names[need.Task]]
-			if need.On == v1alpha1.OnFailure && (p.PolicyFrom == "task" || p.PolicyFrom == "kind") {
-				b.warn(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has the failure policy %s of its own, which wins over this edge", p.Name, p.Policy), "remove that policy, or this edge")
-			}
+		if !deep {
+			succeed[i], fail[i] = nil, nil
 		}
 	}
 }
 
 // checkReturn refuses a rollback across a point of no return: a task whose policy is Rollback and that may fail when the
-// point has been passed.
+// point has been passed. It names the first such point.
 func (b *builder) checkReturn(d *Definition, order []int) {
+	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
+		return
+	}
+	var points []int
 	for p := range d.Tasks {
-		if !d.Tasks[p].PointOfNoReturn {
-			continue
+		if d.Tasks[p].PointOfNoReturn {
+			points = append(points, p)
 		}
-		before := b.ancestors(d, p)
+	}
+	crossed := make([]int, len(d.Tasks)) // the point, counted from 1
+	for block := range slices.Chunk(points, wordBits) {
+		below := b.below(d, order, block)
 		for _, i := range order {
 			t := &d.Tasks[i]
-			if i == p || before[i] || t.Stage < d.Tasks[p].Stage || t.Policy != v1alpha1.Rollback {
+			if crossed[i] > 0 || t.Policy != v1alpha1.Rollback {
 				continue
 			}
-			where, remedy := b.fields[i]+".failurePolicy", "choose Abort or Pause, or make it run before "+d.Tasks[p].Name
-			b.bad(t.Name, where, fmt.Sprintf("Rollback (from: %s) would cross %q, a point of no return", t.PolicyFrom, d.Tasks[p].Name), remedy)
+			for n, p := range block {
+				if before := below[i]&(1<<n) != 0; !before && i != p && t.Stage >= d.Tasks[p].Stage {
+					crossed[i] = p + 1
+					break
+				}
+			}
+		}
+	}
+	for _, i := range order {
+		if t := &d.Tasks[i]; crossed[i] > 0 {
+			point := d.Tasks[crossed[i]-1].Name
+			b.bad(t.Name, b.fields[i]+".failurePolicy", fmt.Sprintf("Rollback (from: %s) would cross %q, a point of no return", t.PolicyFrom, point),
+				"choose Abort or Pause, or make it run before "+point)
 		}
 	}
 }
 
-// ancestors are the tasks that have always ended when one begins: those it needs, whatever the edge.
-func (b *builder) ancestors(d *Definition, i int) map[int]bool {
-	up := make(map[int]bool)
-	queue := []int{i}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for _, n := range d.Tasks[at].Needs {
-			if p := b.names[n.Task]; !up[p] {
-				up[p] = true
-				queue = append(queue, p)
-			}
+// wordBits is how many tasks are looked at in one walk of the graph.
+const wordBits = 64
+
+// below says for each task which of a few others run after it, because they need it, directly or not.
+func (b *builder) below(d *Definition, order, few []int) []uint64 {
+	below := make([]uint64, len(d.Tasks))
+	own := make([]uint64, len(d.Tasks))
+	for n, p := range few {
+		own[p] = 1 << n
+	}
+	for _, i := range slices.Backward(order) {
+		for _, need := range d.Tasks[i].Needs {
+			below[b.names[need.Task]] |= below[i] | own[i]
 		}
 	}
-	return up
+	return below
+}
+
+// above says for each task which of a few others run before it, because it needs them, directly or not.
+func (b *builder) above(d *Definition, order, few []int) []uint64 {
+	above := make([]uint64, len(d.Tasks))
+	own := make([]uint64, len(d.Tasks))
+	for n, p := range few {
+		own[p] = 1 << n
+	}
+	for _, i := range order {
+		for _, need := range d.Tasks[i].Needs {
+			p := b.names[need.Task]
+			above[i] |= above[p] | own[p]
+		}
+	}
+	return above
+}
+
+// bitset is a set of task numbers. A nil one is empty.
+type bitset []uint64
+
+func (s bitset) with(i int) bitset {
+	for len(s) <= i/wordBits {
+		s = append(s, 0)
+	}
+	s[i/wordBits] |= 1 << (i % wordBits)
+	return s
+}
+
+func (s bitset) or(other bitset) bitset {
+	for len(s) < len(other) {
+		s = append(s, 0)
+	}
+	for n := range other {
+		s[n] |= other[n]
+	}
+	return s
+}
+
+// common is the smallest member of both; -1 if there is none.
+func (s bitset) common(other bitset) int {
+	for n := range min(len(s), len(other)) {
+		if both := s[n] & other[n]; both != 0 {
+			return n*wordBits + bits.TrailingZeros64(both)
+		}
+	}
+	return -1
 }
 
 // checkKept warns of what a rollback would leave, where a failure or the deadline leads to one.
@@ -181,57 +238,111 @@ func (b *builder) checkKept(d *Definition) {
 	}
 }
 
-// checkOutputs finds references to outputs that need not be there.
-func (b *builder) checkOutputs(d *Definition) {
-	for i := range d.Tasks {
-		own := d.Tasks[i].Own()
-		for n := range d.Tasks[i].Steps {
-			step, field := &d.Tasks[i].Steps[n], b.steps[i][n]
-			b.checkReferences(d, i, field+".with", step.With, func(ref Reference, at string) {
-				if n <= own {
-					b.bad(d.Tasks[i].Name, at, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
-				}
-			})
-			if step.Undo == nil {
-				continue
-			}
-			b.checkReferences(d, i, field+".undo", step.Undo.With, func(ref Reference, at string) {
-				if n <= own && !ref.HasDefault {
-					b.warn(d.Tasks[i].Name, at, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
-						"give a default, ${tasks.NAME.output.PATH:-DEFAULT}")
-				}
-			})
+// checkSize refuses what does not fit into an event of the log.
+func (b *builder) checkSize(d *Definition) {
+	check := func(task, field string, v any) {
+		if data, err := json.Marshal(v); err == nil && len(data) > TaskLimit {
+			b.bad(task, field, fmt.Sprintf("it has %d bytes, and %d are allowed", len(data), TaskLimit), "keep what is large in a file, a ConfigMap or a Secret, and refer to it")
 		}
 	}
-	for i := range d.OnFailure {
-		b.checkReferences(d, -1, fmt.Sprintf("spec.hooks.onFailure[%d].with", i), d.OnFailure[i].With, nil)
+	for i := range d.Tasks {
+		check(d.Tasks[i].Name, b.fields[i], &d.Tasks[i])
+	}
+	check("", "spec.hooks.onFailure", d.OnFailure)
+	if d.Workflow != nil {
+		check("", "spec.workflow.params", d.Workflow)
 	}
 }
 
-// checkReferences looks at the inputs of one step; of no task if i is -1. own judges a reference to the task's own output.
-func (b *builder) checkReferences(d *Definition, i int, field string, with json.RawMessage, own func(ref Reference, field string)) {
-	task := ""
-	if i >= 0 {
-		task = d.Tasks[i].Name
-	}
-	refs, err := References(with)
-	if err != nil {
-		b.bad(task, field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${ is the text ${")
-	}
-	for _, ref := range refs {
-		p, ok := b.names[ref.Task]
-		switch {
-		case !ok:
-			b.bad(task, field, fmt.Sprintf("there is no task %q, whose output it uses", ref.Task), "check its spelling")
-		case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
-		case p == i:
-			own(ref, field)
-		case d.Tasks[p].Stage > d.Tasks[i].Stage:
-			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which runs later", ref.Task), "use it in a task that runs after that one")
-		case !b.ancestors(d, i)[p]:
-			b.bad(task, field, fmt.Sprintf("it uses the output of %q, which it does not need", ref.Task), "add it to needs")
+// use is a reference to an output in the inputs of a step, or in those of its undo.
+type use struct {
+	Reference
+	task, step int // -1: a handler of the error channel
+	undo       bool
+	field      string
+}
+
+// checkOutputs finds references to outputs that need not be there.
+func (b *builder) checkOutputs(d *Definition, order []int) {
+	var uses []use
+	look := func(u use, with json.RawMessage) {
+		refs, err := references(b.reference, with)
+		if err != nil {
+			b.bad(b.taskName(d, u.task), u.field, err.Error(), "write ${tasks.NAME.output.PATH}, or ${tasks.NAME.output.PATH:-DEFAULT}; $${ is the text ${")
+		}
+		for _, ref := range refs {
+			u.Reference = ref
+			uses = append(uses, u)
 		}
 	}
+	for i := range d.Tasks {
+		for n := range d.Tasks[i].Steps {
+			step, field := &d.Tasks[i].Steps[n], b.steps[i][n]
+			look(use{task: i, step: n, field: field + ".with"}, step.With)
+			if step.Undo != nil {
+				look(use{task: i, step: n, field: field + ".undo", undo: true}, step.Undo.With)
+			}
+		}
+	}
+	for i := range d.OnFailure {
+		look(use{task: -1, field: fmt.Sprintf("spec.hooks.onFailure[%d].with", i)}, d.OnFailure[i].With)
+	}
+	needed := b.needed(d, order, uses)
+	for n := range uses {
+		b.checkUse(d, &uses[n], needed[n])
+	}
+}
+
+// needed says for each use whether its task needs the one whose output it is.
+func (b *builder) needed(d *Definition, order []int, uses []use) []bool {
+	var used []int // tasks, in the order of their first use
+	at := make(map[int][]int)
+	for n, u := range uses {
+		if p, ok := b.names[u.Task]; ok && u.task >= 0 {
+			if at[p] == nil {
+				used = append(used, p)
+			}
+			at[p] = append(at[p], n)
+		}
+	}
+	needed := make([]bool, len(uses))
+	for block := range slices.Chunk(used, wordBits) {
+		above := b.above(d, order, block)
+		for bit, p := range block {
+			for _, n := range at[p] {
+				needed[n] = above[uses[n].task]&(1<<bit) != 0
+			}
+		}
+	}
+	return needed
+}
+
+func (b *builder) checkUse(d *Definition, u *use, needed bool) {
+	p, ok := b.names[u.Task]
+	task := b.taskName(d, u.task)
+	switch i := u.task; {
+	case !ok:
+		b.bad(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check its spelling")
+	case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
+	case p == i && u.step > d.Tasks[i].Own(): // a hook after it
+	case p == i && !u.undo:
+		b.bad(task, u.field, "it uses the task's own output, which is not there yet", "use it in a hook after the task, or in undo")
+	case p == i && !u.HasDefault:
+		b.warn(task, u.field, "it uses the task's own output, which a failed attempt may not have recorded: a rollback then leaves what it did",
+			"give a default, ${tasks.NAME.output.PATH:-DEFAULT}")
+	case p == i:
+	case d.Tasks[p].Stage > d.Tasks[i].Stage:
+		b.bad(task, u.field, fmt.Sprintf("it uses the output of %q, which runs later", u.Task), "use it in a task that runs after that one")
+	case !needed:
+		b.bad(task, u.field, fmt.Sprintf("it uses the output of %q, which it does not need", u.Task), "add it to needs")
+	}
+}
+
+func (b *builder) taskName(d *Definition, i int) string {
+	if i < 0 {
+		return ""
+	}
+	return d.Tasks[i].Name
 }
 
 func strict(data []byte, into any) error {
