@@ -38,9 +38,11 @@ type Effect struct {
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// Failure of a handler.
-	Cause   Cause
-	Message string
+	// Failure that a handler is told of. Of a task also its kind, and the attempt.
+	Cause         Cause
+	Message       string
+	FailedKind    string
+	FailedAttempt int
 }
 
 // Effects are all effects that are in flight as the log has it, and the verification if it is due. Whoever drives the run
@@ -95,9 +97,13 @@ func (s *State) act(i int) Effect {
 
 func (s *State) handler(h handling) Effect {
 	d := &s.OnFailure[h.handler]
-	return Effect{
+	e := Effect{
 		EffectID: EffectID{Kind: EffectHandle, Task: h.task, Step: d.Name}, Spec: d, With: d.With, Cause: h.cause, Message: h.message,
 	}
+	if i, ok := s.index(h.task); ok {
+		e.FailedKind, e.FailedAttempt = s.def[i].Kind(), s.tasks[i].attempt()
+	}
+	return e
 }
 
 // Succeeded walks the steps that have succeeded and still stand.

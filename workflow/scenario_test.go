@@ -152,6 +152,9 @@ func (s *story) effects(b *strings.Builder) {
 		}
 		if e.Kind == workflow.EffectHandle {
 			word += fmt.Sprintf(" (%s: %s)", e.Cause, e.Message)
+			if e.FailedKind != "" {
+				word += fmt.Sprintf(" of %s, attempt %d", e.FailedKind, e.FailedAttempt)
+			}
 		}
 		bullet(b, "%s", word)
 	}

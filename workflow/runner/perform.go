@@ -102,7 +102,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 	}
 	if e.Kind == workflow.EffectHandle {
 		c.Task, c.Step = e.Step, e.Task
-		c.Failure = &task.Failure{Task: e.Task, Cause: string(e.Cause), Message: e.Message}
+		c.Failure = &task.Failure{Task: e.Task, Kind: e.FailedKind, Attempt: e.FailedAttempt, Cause: string(e.Cause), Message: e.Message}
 	}
 	if e.Kind != workflow.EffectVerify {
 		c.Inputs = d.a.state.Inputs(e.Task, e.Step)
