@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
 )
@@ -76,7 +75,7 @@ func (b *builder) definition() *Definition {
 	policy, _ := b.runPolicy()
 	d := &Definition{Header: Header{
 		Namespace: b.o.Namespace, Name: b.o.Name, ServiceAccount: s.ServiceAccountName,
-		Policy: policy, Deadline: b.duration("", "spec.deadline", s.Deadline),
+		Policy: policy, Deadline: duration(s.Deadline),
 	}}
 	if s.Workflow != nil {
 		d.Workflow = &Named{Name: s.Workflow.Name, Params: raw(s.Workflow.Params)}
@@ -87,7 +86,11 @@ func (b *builder) definition() *Definition {
 		if _, ok := b.o.Kind(p.Kind); !ok {
 			b.bad("", field+".kind", fmt.Sprintf("the kind %q is not known here", p.Kind), "check its spelling")
 		}
+		if b.kinds[p.Kind] != nil {
+			b.bad("", field+".kind", fmt.Sprintf("the kind %q has another entry", p.Kind), "write one entry for each kind")
+		}
 		b.checkPolicy("", field+".failurePolicy", p.FailurePolicy)
+		b.checkRetry("", field+".retry", p.Retry)
 		b.kinds[p.Kind] = p
 	}
 	b.checkPolicy("", "spec.failurePolicy", s.FailurePolicy)
@@ -207,7 +210,7 @@ func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
 }
 
 func (b *builder) need(task, field string, n v1alpha1.Need) Need {
-	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: b.duration(task, field+".timeout", n.Timeout)}
+	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: duration(n.Timeout)}
 	switch n.On {
 	case "":
 		out.On = v1alpha1.OnSuccess
@@ -238,6 +241,7 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		}
 	}
 	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
+	b.checkRetry(task, field+".retry", spec.Retry)
 	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
 	if k := b.kinds[spec.Kind]; k != nil {
 		if retry == nil {
@@ -251,8 +255,8 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		}
 	}
 	step.Retry = b.retry(task, field+".retry", retry)
-	step.Timeout = b.duration(task, field+".timeout", timeout)
-	step.TotalTimeout = b.duration(task, field+".totalTimeout", total)
+	step.Timeout = duration(timeout)
+	step.TotalTimeout = duration(total)
 	if ok && step.Undo == nil && info.Keeps != nil && info.Keeps(with) {
 		b.kept = append(b.kept, Problem{
 			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no inverse of its own",
@@ -309,7 +313,7 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	}
 	out := Retry{
 		Max: r.Max, Factor: r.Factor, Recreate: r.Recreate,
-		Delay: b.duration(task, field+".delay", r.Delay), MaxDelay: b.duration(task, field+".maxDelay", r.MaxDelay),
+		Delay: duration(r.Delay), MaxDelay: duration(r.MaxDelay),
 	}
 	if r.Delay == nil {
 		out.Delay = Duration(time.Second)
@@ -320,23 +324,28 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	if out.MaxDelay == 0 {
 		out.MaxDelay = max(Duration(time.Minute), out.Delay)
 	}
-	switch {
-	case r.Max < 0 || r.Max > 1000:
-		b.bad(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
-	case out.Factor < 1:
-		b.bad(task, field+".factor", "the delay would shrink", "use 1 or more")
-	case out.MaxDelay < out.Delay:
+	if out.MaxDelay < out.Delay {
 		b.bad(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")
 	}
 	return out
 }
 
-func (b *builder) duration(task, field string, d *metav1.Duration) Duration {
+// checkRetry holds the numbers against the limits of the schema.
+func (b *builder) checkRetry(task, field string, r *v1alpha1.Retry) {
+	if r == nil {
+		return
+	}
+	if r.Max < 0 || r.Max > 1000 {
+		b.bad(task, field+".max", fmt.Sprintf("%d is out of range", r.Max), "use 0 to 1000")
+	}
+	if r.Factor != 0 && (r.Factor < 1 || r.Factor > 100) {
+		b.bad(task, field+".factor", fmt.Sprintf("%v is out of range", r.Factor), "use 1 to 100")
+	}
+}
+
+func duration(d *v1alpha1.Duration) Duration {
 	if d == nil {
 		return 0
-	}
-	if d.Duration < 0 {
-		b.bad(task, field, "it is negative", "use a duration like 5m")
 	}
 	return Duration(d.Duration)
 }

@@ -7,9 +7,13 @@ import (
 // MoveSpec asks for Cluster API clusters of the Move's own namespace to be moved from the management cluster that the
 // Move lives in to another one. Everything but abort is fixed once the Move exists.
 //
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.selection == oldSelf.selection",message="target and selection cannot be changed: abort this Move and make another"
-// +kubebuilder:validation:XValidation:rule="has(self.dryRun) == has(oldSelf.dryRun) && (!has(self.dryRun) || self.dryRun == oldSelf.dryRun)",message="dryRun cannot be changed: make another Move"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.abort) && oldSelf.abort) || (has(self.abort) && self.abort)",message="an abort cannot be taken back"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="has(self.timeouts) == has(oldSelf.timeouts) && (!has(self.timeouts) || self.timeouts == oldSelf.timeouts)",fieldPath=".timeouts",message="timeouts cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="self.?dryRun.orValue(false) == oldSelf.?dryRun.orValue(false)",fieldPath=".dryRun",message="dryRun cannot be changed: make another Move"
+// +kubebuilder:validation:XValidation:rule="has(self.rollbackOnFailure) == has(oldSelf.rollbackOnFailure) && (!has(self.rollbackOnFailure) || self.rollbackOnFailure == oldSelf.rollbackOnFailure)",fieldPath=".rollbackOnFailure",message="rollbackOnFailure cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="has(self.carryStatus) == has(oldSelf.carryStatus) && (!has(self.carryStatus) || self.carryStatus == oldSelf.carryStatus)",fieldPath=".carryStatus",message="carryStatus cannot be changed: abort this Move and make another"
+// +kubebuilder:validation:XValidation:rule="self.?abort.orValue(false) || !oldSelf.?abort.orValue(false)",fieldPath=".abort",message="abort cannot be taken back: make another Move"
 type MoveSpec struct {
 	// Target is the management cluster to move to.
 	// +required
@@ -38,6 +42,8 @@ type MoveSpec struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=316
+	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	CarryStatus []string `json:"carryStatus,omitempty"`
 
 	// Abort asks for the move to be rolled back. It is refused once the move is Verified: from there only forward.
@@ -60,13 +66,14 @@ type MoveTarget struct {
 type SecretKeyRef struct {
 	// Name of the Secret.
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 	// Key in the Secret's data.
 	// +optional
 	// +kubebuilder:default=value
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
 }
 
@@ -79,6 +86,7 @@ type MoveSelection struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Clusters []string `json:"clusters,omitempty"`
 	// All moves every Cluster of the namespace and what is movable beside them.
 	// +optional
@@ -91,19 +99,25 @@ type MoveTimeouts struct {
 	// Acknowledge bounds the wait until every object's controller has said that it is paused.
 	// +optional
 	// +kubebuilder:default="5m"
-	Acknowledge *metav1.Duration `json:"acknowledge,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Acknowledge *Duration `json:"acknowledge,omitempty"`
 	// AcknowledgeKinds overrides Acknowledge for single kinds, by Kind.group.
 	// +optional
-	AcknowledgeKinds map[string]metav1.Duration `json:"acknowledgeKinds,omitempty"`
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io"
+	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
+	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	// Create bounds the creation of all objects on the target.
 	// +optional
 	// +kubebuilder:default="30m"
-	Create *metav1.Duration `json:"create,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Create *Duration `json:"create,omitempty"`
 	// Awake bounds the wait until every object has said on the target that it resumed. After it the move ends: its status
 	// names the objects that have not said so.
 	// +optional
 	// +kubebuilder:default="10m"
-	Awake *metav1.Duration `json:"awake,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Awake *Duration `json:"awake,omitempty"`
 }
 
 // MovePhase is where a move stands.
@@ -224,7 +238,9 @@ type Move struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   MoveSpec   `json:"spec,omitempty"`
+	// +required
+	Spec MoveSpec `json:"spec"`
+	// +optional
 	Status MoveStatus `json:"status,omitempty"`
 }
 

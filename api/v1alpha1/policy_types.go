@@ -7,9 +7,9 @@ import (
 
 // RepairPolicySpec opts clusters of its namespace in: without one, scute touches no machine.
 type RepairPolicySpec struct {
-	// Selector of Clusters by their labels; empty selects all of the namespace.
-	// +optional
-	Selector metav1.LabelSelector `json:"selector,omitzero"`
+	// Selector of Clusters by their labels. An empty one, selector: {}, selects all of the namespace; it is written as such.
+	// +required
+	Selector metav1.LabelSelector `json:"selector"`
 
 	// ControlPlanes are remediated. On by default.
 	// +optional
@@ -54,7 +54,7 @@ type RepairPolicySpec struct {
 
 	// Hold keeps each machine for this long after it was found unhealthy, before anything is done about it.
 	// +optional
-	Hold *metav1.Duration `json:"hold,omitempty"`
+	Hold *Duration `json:"hold,omitempty"`
 
 	// Escalation is tried before a machine is replaced, step by step.
 	// +optional
@@ -100,7 +100,7 @@ type RepairChecks struct {
 	// NodeStartup is how long a machine may take until it has a Node.
 	// +optional
 	// +kubebuilder:default="10m"
-	NodeStartup *metav1.Duration `json:"nodeStartup,omitempty"`
+	NodeStartup *Duration `json:"nodeStartup,omitempty"`
 	// UnhealthyNodeConditions of the Node; by default Ready False or Unknown for 5 minutes.
 	// +optional
 	// +listType=atomic
@@ -115,28 +115,29 @@ type RepairChecks struct {
 
 // UnhealthyCondition is a condition that, having stood for the time, makes a machine unhealthy.
 type UnhealthyCondition struct {
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
 	Type string `json:"type"`
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	Status string `json:"status"`
 	// Timeout that the condition must have stood.
-	Timeout metav1.Duration `json:"timeout"`
+	Timeout Duration `json:"timeout"`
 }
 
 // EscalationStep asks somebody else for a gentler cure, a reboot for example, by an object made from a template. When the
 // machine is healthy within the timeout, nothing more is done.
 type EscalationStep struct {
 	// Name of the step.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} stand for the machine's. It is created in the
 	// policy's namespace and deleted when the step is over.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template runtime.RawExtension `json:"template"`
 	// Timeout until the next step, or the replacement, follows.
-	Timeout metav1.Duration `json:"timeout"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Timeout Duration `json:"timeout"`
 }
 
 // RepairLimits bound what one policy does at once.
@@ -146,15 +147,18 @@ type RepairLimits struct {
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
 	// PerWindow bounds the remediations begun within Window.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
 	PerWindow int32 `json:"perWindow,omitempty"`
 	// +optional
 	// +kubebuilder:default="1h"
-	Window *metav1.Duration `json:"window,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Window *Duration `json:"window,omitempty"`
 	// Storm is the percentage of the watched machines, and never fewer than StormFloor machines, that unhealthy at once are
 	// a storm: something bigger is broken, nothing is begun.
 	// +optional
@@ -165,16 +169,17 @@ type RepairLimits struct {
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=100000
 	StormFloor int32 `json:"stormFloor,omitempty"`
 	// StormCooldown is how long nothing is begun after a storm.
 	// +optional
 	// +kubebuilder:default="10m"
-	StormCooldown *metav1.Duration `json:"stormCooldown,omitempty"`
+	StormCooldown *Duration `json:"stormCooldown,omitempty"`
 	// Cooldown of an owner after a remediation, and of a machine that recovered or was tried: before it is over, none is
 	// begun there.
 	// +optional
 	// +kubebuilder:default="5m"
-	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
+	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
 // RepairTimeouts bound the waiting.
@@ -182,15 +187,18 @@ type RepairTimeouts struct {
 	// ScaleUp until a replacement exists; then the request is taken back and decided again.
 	// +optional
 	// +kubebuilder:default="5m"
-	ScaleUp *metav1.Duration `json:"scaleUp,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	ScaleUp *Duration `json:"scaleUp,omitempty"`
 	// Ready until a replacement is ready; then it is removed, and decided again.
 	// +optional
 	// +kubebuilder:default="20m"
-	Ready *metav1.Duration `json:"ready,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Ready *Duration `json:"ready,omitempty"`
 	// Removal until the machine is gone; then it is said so, and waited for further.
 	// +optional
 	// +kubebuilder:default="30m"
-	Removal *metav1.Duration `json:"removal,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	Removal *Duration `json:"removal,omitempty"`
 }
 
 // RepairPolicyStatus says what the policy watches and does.
@@ -237,7 +245,9 @@ type RepairPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   RepairPolicySpec   `json:"spec,omitempty"`
+	// +required
+	Spec RepairPolicySpec `json:"spec"`
+	// +optional
 	Status RepairPolicyStatus `json:"status,omitempty"`
 }
 

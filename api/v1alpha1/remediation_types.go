@@ -35,8 +35,11 @@ type SurgeRemediationSpec struct {
 
 // RemediationHold keeps an unhealthy machine for a closer look.
 type RemediationHold struct {
-	// Until is when the hold ends by itself; without it, the hold lasts until it is taken off.
+	// Until is when the hold ends by itself; without it, the hold lasts until it is taken off. RFC 3339, such as
+	// 2026-01-31T18:00:00Z.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	Until *metav1.Time `json:"until,omitempty"`
 	// Reason is shown to whoever looks.
 	// +optional
@@ -151,7 +154,11 @@ type SurgeRemediation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   SurgeRemediationSpec   `json:"spec,omitempty"`
+	// Spec may be left out: Cluster API makes requests of templates that have none. Then nothing is held or aborted.
+	// +optional
+	// +kubebuilder:default={}
+	Spec SurgeRemediationSpec `json:"spec,omitempty"`
+	// +optional
 	Status SurgeRemediationStatus `json:"status,omitempty"`
 }
 
@@ -185,7 +192,8 @@ type SurgeRemediationTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec SurgeRemediationTemplateSpec `json:"spec,omitempty"`
+	// +required
+	Spec SurgeRemediationTemplateSpec `json:"spec"`
 }
 
 // SurgeRemediationTemplateList is a list of SurgeRemediationTemplates.

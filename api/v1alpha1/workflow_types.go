@@ -9,7 +9,13 @@ import (
 // changed: the log has pinned the rest when the run began.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
-// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && has(self.policies) == has(oldSelf.policies) && has(self.deadline) == has(oldSelf.deadline) && has(self.hooks) == has(oldSelf.hooks) && has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && has(self.workflow) == has(oldSelf.workflow) && has(self.tasks) == has(oldSelf.tasks) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy) && (!has(self.policies) || self.policies == oldSelf.policies) && (!has(self.deadline) || self.deadline == oldSelf.deadline) && (!has(self.hooks) || self.hooks == oldSelf.hooks) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName) && (!has(self.workflow) || self.workflow == oldSelf.workflow) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",message="only suspend can be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.hooks) == has(oldSelf.hooks) && (!has(self.hooks) || self.hooks == oldSelf.hooks)",fieldPath=".hooks",message="hooks cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName)",fieldPath=".serviceAccountName",message="serviceAccountName cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
 type WorkflowSpec struct {
 	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
@@ -19,10 +25,11 @@ type WorkflowSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=64
 	Policies []KindPolicy `json:"policies,omitempty"`
 	// Deadline bounds the whole run. The time in which the run is paused or aborted does not count.
 	// +optional
-	Deadline *metav1.Duration `json:"deadline,omitempty"`
+	Deadline *Duration `json:"deadline,omitempty"`
 	// Suspend starts nothing more while it is true; what is in flight ends.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -34,12 +41,14 @@ type WorkflowSpec struct {
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// Workflow is a named workflow.
 	// +optional
 	Workflow *NamedWorkflow `json:"workflow,omitempty"`
 	// Tasks are the nodes of the graph.
 	// +optional
+	// +kubebuilder:validation:MaxItems=10000
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 }
 
@@ -67,6 +76,7 @@ const (
 type KindPolicy struct {
 	// Kind of the tasks.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 	// FailurePolicy of these tasks.
@@ -77,23 +87,26 @@ type KindPolicy struct {
 	Retry *Retry `json:"retry,omitempty"`
 	// Timeout of one attempt of these tasks.
 	// +optional
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	Timeout *Duration `json:"timeout,omitempty"`
 	// TotalTimeout of all attempts of these tasks, and the waits between them.
 	// +optional
-	TotalTimeout *metav1.Duration `json:"totalTimeout,omitempty"`
+	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
 
 // RunHooks are lists of tasks without needs. Those of a list run one after the other.
 type RunHooks struct {
 	// Pre run before all tasks.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	Pre []HookSpec `json:"pre,omitempty"`
 	// Post run after all tasks, when none of them ended the run.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	Post []HookSpec `json:"post,omitempty"`
 	// OnFailure run once for each task that failed for good, and once when the run ends by a failure. Their own failure
 	// is recorded and changes nothing.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	OnFailure []HookSpec `json:"onFailure,omitempty"`
 }
 
@@ -105,6 +118,7 @@ type NamedWorkflow struct {
 	Name string `json:"name"`
 	// Params of the workflow.
 	// +optional
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Params *apiextensionsv1.JSON `json:"params,omitempty"`
 }
@@ -118,10 +132,12 @@ type StepSpec struct {
 	Name string `json:"name"`
 	// Kind of the task: Apply, Approve, Delete, Diagnose, Exec, HTTP, Job, Move, Pause, Providers, Resume or Wait.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 	// With are the inputs; each kind has its own. A string may hold ${tasks.NAME.output.PATH}.
 	// +optional
+	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	With *apiextensionsv1.JSON `json:"with,omitempty"`
 	// Undo replaces the kind's own inverse: None, {command: [...]}, or {kind: KIND, with: {...}}.
@@ -133,10 +149,10 @@ type StepSpec struct {
 	Retry *Retry `json:"retry,omitempty"`
 	// Timeout of one attempt. An attempt that runs out of time may be retried.
 	// +optional
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	Timeout *Duration `json:"timeout,omitempty"`
 	// TotalTimeout of all attempts and the waits between them. Running out of it is final.
 	// +optional
-	TotalTimeout *metav1.Duration `json:"totalTimeout,omitempty"`
+	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
 
 // HookSpec is a step that runs before or after another one.
@@ -149,8 +165,7 @@ type TaskSpec struct {
 	StepSpec `json:",inline"`
 	// Needs are the edges to the tasks that this one waits for: a bare name, or {task, on, optional, timeout}.
 	// +optional
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:MaxItems=10000
 	Needs []Need `json:"needs,omitempty"`
 	// Join over the optional edges: All waits until every one is decided, Any starts with the first that is satisfied.
 	// Default: All.
@@ -159,9 +174,11 @@ type TaskSpec struct {
 	Join Join `json:"join,omitempty"`
 	// Before are hooks that run before the task. One that fails fails the task before it started.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	Before []HookSpec `json:"before,omitempty"`
 	// After are hooks that run after the task. The task has not succeeded before they have.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	After []HookSpec `json:"after,omitempty"`
 	// FailurePolicy of this task.
 	// +optional
@@ -188,9 +205,10 @@ const (
 )
 
 // On is the outcome of a task that satisfies an edge.
+// +kubebuilder:validation:Enum=Success;Failure;Completion
 type On string
 
-// The edges.
+// The outcomes.
 const (
 	// OnSuccess: it succeeded, or its failure is ignored.
 	OnSuccess On = "Success"
@@ -201,15 +219,20 @@ const (
 )
 
 // Need is an edge. In a manifest a bare string stands for a required success.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:pruning:PreserveUnknownFields
 type Need struct {
 	// Task that is needed.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	Task string `json:"task"`
 	// On is Success, Failure or Completion. Default: Success.
 	On On `json:"on,omitempty"`
 	// Optional edges join alternative branches: one of them is enough.
 	Optional bool `json:"optional,omitempty"`
 	// Timeout from the needed task's first start; after it this edge is failed, and the needed task runs on.
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	Timeout *Duration `json:"timeout,omitempty"`
 }
 
 // Retry says how often and how soon a failed attempt is followed by another.
@@ -221,7 +244,7 @@ type Retry struct {
 	Max int `json:"max,omitempty"`
 	// Delay before the first of them. Default: 1s.
 	// +optional
-	Delay *metav1.Duration `json:"delay,omitempty"`
+	Delay *Duration `json:"delay,omitempty"`
 	// Factor by which the delay grows from attempt to attempt. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Type=number
@@ -230,7 +253,7 @@ type Retry struct {
 	Factor float64 `json:"factor,omitempty"`
 	// MaxDelay bounds the delay. Default: 1m.
 	// +optional
-	MaxDelay *metav1.Duration `json:"maxDelay,omitempty"`
+	MaxDelay *Duration `json:"maxDelay,omitempty"`
 	// Recreate deletes what the failed attempt made, and waits until it is gone, before the next attempt.
 	// +optional
 	Recreate bool `json:"recreate,omitempty"`

@@ -36,8 +36,8 @@ func TestSpec(t *testing.T) {
 		Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: "there", Key: "kubeconfig"}},
 		Selection: v1alpha1.MoveSelection{All: true}, DryRun: true, RollbackOnFailure: &no, CarryStatus: []string{"X.y"}, Abort: true,
 		Timeouts: v1alpha1.MoveTimeouts{
-			Acknowledge: &metav1.Duration{Duration: time.Minute}, Create: &metav1.Duration{Duration: time.Hour}, Awake: &metav1.Duration{Duration: time.Second},
-			AcknowledgeKinds: map[string]metav1.Duration{"X.y": {Duration: 2 * time.Minute}},
+			Acknowledge: &v1alpha1.Duration{Duration: time.Minute}, Create: &v1alpha1.Duration{Duration: time.Hour}, Awake: &v1alpha1.Duration{Duration: time.Second},
+			AcknowledgeKinds: map[string]v1alpha1.Duration{"X.y": {Duration: 2 * time.Minute}},
 		},
 	}
 	want = mover.Spec{

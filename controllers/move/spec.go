@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
@@ -60,7 +59,7 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 	return s
 }
 
-func timeout(d *metav1.Duration, otherwise time.Duration) mover.Duration {
+func timeout(d *v1alpha1.Duration, otherwise time.Duration) mover.Duration {
 	if d == nil {
 		return mover.Duration(otherwise)
 	}

@@ -46,7 +46,7 @@ func TestLimitFollowsTheSize(t *testing.T) {
 	}
 }
 
-func after(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+func after(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 
 func TestHealthCheckSaysWhatThePolicySays(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair"}}

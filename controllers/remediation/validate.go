@@ -47,7 +47,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 	for _, d := range []struct {
 		field string
-		is    *metav1.Duration
+		is    *v1alpha1.Duration
 		least time.Duration
 	}{
 		{"checks.nodeStartup", s.Checks.NodeStartup, 0},

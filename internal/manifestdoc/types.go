@@ -198,6 +198,8 @@ func (t *types) kind(e ast.Expr) (string, []string) {
 		}
 	case *ast.Ident:
 		switch {
+		case e.Name == "Duration":
+			return "duration", nil
 		case e.Name == "float64":
 			return "number", nil
 		case t.specs[e.Name] == nil:

@@ -174,15 +174,15 @@ func TestSelect(t *testing.T) {
 
 func TestPolicyTakesWhatIsSaid(t *testing.T) {
 	s := v1alpha1.RepairPolicySpec{
-		Methods: []v1alpha1.RepairMethod{v1alpha1.MethodSurge}, MaxAttempts: 7, Hold: &metav1.Duration{Duration: time.Minute},
+		Methods: []v1alpha1.RepairMethod{v1alpha1.MethodSurge}, MaxAttempts: 7, Hold: &v1alpha1.Duration{Duration: time.Minute},
 		Checks: v1alpha1.RepairChecks{
-			NodeStartup:             &metav1.Duration{},
-			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Disk", Status: "True", Timeout: metav1.Duration{Duration: time.Second}}},
+			NodeStartup:             &v1alpha1.Duration{},
+			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{{Type: "Disk", Status: "True", Timeout: v1alpha1.Duration{Duration: time.Second}}},
 		},
-		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: metav1.Duration{Duration: time.Hour}}},
+		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: v1alpha1.Duration{Duration: time.Hour}}},
 		// A policy that says so is refused: what runs under it keeps the defaults.
-		Limits:   v1alpha1.RepairLimits{Window: &metav1.Duration{}},
-		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &metav1.Duration{Duration: -time.Second}, Ready: &metav1.Duration{}},
+		Limits:   v1alpha1.RepairLimits{Window: &v1alpha1.Duration{}},
+		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: -time.Second}, Ready: &v1alpha1.Duration{}},
 	}
 	got := Policy(&v1alpha1.RepairPolicy{Spec: s})
 	want := Policy(&v1alpha1.RepairPolicy{})

@@ -122,14 +122,14 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 
 // positive is a duration that cannot be none: a policy that says so is refused, and what was begun under it before is not to
 // run out of time for that.
-func positive(d *metav1.Duration, otherwise time.Duration) time.Duration {
+func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise
 	}
 	return d.Duration
 }
 
-func duration(d *metav1.Duration, otherwise time.Duration) time.Duration {
+func duration(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil {
 		return otherwise
 	}

@@ -44,9 +44,9 @@ func TestRemediatorAccess(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "repair"},
 		Spec: v1alpha1.RepairPolicySpec{
-			Hold: &metav1.Duration{Duration: time.Hour},
+			Hold: &v1alpha1.Duration{Duration: time.Hour},
 			Checks: v1alpha1.RepairChecks{UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
-				{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Second}},
+				{Type: "Ready", Status: "False", Timeout: v1alpha1.Duration{Duration: time.Second}},
 			}},
 		},
 	}

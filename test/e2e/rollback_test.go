@@ -84,7 +84,7 @@ func TestAbort(t *testing.T) {
 	t.Run("a timeout does the same", func(t *testing.T) {
 		hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 		m := scuted.NewMove(ns, "timed-out", shared.green, "tiny")
-		m.Spec.Timeouts.AcknowledgeKinds = map[string]metav1.Duration{"DevCluster.infrastructure.cluster.x-k8s.io": {Duration: 2 * time.Second}}
+		m.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{"DevCluster.infrastructure.cluster.x-k8s.io": {Duration: 2 * time.Second}}
 		over := move(ctx, t, shared.blue, m)
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevCluster") {
 			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)

@@ -70,15 +70,15 @@ const policyName = "repair"
 // policy opts all clusters of a namespace in, with waits of seconds; change is what the test wants otherwise.
 func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
 	t.Helper()
-	short := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	short := func(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 	p := &v1alpha1.RepairPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
 		Spec: v1alpha1.RepairPolicySpec{
 			Checks: v1alpha1.RepairChecks{
 				NodeStartup: short(5 * time.Minute),
 				UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
-					{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: time.Second}},
-					{Type: "Ready", Status: "Unknown", Timeout: metav1.Duration{Duration: time.Second}},
+					{Type: "Ready", Status: "False", Timeout: v1alpha1.Duration{Duration: time.Second}},
+					{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: time.Second}},
 				},
 			},
 			Limits:   v1alpha1.RepairLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},

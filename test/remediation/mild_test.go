@@ -43,7 +43,7 @@ func aborted(ctx context.Context, t *testing.T) {
 func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	return func(s *v1alpha1.RepairPolicySpec) {
 		s.Escalation = []v1alpha1.EscalationStep{{
-			Name: "reboot", Timeout: metav1.Duration{Duration: timeout},
+			Name: "reboot", Timeout: v1alpha1.Duration{Duration: timeout},
 			Template: runtime.RawExtension{Raw: []byte(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","spec":{"holderIdentity":"${node}"}}`)},
 		}}
 	}

@@ -143,7 +143,7 @@ func refuses(ctx context.Context, t *testing.T) {
 func told(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	m := c.machines(ctx, true)[0]
-	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) { s.Hold = &metav1.Duration{Duration: time.Hour} })
+	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) { s.Hold = &v1alpha1.Duration{Duration: time.Hour} })
 	awaitCheck(ctx, t, c, 1)
 	must(t, notReady(ctx, c, &m))
 	request := awaitRequest(ctx, t, &m, "it is held", func(r *v1alpha1.SurgeRemediation) bool {

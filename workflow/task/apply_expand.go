@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
@@ -156,7 +155,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 		if err != nil {
 			wrong(TimeoutAnnotation, err, "give a duration, for example 5m")
 		} else {
-			part.Timeout = &metav1.Duration{Duration: d}
+			part.Timeout = &v1alpha1.Duration{Duration: d}
 		}
 	}
 	if v := annotations[RetryAnnotation]; v != "" {
@@ -190,7 +189,7 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%q: %w", word, err)
 			}
-			n.Timeout = &metav1.Duration{Duration: d}
+			n.Timeout = &v1alpha1.Duration{Duration: d}
 		}
 		name = strings.TrimSuffix(name, "?")
 		if name == "" {
@@ -274,7 +273,7 @@ func parseRetry(text string) (*v1alpha1.Retry, error) {
 	return retry, nil
 }
 
-func parseDelay(word string) (*metav1.Duration, error) {
+func parseDelay(word string) (*v1alpha1.Duration, error) {
 	d, err := time.ParseDuration(word)
-	return &metav1.Duration{Duration: d}, err
+	return &v1alpha1.Duration{Duration: d}, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
@@ -59,7 +58,7 @@ func parse(t *testing.T, text string) []*unstructured.Unstructured {
 
 func base(with string) v1alpha1.TaskSpec {
 	return v1alpha1.TaskSpec{
-		StepSpec: v1alpha1.StepSpec{Name: "app", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(with)}, Timeout: &metav1.Duration{Duration: time.Minute}},
+		StepSpec: v1alpha1.StepSpec{Name: "app", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(with)}, Timeout: &v1alpha1.Duration{Duration: time.Minute}},
 		Needs:    []v1alpha1.Need{{Task: "first"}},
 	}
 }
@@ -79,16 +78,16 @@ func TestExpand(t *testing.T) {
 	success := v1alpha1.OnSuccess
 	want := v1alpha1.TaskSpec{
 		StepSpec: v1alpha1.StepSpec{
-			Name: "app/configmap-app", Kind: "Apply", Timeout: &metav1.Duration{Duration: 90 * time.Second},
+			Name: "app/configmap-app", Kind: "Apply", Timeout: &v1alpha1.Duration{Duration: 90 * time.Second},
 			Retry: &v1alpha1.Retry{
-				Max: 3, Delay: &metav1.Duration{Duration: 2 * time.Second}, Factor: 2, MaxDelay: &metav1.Duration{Duration: 30 * time.Second}, Recreate: true,
+				Max: 3, Delay: &v1alpha1.Duration{Duration: 2 * time.Second}, Factor: 2, MaxDelay: &v1alpha1.Duration{Duration: 30 * time.Second}, Recreate: true,
 			},
 		},
 		FailurePolicy: v1alpha1.Pause,
 		Needs: []v1alpha1.Need{
 			{Task: "first"},
 			{Task: "app/configmap-settings", On: success},
-			{Task: "app/configmap-fallback", On: v1alpha1.OnFailure, Optional: true, Timeout: &metav1.Duration{Duration: 10 * time.Minute}},
+			{Task: "app/configmap-fallback", On: v1alpha1.OnFailure, Optional: true, Timeout: &v1alpha1.Duration{Duration: 10 * time.Minute}},
 			{Task: "before", On: success},
 			{Task: "app/namespace-web", On: success},
 		},

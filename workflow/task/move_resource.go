@@ -137,9 +137,9 @@ func createMove(ctx context.Context, own *Cluster, c *Call, name string, w MoveW
 			Selection:   v1alpha1.MoveSelection{Clusters: w.Clusters, All: w.All},
 			CarryStatus: w.CarryStatus,
 			Timeouts: v1alpha1.MoveTimeouts{
-				Acknowledge: &metav1.Duration{Duration: time.Duration(limit(w.Timeouts.Acknowledge, moveAcknowledge))},
-				Create:      &metav1.Duration{Duration: time.Duration(limit(w.Timeouts.Create, moveCreate))},
-				Awake:       &metav1.Duration{Duration: time.Duration(limit(w.Timeouts.Awake, moveAwake))},
+				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Acknowledge, moveAcknowledge))},
+				Create:      &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Create, moveCreate))},
+				Awake:       &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Awake, moveAwake))},
 			},
 		},
 	}

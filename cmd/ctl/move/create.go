@@ -174,7 +174,7 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 		},
 	}
 	if o.Acknowledge > 0 {
-		m.Spec.Timeouts.Acknowledge = &metav1.Duration{Duration: o.Acknowledge}
+		m.Spec.Timeouts.Acknowledge = &v1alpha1.Duration{Duration: o.Acknowledge}
 	}
 	return m
 }

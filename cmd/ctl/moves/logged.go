@@ -64,7 +64,7 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	}
 	for kind, d := range spec.AckKinds {
 		if m.Spec.Timeouts.AcknowledgeKinds == nil {
-			m.Spec.Timeouts.AcknowledgeKinds = make(map[string]metav1.Duration)
+			m.Spec.Timeouts.AcknowledgeKinds = make(map[string]v1alpha1.Duration)
 		}
 		m.Spec.Timeouts.AcknowledgeKinds[kind] = *duration(d)
 	}
@@ -74,4 +74,6 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	return m
 }
 
-func duration(d mover.Duration) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(d)} }
+func duration(d mover.Duration) *v1alpha1.Duration {
+	return &v1alpha1.Duration{Duration: time.Duration(d)}
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -97,9 +96,9 @@ func raw(data json.RawMessage) *apiextensionsv1.JSON {
 	return &apiextensionsv1.JSON{Raw: data}
 }
 
-func duration(d workflow.Duration) *metav1.Duration {
+func duration(d workflow.Duration) *v1alpha1.Duration {
 	if d == 0 {
 		return nil
 	}
-	return &metav1.Duration{Duration: time.Duration(d)}
+	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 )
 
@@ -63,6 +63,6 @@ func duration(v any) bool {
 	if !ok {
 		return v == nil
 	}
-	_, err := time.ParseDuration(text)
+	_, err := v1alpha1.ParseDuration(text)
 	return err == nil
 }

@@ -48,7 +48,7 @@ func (l *lane) make(ctx context.Context) error {
 		Spec: v1alpha1.RepairPolicySpec{
 			Methods: []v1alpha1.RepairMethod{l.method},
 			Limits: v1alpha1.RepairLimits{
-				PerWindow: 1000, Cooldown: &metav1.Duration{Duration: time.Second}, StormCooldown: &metav1.Duration{Duration: time.Second},
+				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, StormCooldown: &v1alpha1.Duration{Duration: time.Second},
 			},
 		},
 	}

@@ -185,7 +185,7 @@ func (s *stage) given() []client.Object {
 
 // policy looks after all machines of a namespace, with waits of seconds and limits that a soak does not reach.
 func policy(namespace string) *v1alpha1.RepairPolicy {
-	short := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	short := func(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
 	return &v1alpha1.RepairPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
 		Spec: v1alpha1.RepairPolicySpec{
@@ -193,8 +193,8 @@ func policy(namespace string) *v1alpha1.RepairPolicy {
 			Checks: v1alpha1.RepairChecks{
 				NodeStartup: short(5 * time.Minute),
 				UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
-					{Type: "Ready", Status: "False", Timeout: metav1.Duration{Duration: 2 * time.Second}},
-					{Type: "Ready", Status: "Unknown", Timeout: metav1.Duration{Duration: 2 * time.Second}},
+					{Type: "Ready", Status: "False", Timeout: v1alpha1.Duration{Duration: 2 * time.Second}},
+					{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: 2 * time.Second}},
 				},
 			},
 			Limits:   v1alpha1.RepairLimits{PerWindow: 10000, Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},

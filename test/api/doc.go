@@ -1,0 +1,3 @@
+// Package api tests scute's resources against a real kube-apiserver: what their schemas refuse, and that an object which
+// cannot be read harms nobody but itself.
+package api
