@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,18 +51,19 @@ func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kin
 // Plain says that objects of the kind carry no status conditions and may hold secrets: they are listed by metadata.
 func (t Type) Plain() bool { return t.Group == "" }
 
-// Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps.
-func (c *Cluster) Movable(ctx context.Context) ([]Type, error) {
+// Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps. unserved are the
+// names of definitions that are labelled like them, and that the API server does not serve.
+func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
 	definitions := Type{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions", Versions: []string{"v1"}}
 	labels := make(map[string]map[string]string) // by "plural.group"
-	err := c.ListMetadata(ctx, definitions, "", func(u *unstructured.Unstructured) error {
+	err = c.ListMetadata(ctx, definitions, "", func(u *unstructured.Unstructured) error {
 		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
 			labels[u.GetName()] = u.GetLabels()
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	types := []Type{
 		{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true},
@@ -69,13 +71,14 @@ func (c *Cluster) Movable(ctx context.Context) ([]Type, error) {
 	}
 	served, err := c.served(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, t := range served {
 		l, ok := labels[t.Plural+"."+t.Group]
 		if !ok {
 			continue
 		}
+		delete(labels, t.Plural+"."+t.Group)
 		_, t.Movable = l[object.MoveLabel]
 		_, t.Hierarchy = l[object.MoveHierarchyLabel]
 		for _, contract := range []string{"v1beta1", "v1beta2"} {
@@ -86,7 +89,7 @@ func (c *Cluster) Movable(ctx context.Context) ([]Type, error) {
 		types = append(types, t)
 	}
 	slices.SortFunc(types, func(a, b Type) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
-	return types, nil
+	return types, slices.Sorted(maps.Keys(labels)), nil
 }
 
 // served asks the API server for everything it serves; one or two requests with aggregated discovery.

@@ -50,6 +50,8 @@ type Members struct {
 	Left []Wait
 	// Dropped are owner references that cannot travel, by the object that has them, and why.
 	Dropped []Wait
+	// Findings are what forbids to move the selection: what a member needs and would lose.
+	Findings []Finding
 }
 
 // clusterSecretSuffixes name the Secrets that Cluster API keeps for a cluster as <cluster>-<suffix>, owned or not.
@@ -139,12 +141,8 @@ func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
 	switch {
 	case r.Group == "" && r.Kind == "Secret" && len(n.o.Owners) == 0:
-		for _, suffix := range clusterSecretSuffixes() {
-			if name, ok := strings.CutSuffix(r.Name, suffix); ok {
-				if c := g.cluster(r.Namespace, name); c != nil {
-					return c
-				}
-			}
+		if c := g.secretOf(r); c != nil {
+			return c
 		}
 		if n.o.ClusterName != "" {
 			return g.cluster(r.Namespace, n.o.ClusterName)
@@ -153,6 +151,27 @@ func (g *graph) softOwner(n *node) *node {
 		return g.cluster(r.Namespace, r.Name)
 	}
 	return nil
+}
+
+// secretOf is the Cluster that Cluster API keeps a Secret of that name for.
+func (g *graph) secretOf(r object.Ref) *node {
+	if r.Group != "" || r.Kind != "Secret" {
+		return nil
+	}
+	for _, suffix := range clusterSecretSuffixes() {
+		if name, ok := strings.CutSuffix(r.Name, suffix); ok {
+			if c := g.cluster(r.Namespace, name); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// needed: it is a Secret that Cluster API keeps for a selected Cluster.
+func (g *graph) needed(n *node) bool {
+	c := g.secretOf(n.o.Ref)
+	return c != nil && g.selected(c)
 }
 
 func (g *graph) cluster(namespace, name string) *node {
@@ -192,7 +211,7 @@ func (g *graph) include() {
 				n.keep = cmp.Or(n.keep, g.classStays(n))
 			}
 			g.descend(n, false)
-		case n.o.Movable && !pause.IsCluster(r) && g.chooses(n.o.ClusterName):
+		case n.o.Movable && !pause.IsCluster(r) && (g.chooses(n.o.ClusterName) || g.needed(n)):
 			n.in = true
 		}
 	}

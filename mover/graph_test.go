@@ -15,6 +15,7 @@ import (
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
 //	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [move] [hierarchy]
+//	[reserved] [refers=Kind/name,...]
 //
 // "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
 func TestSelect(t *testing.T) {
@@ -60,6 +61,12 @@ func observed(t testing.TB, f []string) object.Observed {
 	o.ClusterName, _ = option(f, "cluster")
 	_, o.Movable = option(f, "move")
 	_, o.Hierarchy = option(f, "hierarchy")
+	_, o.Reserved = option(f, "reserved")
+	if list, ok := option(f, "refers"); ok {
+		for _, w := range strings.Split(list, ",") {
+			o.References = append(o.References, object.Reference{Field: "spec.ref", Ref: ref(t, w)})
+		}
+	}
 	if r.Kind == "Cluster" {
 		o.Cluster = &object.ClusterFacts{}
 		if class, ok := option(f, "class"); ok {
@@ -94,6 +101,9 @@ func answer(m mover.Members) string {
 	}
 	for _, w := range m.Dropped {
 		bullet(&b, "dropped: %s: %s", word(w.Ref), w.Why)
+	}
+	for _, f := range m.Findings {
+		bullet(&b, "%s: %s: %s", f.Severity, f.Field, f.Message)
 	}
 	return b.String()
 }

@@ -19,8 +19,12 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 			member := Member{Observed: n.o, Level: n.level, ClusterOf: g.clusterOf(n), Keep: n.keep}
 			member.Within, m.Dropped = g.within(n, m.Dropped)
 			m.Objects = append(m.Objects, member)
+			m.Findings = append(m.Findings, g.needs(n, cyclic)...)
 		case g.near(n):
 			m.Left = append(m.Left, Wait{Ref: n.o.Ref, Why: g.whyLeft(n)})
+		}
+		if f, lost := g.lostSecret(n); lost {
+			m.Findings = append(m.Findings, f)
 		}
 	}
 	slices.SortStableFunc(m.Objects, func(a, b Member) int {

@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -65,6 +66,9 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 	if now.TopologyPaused != object.True && now.Cluster != nil && now.Cluster.ClassName != "" && now.TopologyPaused != object.Absent {
 		return Verdict{Why: "the topology controller has not said TopologyReconciled=False, reason Paused", Touch: true}
 	}
+	if unnoted(now) {
+		return Verdict{Why: "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"}
+	}
 	switch {
 	case now.Paused == object.True && before.Paused != object.True:
 		return Verdict{Acknowledged: true, How: ByCondition}
@@ -98,6 +102,15 @@ func Broken(how Signal, now object.Observed) string {
 	default:
 		return "condition Paused is " + string(now.Paused)
 	}
+}
+
+// unnoted: a BareMetalHost that a Metal3Machine uses has no condition Paused. Its signal is the annotation that the
+// provider sets on it; the host's status is copied with it, and would be missing on the target.
+func unnoted(o object.Observed) bool {
+	if o.Ref.GroupKind() != "BareMetalHost.metal3.io" || o.HostPaused {
+		return false
+	}
+	return slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Kind == "Metal3Machine" })
 }
 
 // inert: an object of a kind whose controller acts only for an owning Machine or MachinePool, and that has none yet.

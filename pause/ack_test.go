@@ -34,6 +34,7 @@ func TestJudge(t *testing.T) {
 	owned := func(group string) object.Observed {
 		return with(infra, func(o *object.Observed) { o.Owners = []object.Owner{{Ref: ref(group, "Owner")}} })
 	}
+	host := object.Observed{Ref: ref("metal3.io", "BareMetalHost"), UID: "u", Owners: []object.Owner{{Ref: ref("infrastructure.cluster.x-k8s.io", "Metal3Machine")}}}
 	speaks := pause.Context{KindSpeaks: true}
 	after := func(d time.Duration) pause.Context { return pause.Context{KindSpeaks: true, SincePause: d} }
 	before := func(said object.Truth) pause.Baseline { return pause.Baseline{UID: "u", Paused: said} }
@@ -77,6 +78,9 @@ func TestJudge(t *testing.T) {
 
 		{"a kind that never speaks", before(object.Absent), infra, pause.Context{}, pause.Assumed, "", false},
 		{"a kind that never speaks, owned", before(object.Absent), owned(object.CoreGroup), pause.Context{}, pause.Assumed, "", false},
+		{"a host that its provider has not paused", before(object.Absent), host, pause.Context{}, "", object.HostPausedAnnotation, false},
+		{"a host that its provider has paused", before(object.Absent), with(host, func(o *object.Observed) { o.HostPaused = true }), pause.Context{}, pause.Assumed, "", false},
+		{"a host that no machine uses", before(object.Absent), with(host, func(o *object.Observed) { o.Owners = nil }), pause.Context{}, pause.Assumed, "", false},
 		{"inert: no Machine has taken it up", before(object.Absent), infra, speaks, pause.ThroughOwner, "", false},
 		{"inert below a control plane", before(object.Absent), owned("controlplane.cluster.x-k8s.io"), speaks, pause.ThroughOwner, "", false},
 		{"a Machine has it: it will speak", before(object.Absent), owned(object.CoreGroup), speaks, "", "no condition", true},

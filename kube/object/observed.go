@@ -21,6 +21,9 @@ const (
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
 	DeleteForMoveAnnotation = clusterctlv1.DeleteForMoveAnnotation
 	PausedAnnotation        = clusterv1.PausedAnnotation
+	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets it, together with a copy
+	// of the host's status, when it takes note of a pause of the Metal3Machine that uses the host.
+	HostPausedAnnotation = "baremetalhost.metal3.io/paused"
 )
 
 // Annotations of scute's own. None of them travels with a move.
@@ -35,6 +38,8 @@ const (
 	PauseAnnotation = OwnPrefix + "pause"
 	// TouchAnnotation is set and taken off again to wake a controller.
 	TouchAnnotation = OwnPrefix + "touched"
+	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
+	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
 // Truth is a condition's status, or Absent when the object has no such condition.
@@ -75,6 +80,10 @@ type Observed struct {
 	Mark            string // scute.dev/move: the move that works on it
 	Touched         bool   // scute.dev/touched: a touch that a death cut in two
 	GitOps          string // the tool that says it manages the object, if any
+	HostPaused      bool   // baremetalhost.metal3.io/paused
+	Reserved        bool   // scute.dev/addresses-reserved, on a pool
+	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
+	References []Reference
 
 	Paused        Truth
 	PausedMessage string
@@ -124,6 +133,9 @@ func Observe(u *unstructured.Unstructured) Observed {
 	o.Mark = annotations[MoveAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)
+	_, o.HostPaused = annotations[HostPausedAnnotation]
+	_, o.Reserved = annotations[ReservedAnnotation]
+	o.References = references(u, o.Ref)
 
 	o.Paused, _, o.PausedMessage = Condition(u, clusterv1.PausedCondition)
 	if status, reason, _ := Condition(u, clusterv1.ClusterTopologyReconciledCondition); reason == clusterv1.PausedReason {

@@ -157,6 +157,11 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			f.fail(field, "it has no Node yet", "wait until it has joined, or delete it")
 		}
 	}
+	f.list = append(f.list, members.Findings...)
+	for _, name := range t.unserved {
+		f.fail("source: "+name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
+			"wait until the definition is established, or remove it")
+	}
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -258,16 +260,22 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 }
 
 // adoptable: an object that was on the target before may stand in for ours when it is shared by nature (a ClusterClass,
-// its templates, an identity: what is also kept at the source) or is plain configuration, and holds the same content.
+// its templates, an identity: what is also kept at the source) or is plain configuration (a Secret that an earlier move
+// brought along for another cluster), and holds the same content: everything but what tools wrote to its metadata.
 // A Cluster, a Machine or anything else that stands for something in the world never may.
 func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
-	if !kept && ref.GroupKind() != "ConfigMap" && ref.GroupKind() != "ClusterClass."+object.CoreGroup && !isTemplate(ref) {
-		return false, "only ClusterClasses, templates and ConfigMaps may be shared with what is there"
+	if !kept && ref.Group != "" && ref.GroupKind() != "ClusterClass."+object.CoreGroup && !isTemplate(ref) {
+		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
 	}
 	w := want.DeepCopy()
-	w.SetOwnerReferences(nil)
-	unstructured.RemoveNestedField(w.Object, "metadata", "annotations", object.MoveAnnotation)
-	unstructured.RemoveNestedField(w.Object, "metadata", "annotations", object.PausedAnnotation)
+	labels := w.GetLabels()
+	maps.DeleteFunc(labels, func(key, _ string) bool {
+		domain, _, _ := strings.Cut(key, "/")
+		return !strings.HasSuffix(domain, object.CoreGroup)
+	})
+	// The names and labels of tools differ from side to side. What Cluster API reads does not.
+	w.Object["metadata"] = map[string]any{}
+	w.SetLabels(labels)
 	if field, same := mover.Contains(w, have); !same {
 		return false, "field " + field + " differs"
 	}

@@ -34,6 +34,7 @@ type Transfer struct {
 	targetID string
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
 	onto     map[string]kube.Type // the target's
+	unserved []string             // definitions of the source that are labelled and not served
 
 	// pausing says that there is no move, only its pause: see Hold.
 	pausing bool
@@ -184,7 +185,7 @@ func needsTarget(step mover.Step) bool {
 // the given identity, if there is one yet.
 func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
 	if t.types == nil {
-		if t.types, err = movable(ctx, t.Source); err != nil {
+		if t.types, t.unserved, err = movable(ctx, t.Source); err != nil {
 			return err
 		}
 	}
@@ -202,23 +203,23 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string
 		return final("put the kubeconfig of the right cluster into the Secret again: the move goes on by itself",
 			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
 	}
-	if t.onto, err = movable(ctx, cluster); err != nil {
+	if t.onto, _, err = movable(ctx, cluster); err != nil {
 		return err
 	}
 	t.target = cluster
 	return nil
 }
 
-func movable(ctx context.Context, c *kube.Cluster) (map[string]kube.Type, error) {
-	list, err := c.Movable(ctx)
+func movable(ctx context.Context, c *kube.Cluster) (known map[string]kube.Type, unserved []string, err error) {
+	list, unserved, err := c.Movable(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	types := make(map[string]kube.Type, len(list))
 	for _, t := range list {
 		types[t.GroupKind()] = t
 	}
-	return types, nil
+	return types, unserved, nil
 }
 
 // sourceType is the kind of a planned object at the source, in the version that was planned.

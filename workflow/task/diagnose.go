@@ -186,7 +186,7 @@ func (e *evidence) namespace(ctx context.Context, namespace string, clusters []s
 // types are the kinds that hang together with clusters. Who may not list definitions is told by the API server which
 // kinds it serves, and takes those of Cluster API's groups.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
-	types, err := e.cluster.Kube.Movable(ctx)
+	types, _, err := e.cluster.Kube.Movable(ctx)
 	if !apierrors.IsForbidden(err) {
 		return types, err
 	}

@@ -59,7 +59,7 @@ func serverVersion(ctx context.Context, cluster *reach.Cluster) (info version.In
 
 func clusterAPI(ctx context.Context, v *visit) bool {
 	const subject = "Cluster API"
-	types, err := v.kube.Movable(ctx)
+	types, _, err := v.kube.Movable(ctx)
 	if apierrors.IsForbidden(err) {
 		v.report(warning(subject, "ask for permission to list customresourcedefinitions, or let somebody who has it run this", "its kinds cannot be looked at: %v", err))
 		return true

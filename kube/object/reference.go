@@ -1,0 +1,66 @@
+package object
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Reference is a field of an object that names another one.
+type Reference struct {
+	Field string
+	Ref   Ref
+}
+
+// references reads what the spec of a core object or of a control plane refers to: its infrastructure, its bootstrap
+// configuration and the Secret of that, its templates, its class. Free-form parts are left out.
+func references(u *unstructured.Unstructured, of Ref) []Reference {
+	if of.Group != CoreGroup && !strings.HasSuffix(of.Kind, "ControlPlane") {
+		return nil
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	var found []Reference
+	within("spec", spec, of, &found)
+	return found
+}
+
+func within(path string, v any, of Ref, found *[]Reference) {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			within(fmt.Sprintf("%s[%d]", path, i), e, of, found)
+		}
+	case map[string]any:
+		if ref, ok := reference(v, of); ok {
+			*found = append(*found, Reference{path, ref})
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			name, isText := v[key].(string)
+			switch {
+			case key == "variables" || key == "patches" || key == "metadata":
+			case key == "dataSecretName" && isText && name != "":
+				*found = append(*found, Reference{path + "." + key, Ref{Kind: "Secret", Namespace: of.Namespace, Name: name}})
+			default:
+				within(path+"."+key, v[key], of, found)
+			}
+		}
+	}
+}
+
+// reference reads a reference of either contract: by apiGroup, or by apiVersion.
+func reference(v map[string]any, of Ref) (Ref, bool) {
+	text := func(key string) string { s, _ := v[key].(string); return s }
+	group := text("apiGroup")
+	if version := text("apiVersion"); group == "" && version != "" {
+		group, _, _ = strings.Cut(version, "/")
+	}
+	ref := Ref{Group: group, Kind: text("kind"), Namespace: of.Namespace, Name: text("name")}
+	if namespace := text("namespace"); namespace != "" {
+		ref.Namespace = namespace
+	}
+	return ref, group != "" && ref.Kind != "" && ref.Name != ""
+}
