@@ -177,7 +177,7 @@ func (s *State) stopWith(v *stop) {
 
 // callHandlers has the error channel run, for a task or for the run as a whole.
 func (s *State) callHandlers(task string, cause Cause, message string) {
-	if s.firstError == "" {
+	if s.firstError == "" && cause != CauseOperator {
 		s.firstError = message
 		if task != "" {
 			s.firstError = task + ": " + message

@@ -115,7 +115,7 @@ func Explain(s *State) (message, next string) {
 		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
 	case v1alpha1.RunRunning:
 		if s.stopping != nil {
-			return "stopping: " + s.stopping.why(), ""
+			return "stopping: " + s.why(), ""
 		}
 		return s.progress(), ""
 	case v1alpha1.RunPartiallyPaused:
@@ -128,7 +128,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.RunAborted:
 		return s.ended.Message, "mend the cause and resume: done tasks are skipped"
 	case v1alpha1.RunRollingBack:
-		return fmt.Sprintf("rolling back, %d left: %s", s.undoLeft, s.stopping.why()), ""
+		return fmt.Sprintf("rolling back, %d left: %s", s.undoLeft, s.why()), ""
 	case v1alpha1.RunRolledBack:
 		return "rolled back: " + s.ended.Message, ""
 	case v1alpha1.RunRollbackFailed:

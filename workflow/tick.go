@@ -118,7 +118,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 		return waiting
 	}
 	if !s.stopping.rollback {
-		return s.end(v1alpha1.RunAborted, s.stopping.why(), free, now)
+		return s.end(v1alpha1.RunAborted, s.why(), free, now)
 	}
 	if len(s.handlers) > 0 {
 		return nil // they collect what the undos would take away
@@ -130,7 +130,7 @@ func (s *State) stop(free int, now time.Time) []Event {
 		return events
 	}
 	if s.undoLeft == 0 && s.inFlight() == 0 {
-		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.stopping.why() + s.keptTasks()}}
+		return []Event{Ended{Phase: v1alpha1.RunRolledBack, Message: s.why() + s.keptTasks()}}
 	}
 	return nil
 }
@@ -274,6 +274,15 @@ func (s *State) finish(free int, now time.Time) []Event {
 		return s.end(v1alpha1.RunDegraded, fmt.Sprintf("done, but for %s and %s", plural(ignored, "ignored failure"), plural(skipped, "skipped task")), free, now)
 	}
 	return s.end(v1alpha1.RunSucceeded, "", free, now)
+}
+
+// why the run is stopped. What an operator says does not hide what had failed first.
+func (s *State) why() string {
+	why := s.stopping.why()
+	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
+		why += "; before that: " + first
+	}
+	return why
 }
 
 func (v *stop) why() string {
