@@ -24,7 +24,7 @@ func TestWithoutValues(t *testing.T) {
 		t.Errorf("%v\nwant %s", clean, want)
 	}
 	for _, other := range []error{errors.New("x"), apierrors.NewConflict(schema.GroupResource{}, "a", fmt.Errorf("y"))} {
-		if got := withoutValues(other); got != other {
+		if got := withoutValues(other); !errors.Is(got, other) || got.Error() != other.Error() {
 			t.Errorf("%v became %v", other, got)
 		}
 	}

@@ -93,6 +93,9 @@ func TestDialer(t *testing.T) {
 	}
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
 	response, err := client.Do(request)
+	if err == nil {
+		response.Body.Close()
+	}
 	if !errors.Is(err, guard.ErrDenied) {
 		t.Errorf("%v, %v", response, err)
 	}

@@ -291,7 +291,7 @@ func (f *fakeAPI) patch(r *http.Request, u obj, body []byte) (int, any) {
 		return http.StatusOK, changed
 	}
 	f.last++
-	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last) //nolint:errcheck // it was there before the patch
+	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last)
 	f.objects[r.URL.Path] = changed
 	f.settle(r.URL.Path)
 	return http.StatusOK, changed
@@ -330,6 +330,6 @@ func (f *fakeAPI) merge(ref object.Ref, change obj) {
 	var changed obj
 	_ = json.Unmarshal(merged, &changed)
 	f.last++
-	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last) //nolint:errcheck // every stored object has one
+	changed["metadata"].(obj)["resourceVersion"] = fmt.Sprint(f.last)
 	f.objects[at] = changed
 }

@@ -54,10 +54,17 @@ func moved(t *testing.T, until mover.Event) *fakes {
 	}
 	for _, e := range []mover.Event{
 		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}},
-		mover.Claimed{Holder: "one"}, mover.PreflightPassed{Clusters: []string{"a"}},
-		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}}, mover.Paused{},
-		mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.ByCondition, f.machine: pause.ByCondition}}, mover.AllAcknowledged{},
-		mover.PlanDrafted{First: true, Items: items}, mover.Planned{}, mover.Created{Objects: made}, mover.AllCreated{}, mover.Verified{},
+		mover.Claimed{Holder: "one"},
+		mover.PreflightPassed{Clusters: []string{"a"}},
+		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}},
+		mover.Paused{},
+		mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.ByCondition, f.machine: pause.ByCondition}},
+		mover.AllAcknowledged{},
+		mover.PlanDrafted{First: true, Items: items},
+		mover.Planned{},
+		mover.Created{Objects: made},
+		mover.AllCreated{},
+		mover.Verified{},
 	} {
 		f.state.Apply(e, f.now)
 		if e == until {

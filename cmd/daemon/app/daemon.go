@@ -80,10 +80,10 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 			return nil, err
 		}
 	}
-	return d, d.register(o, home)
+	return d, d.register(home)
 }
 
-func (d *daemon) register(o Options, home *home) error {
+func (d *daemon) register(home *home) error {
 	if err := d.registerControllers(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestReadiness(t *testing.T) {
 	}
 	is := func(want string) {
 		t.Helper()
-		err := r.check(httptest.NewRequest("GET", "/readyz", nil))
+		err := r.check(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}

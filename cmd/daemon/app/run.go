@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where, "logID", home.log.ID())
+	logger.Info("scuted starts", "incarnation", home.incarnation, "log", home.where, "logId", home.log.ID())
 	for _, w := range home.log.Warnings() {
 		logger.Warn("the event log may be weaker than it could be", "because", w)
 	}
