@@ -89,6 +89,16 @@ func line(r eventlog.Record, e eventlog.Event) string {
 	return fmt.Sprintf("%d %s %s %s", r.Seq, r.Aggregate, strings.TrimPrefix(e.Type, "dev.scute."), data)
 }
 
+// EndOfMove says whether a line is about an event that ends a move, or is why it ends so.
+func EndOfMove(line string) bool {
+	for _, fact := range []string{"refused", "failed", "succeeded", "rolled-back"} {
+		if strings.Contains(line, " move."+fact+".v") {
+			return true
+		}
+	}
+	return false
+}
+
 // remedy keeps account of remediations.
 func (b *Book) remedy(owner string, fact remediator.Event, at time.Time) {
 	begin := func(victim remediator.Subject, baseline []remediator.Subject) {

@@ -82,7 +82,11 @@ func (w *watcher) record(b *soak.Book, r eventlog.Record) error {
 	fresh = append(fresh, b.Remedies[begun:]...)
 	w.player.mu.Unlock()
 	for _, line := range lines {
-		w.report.note("log", "%s: %s", b.Side, line)
+		tell := w.report.note
+		if r.Aggregate.Kind == eventlog.KindMove && soak.EndOfMove(line) {
+			tell = w.report.say
+		}
+		tell("log", "%s: %s", b.Side, line)
 	}
 	for _, remedy := range fresh {
 		spurious := ""
