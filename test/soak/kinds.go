@@ -33,6 +33,9 @@ const (
 	ControllersStopped Kind = "controllers-stopped" // those of Cluster API, with their webhooks
 )
 
+// moves says whether a fault moves a cluster.
+func (k Kind) moves() bool { return k == Moved || k == MoveAborted }
+
 // place is what a fault happens to.
 type place int
 

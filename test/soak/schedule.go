@@ -40,7 +40,8 @@ const meanGap = 4 * time.Second
 
 // Plan is what happens in a time: pure data, the same for the same seed. Faults of kinds that are not in only are left
 // out; an empty list leaves out none. Of what a control plane can spare (a minority of its etcd members) no two faults
-// are planned at the same time; MajorityOff takes more, and nothing else is planned beside it.
+// are planned at the same time; MajorityOff takes more, and nothing else is planned beside it. Before a move the cluster is left
+// alone for a while.
 func Plan(seed uint64, duration time.Duration, places Places, only ...Kind) []Fault {
 	p := &planner{random: rand.New(rand.NewPCG(seed, 0)), places: places, taken: map[string]time.Duration{}} //nolint:gosec // it has to be the same again
 	for _, n := range natures() {
@@ -55,11 +56,33 @@ func Plan(seed uint64, duration time.Duration, places Places, only ...Kind) []Fa
 	var faults []Fault
 	for at := p.upTo(meanGap); at < duration; at += p.upTo(2 * meanGap) {
 		if f, ok := p.draw(at, duration); ok {
-			f.Number = len(faults) + 1
 			faults = append(faults, f)
 		}
 	}
+	faults = calmBeforeMoves(faults)
+	for i := range faults {
+		faults[i].Number = i + 1
+	}
 	return faults
+}
+
+// calmness is for how long nothing happens to a cluster before it is moved: a move refuses to begin while a machine is
+// being replaced.
+const calmness = 30 * time.Second
+
+// calmBeforeMoves leaves out what would keep a move from beginning. What begins after the move does happen.
+func calmBeforeMoves(faults []Fault) []Fault {
+	var moves []Fault
+	for _, f := range faults {
+		if f.Kind.moves() {
+			moves = append(moves, f)
+		}
+	}
+	return slices.DeleteFunc(faults, func(f Fault) bool {
+		return !f.Kind.moves() && slices.ContainsFunc(moves, func(m Fault) bool {
+			return m.Where == f.Where && f.At <= m.At && f.At+f.For > m.At-calmness
+		})
+	})
 }
 
 type planner struct {

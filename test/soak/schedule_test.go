@@ -82,3 +82,28 @@ func TestBudget(t *testing.T) {
 		}
 	}
 }
+
+// A move can begin: nothing that would have to be remediated first was done to its cluster just before.
+func TestCalmBeforeMoves(t *testing.T) {
+	moves, during := 0, 0
+	for seed := range uint64(20) {
+		faults := Plan(seed, time.Hour, testPlaces())
+		for i, m := range faults {
+			if !m.Kind.moves() {
+				continue
+			}
+			moves++
+			for _, f := range faults[:i] {
+				if f.Where == m.Where && !f.Kind.moves() && f.At+f.For > m.At-calmness {
+					t.Fatalf("seed %d: %s at %s, and %s at %s", seed, f, f.At, m, m.At)
+				}
+			}
+			if i+1 < len(faults) && faults[i+1].Where == m.Where {
+				during++
+			}
+		}
+	}
+	if moves < 100 || during < 5 {
+		t.Errorf("%d moves, and %d faults right after one", moves, during)
+	}
+}

@@ -127,10 +127,10 @@ func (p *player) play(ctx, chaos context.Context, faults []soak.Fault) {
 
 // perform begins a fault, lets it last, and undoes it.
 func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin deed) {
-	begun := time.Now()
 	bounded, cancel := context.WithTimeout(chaos, beginTime+f.For)
 	u, what, err := begin(bounded, f)
 	cancel()
+	begun := time.Now()
 	p.mu.Lock()
 	t := p.counts[f.Kind]
 	switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/inventory"
 	"scute.dev/test/scuted"
 	"scute.dev/test/soak"
 )
@@ -47,12 +48,34 @@ func (p *player) begin(ctx context.Context, f soak.Fault) (name string, on, to *
 	if on, err = p.settled(ctx, f.Where); err != nil {
 		return "", nil, nil, err
 	}
+	if err := p.calm(ctx, on, f.Where); err != nil {
+		return "", nil, nil, err
+	}
 	to = p.sides[0]
 	if to == on {
 		to = p.sides[1]
 	}
 	name = fmt.Sprintf("move-%d", f.Number)
 	return name, on, to, on.admin.Create(ctx, scuted.NewMove(roam, name, to.Installation, split(f.Where).Name))
+}
+
+// calm waits until a cluster is available and nothing is replaced in it: whoever moves a cluster looks first.
+func (p *player) calm(ctx context.Context, on *side, cluster string) error {
+	key := split(cluster)
+	for {
+		missing, err := on.Side.Missing(ctx, key.Namespace, key.Name)
+		if err == nil && len(missing) == 0 {
+			missing, err = inventory.LeftOfRemediations(ctx, on.admin, key.Namespace, key.Name)
+		}
+		if err == nil && len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return withheld("%s is not calm: %s", cluster, strings.Join(missing, "; "))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // runStarted begins a Workflow: one that succeeds, or one that fails and is rolled back.

@@ -203,6 +203,8 @@ func (p *player) paused(ctx context.Context, f soak.Fault) (undo, string, error)
 
 // remediation waits for one of a cluster, and says something to it.
 func (p *player) remediation(ctx context.Context, f soak.Fault, say, unsay string) (undo, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.For)
+	defer cancel()
 	var found *v1alpha1.SurgeRemediation
 	var on *side
 	for found == nil {
