@@ -10,7 +10,7 @@ import (
 
 // TestAdoptable: what may stand in for a copy on the target. Tools' names and labels do not count.
 func TestAdoptable(t *testing.T) {
-	make := func(apiVersion, kind string, labels, annotations, rest map[string]any) *unstructured.Unstructured {
+	made := func(apiVersion, kind string, labels, annotations, rest map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "x", "namespace": "fleet", "labels": labels, "annotations": annotations},
 		}}
@@ -26,12 +26,12 @@ func TestAdoptable(t *testing.T) {
 		want, have *unstructured.Unstructured
 		same       bool
 	}{
-		"a class that Argo CD keeps on both sides": {make(core, "ClusterClass", m{"app.kubernetes.io/instance": "n"}, argo("n"), m{"spec": m{"a": "b"}}), make(core, "ClusterClass", nil, argo("s"), m{"spec": m{"a": "b"}}), true},
-		"another class":                  {make(core, "ClusterClass", nil, nil, m{"spec": m{"a": "b"}}), make(core, "ClusterClass", nil, nil, m{"spec": m{"a": "c"}}), false},
-		"a shared Secret":                {make("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), make("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), true},
-		"another Secret":                 {make("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), make("v1", "Secret", nil, nil, m{"data": m{"k": "eA=="}}), false},
-		"a label that Cluster API reads": {make("v1", "ConfigMap", m{"cluster.x-k8s.io/cluster-name": "a"}, nil, nil), make("v1", "ConfigMap", nil, nil, nil), false},
-		"a Cluster":                      {make(core, "Cluster", nil, nil, nil), make(core, "Cluster", nil, nil, nil), false},
+		"a class that Argo CD keeps on both sides": {made(core, "ClusterClass", m{"app.kubernetes.io/instance": "n"}, argo("n"), m{"spec": m{"a": "b"}}), made(core, "ClusterClass", nil, argo("s"), m{"spec": m{"a": "b"}}), true},
+		"another class":                  {made(core, "ClusterClass", nil, nil, m{"spec": m{"a": "b"}}), made(core, "ClusterClass", nil, nil, m{"spec": m{"a": "c"}}), false},
+		"a shared Secret":                {made("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), made("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), true},
+		"another Secret":                 {made("v1", "Secret", nil, nil, m{"data": m{"k": "dg=="}}), made("v1", "Secret", nil, nil, m{"data": m{"k": "eA=="}}), false},
+		"a label that Cluster API reads": {made("v1", "ConfigMap", m{"cluster.x-k8s.io/cluster-name": "a"}, nil, nil), made("v1", "ConfigMap", nil, nil, nil), false},
+		"a Cluster":                      {made(core, "Cluster", nil, nil, nil), made(core, "Cluster", nil, nil, nil), false},
 	} {
 		if same, why := adoptable(false, object.Observe(c.want).Ref, c.want, c.have); same != c.same {
 			t.Errorf("%s: %t, %s", name, same, why)
