@@ -6,6 +6,13 @@ import "scute.dev/eventlog"
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindMove,
 		eventlog.Define[Event, Requested]("requested", 1),
+		eventlog.Define[Event, LogLost]("log-lost", 1),
+		eventlog.Define[Event, TraceMissing]("trace-missing", 1),
+		eventlog.Define[Event, Resolved]("resolved", 1),
+		eventlog.Define[Event, Rebuilt]("rebuilt", 1),
+		eventlog.Define[Event, TargetAbandoned]("target-abandoned", 1),
+		eventlog.Define[Event, Abandoned]("abandoned", 1),
+		eventlog.Define[Event, CreateStarted]("create-started", 1),
 		eventlog.Define[Event, Claimed]("claimed", 1),
 		eventlog.Define[Event, PreflightPassed]("preflight-passed", 1),
 		eventlog.Define[Event, Refused]("refused", 1),

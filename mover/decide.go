@@ -30,6 +30,19 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return s.tick(now), nil
 	case PreflightDone:
 		return decidePreflight(o), nil
+	case OwnMarkSeen:
+		return []Event{LogLost{Log: s.MarkLog}}, nil
+	case NoTrace:
+		return []Event{TraceMissing{}}, nil
+	case WorldRead:
+		return s.decideRebuilt(o)
+	case SourceKept:
+		return []Event{Abandoned{Why: redact.Message(o.Why)}}, nil
+	case CreateStarts:
+		if s.Posted {
+			return nil, nil
+		}
+		return []Event{CreateStarted{}}, nil
 	case BaselineSeen:
 		return decideBaseline(o), nil
 	case PauseSet:
@@ -68,10 +81,16 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 // tick answers an abort. Before Verified it is a rollback; of a move that changed nothing, the end.
 func (s *State) tick(time.Time) []Event {
 	switch {
+	case s.Abandon || s.Way != "":
+		return nil // the operator's latest word stands
+	case s.Lost != nil && s.Abort:
+		return []Event{Resolved{Way: Back, Reason: s.AbortReason}}
+	case s.Lost != nil:
+		return nil
 	case s.Phase == PhaseRollingBack && len(s.Roots) == 0:
 		return []Event{RolledBack{}} // nothing had been changed
-	case s.Phase == PhaseRollingBack && len(s.Plan) == 0 && !s.TargetCleared:
-		return []Event{TargetCleared{}} // nothing had been created
+	case s.Phase == PhaseRollingBack && (len(s.Plan) == 0 || !s.Posted) && !s.TargetCleared:
+		return []Event{TargetCleared{}} // nothing was sent there
 	case !s.Abort || s.Finished() || s.Phase == PhaseRollingBack:
 		return nil
 	case s.Verified():
@@ -103,10 +122,15 @@ func decideBaseline(o BaselineSeen) []Event {
 	for part := range parts(o.Objects) {
 		events = append(events, BaselineTaken{Objects: part})
 	}
+	return append(events, pauseIntended(o.Roots)...)
+}
+
+func pauseIntended(roots []pause.Root) []Event {
+	var events []Event
 	count := 0
-	for roots := range slices.Chunk(o.Roots, perEvent) {
-		count += len(roots)
-		events = append(events, PauseIntended{Roots: roots, Part: (count - 1) / perEvent, More: count < len(o.Roots)})
+	for part := range slices.Chunk(roots, perEvent) {
+		count += len(part)
+		events = append(events, PauseIntended{Roots: part, Part: (count - 1) / perEvent, More: count < len(roots)})
 	}
 	return events
 }
@@ -189,7 +213,7 @@ func (s *State) decideDraft(o Drafted) ([]Event, error) {
 	for part := range slices.Chunk(o.Items, perEvent) {
 		events = append(events, PlanDrafted{First: len(events) == 0, Items: part})
 	}
-	events = append(events, Planned{Hash: hash, Left: cleanWaits(o.Left[:min(len(o.Left), leftNamed)])})
+	events = append(events, Planned{Hash: hash, Left: cleanWaits(o.Left[:min(len(o.Left), leftNamed)]), Announced: true})
 	if s.Spec.DryRun {
 		events = append(events, Succeeded{})
 	}
@@ -255,7 +279,7 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		}
 		return []Event{Setback{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
-	if s.Verified() || s.Phase == PhaseRollingBack {
+	if s.Verified() || s.Phase == PhaseRollingBack || s.Lost != nil || s.Way != "" || s.Abandon {
 		return again()
 	}
 	since, limit := s.SetbackSince, quietTime

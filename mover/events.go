@@ -58,6 +58,15 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
+// Way is the direction in which an operator resolves a stranded move.
+type Way string
+
+// The ways.
+const (
+	Forward Way = "forward"
+	Back    Way = "back"
+)
+
 // Severity of a finding: an Error refuses the move before anything was changed.
 type Severity string
 
@@ -78,6 +87,35 @@ type (
 	// Requested pins what was asked for.
 	Requested struct {
 		Spec Spec `json:"spec"`
+		Home Home `json:"home,omitzero"`
+	}
+	// LogLost: the move had begun, and this log does not know how far it came. Nothing is done before an operator has
+	// resolved it, unless neither cluster shows a trace of it.
+	LogLost struct {
+		// Log is the ID of the log that the move was in; empty if it is not known.
+		Log string `json:"log,omitempty"`
+		// Phase and Sequence are what the Move's status said last.
+		Phase    Phase  `json:"phase,omitempty"`
+		Sequence uint64 `json:"sequence,omitempty"`
+	}
+	// TraceMissing: neither cluster shows a trace of a lost move: it begins again.
+	TraceMissing struct{}
+	// Resolved is an operator's decision about a stranded move.
+	Resolved struct {
+		Way    Way    `json:"way"`
+		Reason string `json:"reason,omitempty"`
+	}
+	// Rebuilt: what the move must know to go the way that an operator chose was read from both clusters.
+	Rebuilt struct {
+		Way Way `json:"way"`
+	}
+	// TargetAbandoned is an operator's decision to end the move without the target.
+	TargetAbandoned struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// Abandoned ends a move whose target was abandoned after the source had begun to be emptied. The source stays paused.
+	Abandoned struct {
+		Why string `json:"why"`
 	}
 	// Claimed fences off every earlier holder: their next append fails.
 	Claimed struct {
@@ -127,7 +165,11 @@ type (
 	Planned struct {
 		Hash string `json:"hash"`
 		Left []Wait `json:"left,omitempty"`
+		// Announced: CreateStarted is recorded before the first object is sent to the target.
+		Announced bool `json:"announced,omitempty"`
 	}
+	// CreateStarted: from here on objects of the plan may be on the target.
+	CreateStarted struct{}
 	// Created: these objects exist on the target now, with their UIDs there.
 	Created struct {
 		Objects map[object.Ref]types.UID `json:"objects"`
@@ -192,6 +234,13 @@ type (
 )
 
 func (Requested) event()       {}
+func (LogLost) event()         {}
+func (TraceMissing) event()    {}
+func (Resolved) event()        {}
+func (Rebuilt) event()         {}
+func (TargetAbandoned) event() {}
+func (Abandoned) event()       {}
+func (CreateStarted) event()   {}
 func (Claimed) event()         {}
 func (PreflightPassed) event() {}
 func (Refused) event()         {}

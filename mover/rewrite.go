@@ -41,8 +41,8 @@ func isSecret(u *unstructured.Unstructured) bool {
 }
 
 // Rewrite turns an object of the source into the one to create on the target: nothing that the source's server gave
-// it, owners by the target's UIDs, and the move's mark. uids holds the target's UIDs of all owners in the plan.
-func Rewrite(source *unstructured.Unstructured, item Item, moveID string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
+// it, owners by the target's UIDs, and the move's marks, which are annotations. uids holds the target's UIDs of all owners in the plan.
+func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
 	u := strip(source)
 	var owners []metav1.OwnerReference
 	for _, o := range item.Owners {
@@ -58,9 +58,9 @@ func Rewrite(source *unstructured.Unstructured, item Item, moveID string, uids m
 	u.SetOwnerReferences(owners)
 	annotations := u.GetAnnotations()
 	if annotations == nil {
-		annotations = make(map[string]string, 1)
+		annotations = make(map[string]string, len(marks))
 	}
-	annotations[object.MoveAnnotation] = moveID
+	maps.Copy(annotations, marks)
 	u.SetAnnotations(annotations)
 	return u, nil
 }

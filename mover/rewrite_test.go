@@ -57,7 +57,7 @@ func TestRewrite(t *testing.T) {
 	item := mover.Item{Ref: object.Observe(source).Ref, Owners: []object.Owner{owner}}
 	uids := map[object.Ref]types.UID{owner.Ref: "there"}
 
-	got, err := mover.Rewrite(source, item, "fleet/go/2", uids)
+	got, err := mover.Rewrite(source, item, map[string]string{object.MoveAnnotation: "fleet/go/2"}, uids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ spec: {clusterName: a, version: v1.36.0}
 		t.Errorf("the source object was changed: %s", diff)
 	}
 	for _, missing := range []map[object.Ref]types.UID{nil, {owner.Ref: ""}} {
-		if _, err := mover.Rewrite(source, item, "fleet/go/2", missing); err == nil || !strings.Contains(err.Error(), "MachineSet") {
+		if _, err := mover.Rewrite(source, item, map[string]string{object.MoveAnnotation: "fleet/go/2"}, missing); err == nil || !strings.Contains(err.Error(), "MachineSet") {
 			t.Errorf("with owners %v: error %v does not name the owner", missing, err)
 		}
 	}
@@ -93,7 +93,7 @@ spec: {clusterName: a, version: v1.36.0}
 func TestRewriteOwnerOfTheCoreGroup(t *testing.T) {
 	source := parse(t, aMachine)
 	owner := object.Observe(source).Owners[1]
-	got, err := mover.Rewrite(source, mover.Item{Owners: []object.Owner{owner}}, "m", map[object.Ref]types.UID{owner.Ref: "there"})
+	got, err := mover.Rewrite(source, mover.Item{Owners: []object.Owner{owner}}, map[string]string{object.MoveAnnotation: "m"}, map[object.Ref]types.UID{owner.Ref: "there"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestContentHash(t *testing.T) {
 		}
 		return h
 	}
-	copied, err := mover.Rewrite(source, mover.Item{}, "another", nil)
+	copied, err := mover.Rewrite(source, mover.Item{}, map[string]string{object.MoveAnnotation: "another"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestRewriteProperty(t *testing.T) {
 			"metadata": map[string]any{"name": "n", "uid": "u"},
 			"spec":     value(3).Draw(t, "spec"), "status": value(2).Draw(t, "status"),
 		}}
-		copied, err := mover.Rewrite(u, mover.Item{}, "m", nil)
+		copied, err := mover.Rewrite(u, mover.Item{}, map[string]string{object.MoveAnnotation: "m"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

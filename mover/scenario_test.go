@@ -292,6 +292,8 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 			}
 		}
 		return out
+	case "create-starts":
+		return mover.CreateStarts{}
 	case "all-created":
 		return mover.CreateDone{}
 	case "verified":

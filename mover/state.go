@@ -30,11 +30,15 @@ const (
 	PhaseRollingBack  Phase = "RollingBack"
 	PhaseRolledBack   Phase = "RolledBack"
 	PhaseFailed       Phase = "Failed"
+	PhaseStranded     Phase = "Stranded" // the log does not know how far the move came
 )
 
 // State is a move as its events tell it. The zero value is a move nobody asked for.
 type State struct {
-	Spec      Spec
+	Spec Spec
+	Home Home
+	// MarkLog is the ID of the log that the move's marks carry: of the one that was lost, if one was.
+	MarkLog   string
 	Phase     Phase
 	Holder    string // who claimed it last
 	ClaimedAt time.Time
@@ -56,6 +60,8 @@ type State struct {
 	PlanHash string
 	Left     []Wait
 
+	// Posted says that objects of the plan may be on the target.
+	Posted  bool
 	Created map[object.Ref]types.UID
 	Adopted map[object.Ref]bool
 	// AllCreated: the whole plan is on the target, not yet verified.
@@ -72,7 +78,13 @@ type State struct {
 	SetbackNext  string
 	SetbackSince time.Time
 	// Stranded says that the setback is a disagreement between the log and the clusters: see Setback.
-	Stranded    bool
+	Stranded bool
+	// Lost is set while the log does not know how far the move came.
+	Lost *LogLost
+	// Way is how an operator resolved the move, until it was rebuilt.
+	Way Way
+	// Abandon says that an operator gave the target up.
+	Abandon     bool
 	Abort       bool
 	AbortReason string
 	// AbortRefused: an abort came after Verified, and was told so.
@@ -116,13 +128,33 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 	switch e := e.(type) {
 	case Requested:
-		*s = State{Spec: e.Spec, StartedAt: at}
+		*s = State{Spec: e.Spec, Home: e.Home, MarkLog: e.Home.Log, StartedAt: at}
 		s.enter(PhasePending, at)
 	case Claimed:
 		s.Holder, s.ClaimedAt = e.Holder, at
 		if s.Phase == PhasePending {
 			s.enter(PhasePreflight, at)
 		}
+	case LogLost:
+		s.Lost, s.MarkLog = &e, e.Log
+		s.enter(PhaseStranded, at)
+	case TraceMissing:
+		s.Lost, s.MarkLog = nil, s.Home.Log
+		s.enter(PhasePreflight, at)
+	case Resolved:
+		s.Way = e.Way
+	case Rebuilt:
+		s.rebuilt(e.Way, at)
+	case TargetAbandoned:
+		s.Abandon, s.RollbackCause = true, "the target was abandoned"
+		if e.Reason != "" {
+			s.RollbackCause += ": " + e.Reason
+		}
+	case Abandoned:
+		s.Failure = Failed{Message: e.Why, Next: abandonedNext}
+		s.finish(PhaseFailed, at)
+	case CreateStarted:
+		s.Posted = true
 	case PreflightPassed:
 		s.Clusters, s.TargetID, s.Findings = e.Clusters, e.Target, e.Warnings
 		s.Counts.Clusters = len(e.Clusters)
@@ -140,6 +172,9 @@ func (s *State) Apply(e Event, at time.Time) {
 	case PauseIntended:
 		if e.Part == 0 {
 			s.Roots = nil
+			if s.Way != "" {
+				s.Created, s.Adopted = nil, nil // what follows was read from the clusters, and replaces what the log knew
+			}
 		}
 		s.Roots, s.MoreRoots = append(s.Roots, e.Roots...), e.More
 	case Paused:
@@ -161,6 +196,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Planned:
 		s.planned(e, at)
 	case Created:
+		s.Posted = true
 		s.Created = merge(s.Created, e.Objects)
 		s.Adopted = mark(s.Adopted, e.Adopted)
 		s.Counts.Created = len(s.Created)
@@ -211,8 +247,22 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
+// rebuilt takes up the move where an operator's decision leads; what had been done that way is seen in the clusters.
+func (s *State) rebuilt(way Way, at time.Time) {
+	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
+	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
+	s.Deleted, s.Removed, s.Counts.Deleted = nil, nil, 0
+	if way == Forward {
+		s.enter(PhaseVerified, at)
+		return
+	}
+	s.RollbackCause = "an operator resolved it"
+	s.enter(PhaseRollingBack, at)
+}
+
 func (s *State) planned(e Planned, at time.Time) {
 	s.Plan, s.PlanHash, s.Left, s.Draft = s.Draft, e.Hash, e.Left, nil
+	s.Posted = !e.Announced
 	s.countPlan()
 	if !s.Spec.DryRun {
 		s.enter(PhaseCreating, at)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 )
 
 // Bounds of the lists in a status.
@@ -25,7 +26,7 @@ func Due(s *State) bool {
 // Status is the state as a user sees it.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
-		Phase: s.Phase, Stranded: s.Stranded, Counts: s.Counts,
+		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.Home.Log, Counts: s.Counts,
 		StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)
@@ -89,8 +90,21 @@ func Explain(s *State) (message, next string) {
 	case PhaseRollingBack:
 		message = "rolling back: " + s.RollbackCause
 	case PhaseRolledBack:
+		if s.Abandon {
+			return "ended without the target, the source is as it was found: " + s.RollbackCause,
+				"paused copies may be on the target, with the annotation " + object.MoveAnnotation + ": if it comes back, remove their finalizers and delete them there, " +
+					"and unpause none of them, or both clusters work on the same machines"
+		}
 		return "rolled back, the source is as it was found: " + s.RollbackCause, s.Failure.Next
+	case PhaseStranded:
+		message = "stranded: the move had begun, and the event log does not know how far it came"
+		if s.Setback == "" {
+			return message, "do not unpause or delete anything by hand; both clusters are being asked"
+		}
 	case PhaseFailed:
+		if s.Finished() && s.Failure.Message != "" {
+			return "abandoned: " + s.Failure.Message, s.Failure.Next
+		}
 		if s.Finished() {
 			return s.explainRefusal()
 		}

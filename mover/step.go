@@ -26,10 +26,23 @@ const (
 	AwaitAwake    Step = "await that all is awake"
 	ClearTarget   Step = "remove the copies from the target"
 	RestoreSource Step = "restore the source"
+	AssessWorld   Step = "find out how far it came"
+	Rebuild       Step = "read the move from both clusters"
+	LeaveTarget   Step = "end without the target"
 )
 
 // Next is the step that a state calls for.
 func Next(s *State) Step {
+	switch {
+	case s.Finished() || s.Phase == PhasePending:
+		return None
+	case s.Abandon:
+		return LeaveTarget
+	case s.Way != "":
+		return Rebuild
+	case s.Lost != nil:
+		return AssessWorld
+	}
 	switch s.Phase {
 	case PhasePreflight:
 		return RunPreflight
@@ -76,6 +89,22 @@ type (
 		Target   string
 		Findings []Finding
 	}
+	// OwnMarkSeen of RunPreflight or TakeBaseline: the source was paused by this very move, and the log knows nothing of it.
+	OwnMarkSeen struct{}
+	// NoTrace of AssessWorld.
+	NoTrace struct{}
+	// WorldRead of Rebuild: the roots that are paused, what was copied, and the UIDs of the copies.
+	WorldRead struct {
+		Clusters []string
+		Target   string
+		Roots    []pause.Root
+		Items    []Item
+		Created  map[object.Ref]types.UID
+	}
+	// SourceKept of LeaveTarget: the source has begun to be emptied, so it stays paused.
+	SourceKept struct{ Why string }
+	// CreateStarts of CreateCopies: nothing was sent yet.
+	CreateStarts struct{}
 	// BaselineSeen of TakeBaseline.
 	BaselineSeen struct {
 		Objects map[object.Ref]pause.Baseline
@@ -133,6 +162,11 @@ type (
 	}
 )
 
+func (OwnMarkSeen) outcome()   {}
+func (NoTrace) outcome()       {}
+func (WorldRead) outcome()     {}
+func (SourceKept) outcome()    {}
+func (CreateStarts) outcome()  {}
 func (Tick) outcome()          {}
 func (PreflightDone) outcome() {}
 func (BaselineSeen) outcome()  {}

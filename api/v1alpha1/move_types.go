@@ -14,6 +14,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.rollbackOnFailure) == has(oldSelf.rollbackOnFailure) && (!has(self.rollbackOnFailure) || self.rollbackOnFailure == oldSelf.rollbackOnFailure)",fieldPath=".rollbackOnFailure",message="rollbackOnFailure cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="has(self.carryStatus) == has(oldSelf.carryStatus) && (!has(self.carryStatus) || self.carryStatus == oldSelf.carryStatus)",fieldPath=".carryStatus",message="carryStatus cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="self.?abort.orValue(false) || !oldSelf.?abort.orValue(false)",fieldPath=".abort",message="abort cannot be taken back: make another Move"
+// +kubebuilder:validation:XValidation:rule="self.?abandonTarget.orValue(false) || !oldSelf.?abandonTarget.orValue(false)",fieldPath=".abandonTarget",message="abandonTarget cannot be taken back: make another Move"
 type MoveSpec struct {
 	// Target is the management cluster to move to.
 	// +required
@@ -49,6 +50,12 @@ type MoveSpec struct {
 	// Abort asks for the move to be rolled back. It is refused once the move is Verified: from there only forward.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
+
+	// AbandonTarget ends the move without the target, for a target that is gone for good. The source is resumed if it still
+	// holds everything; else it stays paused. Copies that the move made may be on the target: should it come back, they
+	// must be deleted there, without their finalizers, and never be unpaused.
+	// +optional
+	AbandonTarget bool `json:"abandonTarget,omitempty"`
 }
 
 // MoveTarget names the management cluster to move to.
@@ -121,7 +128,7 @@ type MoveTimeouts struct {
 }
 
 // MovePhase is where a move stands.
-// +kubebuilder:validation:Enum=Pending;Preflight;Pausing;AwaitingAcks;Planned;Creating;Verified;Deleting;Resuming;Succeeded;RollingBack;RolledBack;Failed
+// +kubebuilder:validation:Enum=Pending;Preflight;Pausing;AwaitingAcks;Planned;Creating;Verified;Deleting;Resuming;Succeeded;RollingBack;RolledBack;Failed;Stranded
 type MovePhase string
 
 // MoveStatus is the log's view of the move.
@@ -132,6 +139,9 @@ type MoveStatus struct {
 	// MoveID names the move in the log and on the objects that it creates.
 	// +optional
 	MoveID string `json:"moveID,omitempty"`
+	// LogID is the ID of the event log that the move is in. Another log never drives it.
+	// +optional
+	LogID string `json:"logID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
 	// Stranded says that the clusters do not hold what the event log says, so that going on could lose an object or leave

@@ -32,6 +32,8 @@ const catchUpPause = 100 * time.Millisecond
 type Moves interface {
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
 	Abort(ctx context.Context, id, actor, reason string) error
+	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
+	Abandon(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.MoveStatus, bool)
 }
 
@@ -43,6 +45,8 @@ type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Moves    Moves
+	// LogID is the ID of the event log that this daemon writes.
+	LogID string
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a move's absence.
 	CaughtUp <-chan struct{}
@@ -82,10 +86,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.patch(ctx, &m, before)
 	}
 	if !known && m.Status.FinishedAt == nil {
-		if err := r.Moves.Request(ctx, id, "resource/"+req.String(), Spec(&m)); err != nil {
-			return ctrl.Result{}, errors.Join(fmt.Errorf("recording the request: %w", err), r.full(ctx, &m, err))
+		return ctrl.Result{}, r.request(ctx, &m, id) // the view says when it is there
+	}
+	if m.Spec.AbandonTarget && known && status.FinishedAt == nil {
+		if err := r.Moves.Abandon(ctx, id, "resource/"+req.String(), "spec.abandonTarget is set"); err != nil {
+			return ctrl.Result{}, fmt.Errorf("recording that the target was abandoned: %w", err)
 		}
-		return ctrl.Result{}, nil // the view says when it is there
 	}
 	if m.Spec.Abort && known && status.FinishedAt == nil {
 		if err := r.Moves.Abort(ctx, id, "resource/"+req.String(), "spec.abort is set"); err != nil {
@@ -104,13 +110,46 @@ func (r *Reconciler) full(ctx context.Context, m *v1alpha1.Move, err error) erro
 		return nil
 	}
 	return r.publish(ctx, m, v1alpha1.MoveStatus{
+		LogID:   m.Status.LogID,
 		Message: "waiting: " + conditions.Short(err.Error()), Next: "raise the limit of the event log (log.maxBytes of the chart)",
 	})
+}
+
+// request asks for a move that the log does not know. The ID of the log is written into the status first: a Move that has
+// another one there, or that had begun, is not begun again, because the log that tells of it was lost or is another one.
+func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
+	actor := "resource/" + m.Namespace + "/" + m.Name
+	begun := m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
+	if begun {
+		lost := mover.LogLost{Log: m.Status.LogID, Phase: m.Status.Phase, Sequence: uint64(max(m.Status.LogSequence, 0))} //nolint:gosec // never negative
+		if err := r.Moves.Recover(ctx, id, actor, Spec(m), lost); err != nil {
+			return fmt.Errorf("recording that the log of the move was lost: %w", err)
+		}
+		return nil
+	}
+	if m.Status.LogID != r.LogID {
+		before := m.DeepCopy()
+		m.Status.LogID = r.LogID
+		return client.IgnoreNotFound(r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	}
+	if err := r.Moves.Request(ctx, id, actor, Spec(m)); err != nil {
+		return errors.Join(fmt.Errorf("recording the request: %w", err), r.full(ctx, m, err))
+	}
+	return nil
 }
 
 // release lets a deleted Move go when its move is over. One that is under way is aborted; if it is too late for that,
 // it goes forward to its end.
 func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
+	if !known && m.Status.FinishedAt == nil && m.Status.Phase != "" {
+		return r.request(ctx, m, id)
+	}
+	if known && status.FinishedAt == nil && m.Spec.AbandonTarget {
+		if err := r.Moves.Abandon(ctx, id, "resource/"+m.Namespace+"/"+m.Name, "spec.abandonTarget is set"); err != nil {
+			return fmt.Errorf("recording that the target was abandoned: %w", err)
+		}
+		return r.publish(ctx, m, status)
+	}
 	if known && status.FinishedAt == nil {
 		if err := r.Moves.Abort(ctx, id, "resource/"+m.Namespace+"/"+m.Name, "the Move was deleted"); err != nil {
 			return fmt.Errorf("recording the abort: %w", err)

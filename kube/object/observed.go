@@ -31,6 +31,13 @@ const (
 	OwnPrefix = "scute.dev/"
 	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
+	// LogAnnotation stands beside MoveAnnotation and holds the ID of the event log that the move is in: the same move in
+	// another log is not the same move.
+	LogAnnotation = OwnPrefix + "log"
+	// OriginAnnotation is on a copy, and holds the UID of what it was copied from if the move is to delete that.
+	OriginAnnotation = OwnPrefix + "origin"
+	// FoundAnnotation is on a root that had been paused before the move, and on its copy.
+	FoundAnnotation = OwnPrefix + "found-paused"
 	// EmptyingAnnotation holds the id of the move that has begun to delete what belongs to a root at the source: from then
 	// on the root may not be unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
@@ -78,6 +85,9 @@ type Observed struct {
 	PausedByUser    bool // the paused annotation
 	Remediating     bool
 	Mark            string // scute.dev/move: the move that works on it
+	MarkLog         string // scute.dev/log: the event log of that move; empty for one that an older version began
+	Released        bool   // a move has released it to be deleted
+	FoundPaused     bool   // it had been paused before the move that holds it
 	Touched         bool   // scute.dev/touched: a touch that a death cut in two
 	GitOps          string // the tool that says it manages the object, if any
 	HostPaused      bool   // baremetalhost.metal3.io/paused
@@ -130,7 +140,9 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.BlockMove = annotations[BlockMoveAnnotation]
 	_, o.PausedByUser = annotations[PausedAnnotation]
 	_, o.Remediating = annotations[controlplanev1.RemediationInProgressAnnotation]
-	o.Mark = annotations[MoveAnnotation]
+	o.Mark, o.MarkLog = annotations[MoveAnnotation], annotations[LogAnnotation]
+	_, o.Released = annotations[DeleteForMoveAnnotation]
+	_, o.FoundPaused = annotations[FoundAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)
 	_, o.HostPaused = annotations[HostPausedAnnotation]

@@ -39,6 +39,8 @@ var errStepOver = errors.New("the state no longer calls for this step")
 // Runner drives moves. Its fields are set before use and not changed.
 type Runner struct {
 	Log Log
+	// Home is where this process drives from; a move that began elsewhere is left alone.
+	Home mover.Home
 	// Incarnation names this very process; a restarted process has another.
 	Incarnation string
 	// Performer makes the effects of a move.
@@ -67,7 +69,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !mover.Due(&a.state) {
+	if foreign, _ := r.Home.Foreign(&a.state); foreign != "" || !mover.Due(&a.state) {
 		return nil
 	}
 	if err := a.append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
@@ -179,32 +181,76 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Request asks for a move. Asking again for the same one changes nothing.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec) error {
+	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home})
+}
+
+// Recover takes up a move that had begun, and that this log knows nothing of: see mover.LogLost.
+func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error {
+	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home}, lost)
+}
+
+func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Event) error {
 	a := r.aggregate(id)
 	a.actor = actor
-	err := a.append(ctx, mover.Requested{Spec: spec})
+	err := a.append(ctx, events...)
 	if errors.Is(err, eventlog.ErrConflict) {
 		return nil // it is in the log already
 	}
 	return err
 }
 
+// ErrNotStranded says that a move needs no resolution.
+var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
+
+// Resolve records which way an operator sends a stranded move. Whether that way is safe is for the clusters to say.
+func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Way, reason string) error {
+	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
+		if !s.Stranded && s.Lost == nil {
+			return nil, ErrNotStranded
+		}
+		return mover.Resolved{Way: way, Reason: reason}, nil
+	})
+}
+
+// Abandon records that an operator has given the target of a move up.
+func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
+	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
+		if s.Abandon {
+			return nil, nil
+		}
+		return mover.TargetAbandoned{Reason: reason}, nil
+	})
+}
+
 // Abort records an operator's decision to roll a move back. It says nothing when the move is over, or when the decision
 // is recorded already, be it under way or refused; whether it comes in time is for the move to decide.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
+	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
+		if s.Abort || s.AbortRefused || s.RollbackCause != "" {
+			return nil, nil
+		}
+		return mover.AbortRequested{Reason: reason}, nil
+	})
+}
+
+// command records what an operator decided about a move that is not over; nil is nothing to say.
+func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
 	for {
 		a, err := r.load(ctx, id)
-		if err != nil {
-			return err
-		}
 		switch {
+		case err != nil:
+			return err
 		case a.seq == 0:
 			return fmt.Errorf("move %q is not in the log", id)
-		case a.state.Finished() || a.state.Abort || a.state.AbortRefused || a.state.RollbackCause != "":
+		case a.state.Finished():
 			return nil
 		}
+		event, err := say(&a.state)
+		if err != nil || event == nil {
+			return err
+		}
 		a.actor = actor
-		err = a.append(ctx, mover.AbortRequested{Reason: reason})
-		if !errors.Is(err, eventlog.ErrConflict) {
+		if err = a.append(ctx, event); !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
 	}

@@ -298,3 +298,64 @@ func TestUnknownEvent(t *testing.T) {
 		t.Errorf("status of the other: %+v", s)
 	}
 }
+
+// A move that began in another management cluster or log is neither due nor driven here, and says where it began.
+func TestForeignMoveIsLeftAlone(t *testing.T) {
+	for name, here := range map[string]mover.Home{
+		"another management cluster": {Cluster: "south", Log: "l"},
+		"another log":                {Cluster: "north", Log: "m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, w := openLog(t), newWorld(4)
+			began := process("one", l, w)
+			began.Home = mover.Home{Cluster: "north", Log: "l"}
+			if err := began.Request(t.Context(), "go", "user/test", aSpec()); err != nil {
+				t.Fatal(err)
+			}
+			other := process("two", l, w)
+			other.Home = here
+			if err := other.Drive(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			moves := runner.NewMoves(nil)
+			moves.Home = here
+			if _, err := l.Replay(t.Context(), 0, moves.Apply); err != nil {
+				t.Fatal(err)
+			}
+			if n, due := len(commitsOf(t, l, "go")), moves.Due(); n != 1 || len(due) != 0 {
+				t.Errorf("%d commits, due %v: the move was claimed", n, due)
+			}
+			if s, _ := moves.Status("go"); !s.Stranded || !strings.Contains(s.Message, "began it") && !strings.Contains(s.Message, "begun in event log l") || s.Next == "" {
+				t.Errorf("status: %q, next %q", s.Message, s.Next)
+			}
+			if err := began.Drive(t.Context(), "go"); err != nil {
+				t.Error(err)
+			}
+			w.check(t, mover.PhaseSucceeded)
+		})
+	}
+}
+
+// Only a stranded move takes a resolution; that its target was given up any move takes that is not over.
+func TestDecisionsOfAnOperator(t *testing.T) {
+	l, w := openLog(t), newWorld(4)
+	one := process("one", l, w)
+	request(t, l, "go")
+	if err := one.Resolve(t.Context(), "go", "user/test", mover.Back, "no"); !errors.Is(err, runner.ErrNotStranded) {
+		t.Errorf("resolving a move that is not stranded: %v", err)
+	}
+	if err := one.Recover(t.Context(), "lost", "user/test", aSpec(), mover.LogLost{Phase: mover.PhaseDeleting}); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Resolve(t.Context(), "lost", "user/test", mover.Back, "yes"); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := one.Abandon(t.Context(), "go", "user/test", "gone"); err != nil {
+			t.Error(err)
+		}
+	}
+	if s := stateOf(t, l, "go"); !s.Abandon || len(commitsOf(t, l, "go")) != 2 {
+		t.Errorf("abandoned %t, %d commits, want 2", s.Abandon, len(commitsOf(t, l, "go")))
+	}
+}

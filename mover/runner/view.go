@@ -13,6 +13,8 @@ import (
 type Moves struct {
 	// Changed is called after a move has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
+	// Home is where this process drives from. It is set before use and not changed.
+	Home mover.Home
 
 	catalog *eventlog.Catalog[mover.Event]
 	mu      sync.RWMutex
@@ -71,6 +73,9 @@ func (m *Moves) Status(id string) (v1alpha1.MoveStatus, bool) {
 	if e.err != nil {
 		mover.Strand(&status, e.err)
 	}
+	if message, next := m.Home.Foreign(&e.state); message != "" {
+		status.Stranded, status.Message, status.Next = true, message, next
+	}
 	return status, true
 }
 
@@ -97,7 +102,7 @@ func (m *Moves) Due() []string {
 	defer m.mu.RUnlock()
 	var ids []string
 	for id, e := range m.moves {
-		if e.err == nil && mover.Due(&e.state) {
+		if foreign, _ := m.Home.Foreign(&e.state); e.err == nil && foreign == "" && mover.Due(&e.state) {
 			ids = append(ids, id)
 		}
 	}

@@ -104,6 +104,9 @@ func (w *world) Perform(ctx context.Context, s *mover.State, step mover.Step, em
 	case mover.DraftPlan:
 		return mover.Drafted{Items: w.items}, nil
 	case mover.CreateCopies:
+		if err := emit(mover.CreateStarts{}); err != nil {
+			return nil, err
+		}
 		return mover.CreateDone{}, w.each(ctx, step, w.items, func(item mover.Item) error {
 			w.must(w.paused, "a copy was made while the source was not paused")
 			w.target[item.Ref] = true

@@ -30,6 +30,9 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	if err != nil {
 		return nil, err
 	}
+	if t.ownMark(members) {
+		return mover.OwnMarkSeen{}, nil
+	}
 	out := mover.BaselineSeen{Objects: make(map[object.Ref]pause.Baseline)}
 	clusters := pausedClusters(members.Objects)
 	for _, m := range members.Objects {
@@ -37,7 +40,7 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 			continue // it stays, so its controllers may go on
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			return nil, final("wait until it has come to its end, then make another Move", "%s is held by another move: %s", m.Ref, m.Mark)
+			return nil, final("wait until it has come to its end, then make another Move", "%s is held by another move: %s", m.Ref, markOf(m))
 		}
 		out.Objects[m.Ref] = pause.Baseline{UID: m.UID, Paused: m.Paused, Held: held(m, clusters)}
 		if pause.IsRoot(m.Ref) {

@@ -15,6 +15,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause/hold"
 )
 
 // made is one object that exists on the target now.
@@ -26,6 +27,9 @@ type made struct {
 
 // create makes every planned object on the target that is not there yet, owners first, parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	if err := emit(mover.CreateStarts{}); err != nil {
+		return nil, err
+	}
 	if err := t.ensureNamespaces(ctx, s.Plan); err != nil {
 		return nil, err
 	}
@@ -33,6 +37,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	if err != nil {
 		return nil, err
 	}
+	roots := rootsOf(s)
 	var mu sync.Mutex
 	uids := make(map[object.Ref]types.UID, len(s.Plan))
 	for ref, uid := range s.Created {
@@ -52,7 +57,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	for _, level := range mover.Levels(s.Plan) {
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
 		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (made, error) {
-			m, err := t.createOne(ctx, s.Spec, item, lookup(item), there[item.Ref])
+			m, err := t.createOne(ctx, s.Spec, item, copyOf{owners: lookup(item), marks: t.copyMarks(item, roots[item.Ref].Found)}, there[item.Ref])
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -109,9 +114,15 @@ func (t *Transfer) post(ctx context.Context, typ kube.Type, u *unstructured.Unst
 	return created, err
 }
 
+// copyOf is what a copy has in place of what its original has.
+type copyOf struct {
+	owners map[object.Ref]types.UID
+	marks  map[string]string
+}
+
 // createOne copies one object, unless it is there with our mark: then it is our own work from before a death. have is
 // what a look at the target just showed; nil is nothing.
-func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, owners map[object.Ref]types.UID, have *unstructured.Unstructured) (made, error) {
+func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copyOf, have *unstructured.Unstructured) (made, error) {
 	source, err := t.planned(ctx, item)
 	if err != nil {
 		return made{}, err
@@ -120,7 +131,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	if err != nil {
 		return made{}, err
 	}
-	want, err := mover.Rewrite(source, item, t.ID, owners)
+	want, err := mover.Rewrite(source, item, c.marks, c.owners)
 	if err != nil {
 		return made{}, err
 	}
@@ -133,9 +144,9 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 			return made{}, err
 		}
 	}
-	switch holder := object.Observe(have).Mark; holder {
-	case t.ID:
-	case "":
+	switch holder := hold.Holder(have); holder {
+	case t.mark():
+	case hold.Mark{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
 		return made{}, heldByMove(item.Ref, holder)
@@ -147,7 +158,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 }
 
 // heldByMove: another move made the object and may still take it away again. It takes its mark off when it is over.
-func heldByMove(ref object.Ref, holder string) error {
+func heldByMove(ref object.Ref, holder hold.Mark) error {
 	return &waitError{
 		what: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move is over", ref, holder),
 		next: "wait for that move, or abort it",

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -129,4 +130,9 @@ func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 		roots[r.Ref] = r
 	}
 	return roots
+}
+
+func foundOf(s *mover.State, ref object.Ref) bool {
+	i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref == ref })
+	return i >= 0 && s.Roots[i].Found
 }

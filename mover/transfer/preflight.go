@@ -15,6 +15,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
 // findings gathers the answers of a preflight, from many goroutines.
@@ -61,6 +62,8 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		}
 	case err != nil:
 		return nil, err
+	case t.ownMark(members):
+		return mover.OwnMarkSeen{}, nil
 	default:
 		clusters = t.checkSelection(s.Spec, w, f)
 		t.checkSource(s.Spec, members, f)
@@ -185,17 +188,19 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 	}
 }
 
-// checkMark: a root that bears a mark is in the hands of a move. Its own mark a move meets here only when the log that
-// told of its pause was lost; to go on would take that pause for the user's own.
+// checkMark: a root that bears a mark is in the hands of a move.
 func (t *Transfer) checkMark(m mover.Member, f *findings) {
-	switch m.Mark {
-	case "":
-	case t.ID:
-		f.fail(m.Ref.String(), "it was paused by this very move, of which the event log knows nothing: the log was lost or exchanged",
-			"bring the log back; or look at both clusters, lift the pause by hand and remove annotation "+object.MoveAnnotation)
-	default:
-		f.fail(m.Ref.String(), "it is being moved by "+m.Mark, "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
+	if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
+		f.fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
 	}
+}
+
+func markOf(m mover.Member) hold.Mark { return hold.ByMove(m.Mark, m.MarkLog) }
+
+// ownMark: a move meets its own mark before its pause only when the log that told of that pause was lost, or went back. To
+// go on would take the pause for the user's own.
+func (t *Transfer) ownMark(members mover.Members) bool {
+	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && markOf(m) == t.mark() })
 }
 
 // access is a verb on a kind in a namespace.

@@ -19,6 +19,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
 const targetField = "spec.target.kubeconfigSecretRef"
@@ -216,7 +217,7 @@ func (t *Transfer) try(ctx context.Context, m mover.Member, f *findings) error {
 	for _, o := range m.Within {
 		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
 	}
-	copied, err := mover.Rewrite(source, mover.ItemOf(m, ""), t.ID, uids)
+	copied, err := mover.Rewrite(source, mover.ItemOf(m, ""), t.copyMarks(mover.ItemOf(m, ""), false), uids)
 	if err != nil {
 		return err
 	}
@@ -249,8 +250,8 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 	if err != nil {
 		return err
 	}
-	if o := object.Observe(have); o.Mark != "" && o.Mark != t.ID {
-		f.warn("target: "+m.Ref.String(), "it is held there by another move, "+o.Mark, "nothing: the move waits until that move is over")
+	if holder := hold.Holder(have); holder != (hold.Mark{}) && holder != t.mark() {
+		f.warn("target: "+m.Ref.String(), "it is held there by another move, "+holder.String(), "nothing: the move waits until that move is over")
 	}
 	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
 		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+why,

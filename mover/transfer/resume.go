@@ -27,14 +27,14 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	}
 	err = parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
-		if _, ok := roots[item.Ref]; ok || have == nil || !t.isCopy(have) {
+		if _, ok := roots[item.Ref]; ok || have == nil || !t.isOurs(have) {
 			return nil
 		}
 		typ, err := t.targetType(item.Ref, item.Version)
 		if err != nil {
 			return err
 		}
-		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], map[string]any{object.MoveAnnotation: nil})
+		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], noMarks())
 	})
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (t *Transfer) mayRemove(ctx context.Context, plan []mover.Item) (objects, e
 
 // removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
-	if have == nil || !t.isCopy(have) {
+	if have == nil || !t.isOurs(have) {
 		return nil
 	}
 	typ, err := t.targetType(item.Ref, item.Version)

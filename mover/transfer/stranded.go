@@ -50,7 +50,7 @@ type objects = map[object.Ref]*unstructured.Unstructured
 func (t *Transfer) originals(plan []mover.Item, source, copies objects) error {
 	var only []mover.Wait
 	for _, item := range plan {
-		if c := copies[item.Ref]; c == nil || !t.isCopy(c) {
+		if c := copies[item.Ref]; c == nil || !t.isOurs(c) {
 			continue
 		}
 		if why := notHeld(item, source[item.Ref]); why != "" {
@@ -73,10 +73,6 @@ func notHeld(item mover.Item, have *unstructured.Unstructured) string {
 		return "it was released at the source to be deleted"
 	}
 	return ""
-}
-
-func (t *Transfer) isCopy(u *unstructured.Unstructured) bool {
-	return u.GetAnnotations()[object.MoveAnnotation] == t.ID
 }
 
 // copies makes sure, before anything is deleted at the source, that the target still holds every object that was created

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,7 +17,10 @@ import (
 	"scute.dev/pause"
 )
 
-const theMove = "fleet/go/01234567"
+const (
+	theMove = "fleet/go/01234567"
+	theLog  = "00112233aabbccdd"
+)
 
 func capi(kind, name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
@@ -38,22 +42,35 @@ type fakes struct {
 func moved(t *testing.T, until mover.Event) *fakes {
 	t.Helper()
 	f := &fakes{t: t, src: newFakeAPI(t), dst: newFakeAPI(t), state: &mover.State{}, now: time.Now(), cluster: capi("Cluster", "a"), machine: capi("Machine", "a-1")}
-	mark := obj{object.MoveAnnotation: theMove}
-	cluster := obj{"metadata": obj{"annotations": mark}, "spec": obj{"paused": true}}
-	machine := func(annotations obj) obj {
-		return obj{"metadata": obj{"annotations": annotations, "finalizers": []any{"machine.cluster.x-k8s.io"}}}
+	mark := func(more obj) obj {
+		marks := obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}
+		maps.Copy(marks, more)
+		return marks
 	}
+	cluster := func(annotations obj) obj {
+		return obj{"metadata": obj{"annotations": annotations}, "spec": obj{"paused": true}}
+	}
+	machine := func(annotations obj, owner types.UID) obj {
+		return obj{"metadata": obj{
+			"annotations": annotations, "finalizers": []any{"machine.cluster.x-k8s.io"}, "labels": obj{"cluster.x-k8s.io/cluster-name": "a"},
+			"ownerReferences": []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(owner)}},
+		}}
+	}
+	here := f.src.put(f.cluster, cluster(mark(nil)))
 	items := []mover.Item{
-		{Ref: f.cluster, Version: "v1beta2", UID: f.src.put(f.cluster, cluster), Cluster: "a"},
-		{Ref: f.machine, Version: "v1beta2", UID: f.src.put(f.machine, machine(obj{})), Level: 1, Cluster: "a"},
+		{Ref: f.cluster, Version: "v1beta2", UID: here, Cluster: "a"},
+		{Ref: f.machine, Version: "v1beta2", UID: f.src.put(f.machine, machine(obj{}, here)), Level: 1, Cluster: "a"},
 	}
-	made := map[object.Ref]types.UID{f.cluster: f.dst.put(f.cluster, cluster), f.machine: f.dst.put(f.machine, machine(mark))}
+	there := f.dst.put(f.cluster, cluster(mark(obj{object.OriginAnnotation: string(here)})))
+	made := map[object.Ref]types.UID{
+		f.cluster: there, f.machine: f.dst.put(f.machine, machine(mark(obj{object.OriginAnnotation: string(items[1].UID)}), there)),
+	}
 	f.transfer = &Transfer{
 		ID: theMove, Source: f.src.cluster(t, "source"),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return f.dst.cluster(t, "target"), nil },
 	}
 	for _, e := range []mover.Event{
-		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}},
+		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}, Home: mover.Home{Log: theLog}},
 		mover.Claimed{Holder: "one"},
 		mover.PreflightPassed{Clusters: []string{"a"}},
 		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}},
@@ -308,19 +325,14 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
 	paused := func(status string) obj {
 		return obj{
-			"metadata": obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}},
-			"status":   obj{"conditions": []any{obj{"type": "Paused", "status": status}}},
+			"status": obj{"conditions": []any{obj{"type": "Paused", "status": status}}},
 		}
 	}
 	for _, until := range []mover.Event{mover.AllAcknowledged{}, mover.AllCreated{}} {
 		t.Run(fmt.Sprintf("%T", until), func(t *testing.T) {
 			f := moved(t, until)
-			owner := obj{"metadata": obj{"ownerReferences": []any{obj{
-				"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID()),
-			}}}}
 			f.src.merge(f.cluster, paused("True"))
 			f.src.merge(f.machine, paused("False"))
-			f.src.merge(f.machine, owner)
 			if message, _ := f.step(); !strings.Contains(message, "condition Paused is False") {
 				t.Errorf("%s: %q", f.state.Phase, message)
 			}

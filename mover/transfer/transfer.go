@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
@@ -21,7 +22,7 @@ type Emit func(mover.Outcome) error
 
 // Transfer performs the steps of one move. It is used by one goroutine at a time.
 type Transfer struct {
-	// ID marks what the move creates and holds.
+	// ID marks what the move creates and holds, together with the ID of its log.
 	ID string
 	// Source is the management cluster that the Move lives in.
 	Source *kube.Cluster
@@ -30,6 +31,7 @@ type Transfer struct {
 	// Workers bounds the calls in flight. Default 16.
 	Workers int
 
+	log      string // of the move's marks
 	target   *kube.Cluster
 	targetID string
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
@@ -88,6 +90,7 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 		}
 		return nil
 	}
+	t.log = s.MarkLog
 	outcome, err := t.perform(ctx, s, step, wrapped)
 	switch {
 	case err == nil:
@@ -166,6 +169,12 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 		return t.clearTarget(ctx, s, emit)
 	case mover.RestoreSource:
 		return t.restoreSource(ctx, s)
+	case mover.AssessWorld:
+		return t.assessWorld(ctx, s)
+	case mover.Rebuild:
+		return t.rebuild(ctx, s)
+	case mover.LeaveTarget:
+		return t.leaveTarget(ctx, s)
 	default:
 		return nil, final("report this as a bug", "step %q is not known", step)
 	}
@@ -174,7 +183,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 // needsTarget: the steps before the first object is created work on the source alone.
 func needsTarget(step mover.Step) bool {
 	switch step {
-	case mover.TakeBaseline, mover.SetPause, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource:
+	case mover.TakeBaseline, mover.SetPause, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.LeaveTarget:
 		return false
 	default:
 		return true
@@ -261,7 +270,31 @@ func (t *Transfer) mark() hold.Mark {
 	if t.pausing {
 		return hold.ByRun(t.ID)
 	}
-	return hold.ByMove(t.ID)
+	return hold.ByMove(t.ID, t.log)
+}
+
+// isOurs says whether an object carries the mark of this very move: the same move of another log is another one.
+func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.Holder(u) == t.mark() }
+
+// copyMarks are the annotations of a copy. They tell, without any log, what it was copied from.
+func (t *Transfer) copyMarks(item mover.Item, found bool) map[string]string {
+	marks := map[string]string{object.MoveAnnotation: t.ID}
+	if t.log == "" { // an older version began the move, and its copies carry no more
+		return marks
+	}
+	marks[object.LogAnnotation] = t.log
+	if item.Keep == "" {
+		marks[object.OriginAnnotation] = string(item.UID)
+	}
+	if found {
+		marks[object.FoundAnnotation] = ""
+	}
+	return marks
+}
+
+// noMarks takes a copy's annotations off.
+func noMarks() map[string]any {
+	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundAnnotation: nil}
 }
 
 func (t *Transfer) workers() int {

@@ -66,7 +66,7 @@ func (t *Transfer) differs(ctx context.Context, s *mover.State, item mover.Item)
 	if err != nil {
 		return "", err
 	}
-	want, err := mover.Rewrite(source, item, t.ID, s.Created)
+	want, err := mover.Rewrite(source, item, t.copyMarks(item, foundOf(s, item.Ref)), s.Created)
 	if err != nil {
 		return "", err
 	}

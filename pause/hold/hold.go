@@ -26,11 +26,39 @@ var ErrReplaced = errors.New("it was deleted, and another object of its name was
 // ErrChanged: the pause state of the root is no longer the one that was recorded, and it was not the holder's doing.
 var ErrChanged = errors.New("somebody paused or resumed it after its pause state was recorded")
 
-// Mark says on a root whose pause it is: the holder's id in an annotation.
-type Mark struct{ Annotation, Holder string }
+// Mark says on a root whose pause it is: the holder's id in an annotation, and the ID of the event log that knows the holder
+// in another one. Log is empty in the marks of runs, and of moves that an older version began.
+type Mark struct{ Annotation, Holder, Log string }
 
-// ByMove is the mark of a move.
-func ByMove(id string) Mark { return Mark{Annotation: object.MoveAnnotation, Holder: id} }
+// ByMove is the mark of a move in a log.
+func ByMove(id, log string) Mark {
+	return Mark{Annotation: object.MoveAnnotation, Holder: id, Log: log}
+}
+
+func (m Mark) String() string {
+	if m.Log == "" {
+		return m.Holder
+	}
+	return m.Holder + " in event log " + m.Log
+}
+
+// set and unset are the annotations of the mark, with everything that stands beside it.
+func (m Mark) set(root pause.Root) map[string]any {
+	set := map[string]any{m.Annotation: m.Holder}
+	if m.Log != "" {
+		set[object.LogAnnotation] = m.Log
+		if root.Found {
+			set[object.FoundAnnotation] = ""
+		}
+	}
+	return set
+}
+
+func (m Mark) unset() map[string]any {
+	return map[string]any{
+		m.Annotation: nil, object.LogAnnotation: nil, object.FoundAnnotation: nil, object.OriginAnnotation: nil, object.EmptyingAnnotation: nil,
+	}
+}
 
 // ByRun is the mark of a task of a run.
 func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
@@ -40,7 +68,7 @@ func Holder(u *unstructured.Unstructured) Mark {
 	annotations := u.GetAnnotations()
 	for _, name := range []string{object.MoveAnnotation, object.PauseAnnotation} {
 		if id := annotations[name]; id != "" {
-			return Mark{Annotation: name, Holder: id}
+			return Mark{Annotation: name, Holder: id, Log: annotations[object.LogAnnotation]}
 		}
 	}
 	return Mark{}
@@ -57,7 +85,7 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	case o.UID != root.UID:
 		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 	case held.Holder != "" && held != mark:
-		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held.Holder)
+		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held)
 	case held == mark && pause.RootOf(o).Found:
 		return nil
 	case held.Holder == "" && pause.RootOf(o).Found != root.Found:
@@ -65,7 +93,7 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	}
 	// The resource version makes two holders' first writes exclude each other.
 	return patch(ctx, c, t, root, paused(root, true), map[string]any{
-		"resourceVersion": o.ResourceVersion, "annotations": map[string]any{mark.Annotation: mark.Holder},
+		"resourceVersion": o.ResourceVersion, "annotations": mark.set(root),
 	})
 }
 
@@ -87,7 +115,7 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		// A write by anybody else has it look again.
 		err = patch(ctx, c, t, root, paused(root, root.Found), map[string]any{
 			"resourceVersion": u.GetResourceVersion(),
-			"annotations":     map[string]any{mark.Annotation: nil, object.EmptyingAnnotation: nil},
+			"annotations":     mark.unset(),
 		})
 		if !apierrors.IsConflict(err) {
 			return err

@@ -16,6 +16,20 @@ func move(e mover.Event) Fact {
 	switch e := e.(type) {
 	case mover.Requested:
 		return Fact{What: "move requested", Detail: requested(e.Spec)}
+	case mover.LogLost:
+		return Fact{What: "log lost", Detail: "the move had begun, and this log does not know how far it came"}
+	case mover.TraceMissing:
+		return Fact{What: "no trace found", Detail: "neither cluster shows a trace of the move: it begins again"}
+	case mover.Resolved:
+		return Fact{What: "resolved", Detail: join(string(e.Way), e.Reason)}
+	case mover.Rebuilt:
+		return Fact{What: "rebuilt", Detail: "read from both clusters, to go " + string(e.Way)}
+	case mover.TargetAbandoned:
+		return Fact{What: "target abandoned", Detail: e.Reason}
+	case mover.Abandoned:
+		return Fact{What: "abandoned", Detail: e.Why}
+	case mover.CreateStarted:
+		return Fact{What: "creation started", Detail: "objects are sent to the target from here on"}
 	case mover.Claimed:
 		return Fact{What: "claimed", Detail: "by " + e.Holder}
 	case mover.PreflightPassed:

@@ -33,7 +33,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	}
 	d.Flags.AddFlags(cmd.PersistentFlags())
 	d.Flags.AddNamespace(cmd.PersistentFlags())
-	cmd.AddCommand(newCmdCreate(d), newCmdGet(d), newCmdDescribe(d), newCmdWatch(d), newCmdAbort(d))
+	cmd.AddCommand(newCmdCreate(d), newCmdGet(d), newCmdDescribe(d), newCmdWatch(d), newCmdAbort(d), newCmdResolve(d), newCmdAbandon(d))
 	return cmd
 }
 

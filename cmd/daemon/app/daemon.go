@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,6 +19,7 @@ import (
 	"scute.dev/internal/usage"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
+	"scute.dev/mover"
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
@@ -40,7 +42,7 @@ type daemon struct {
 	moveWatch, runWatch *watch
 }
 
-func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
+func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
 	source, err := kube.Connect("source", config)
 	if err != nil {
 		return nil, err
@@ -49,13 +51,18 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("--allow-addresses: %w", err)
 	}
+	cluster, err := source.NamespaceUID(ctx, metav1.NamespaceSystem)
+	if err != nil {
+		return nil, fmt.Errorf("asking which management cluster this is: %w", err)
+	}
+	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
 	d := &daemon{logger: logger, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
 	var log moves.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}
 	d.moves = &moves.Runner{
-		Log: log, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
+		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers}
 		},
@@ -70,6 +77,7 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
 		remediations: remediations.NewRemediations(feed.Changed), usage: usage,
 	}
+	d.view.moves.Home = driven
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
 	if d.manager, err = newManager(o, config, home, logger); err != nil {
 		return nil, err
@@ -84,7 +92,7 @@ func newDaemon(o Options, config *rest.Config, home *home, logger *slog.Logger) 
 }
 
 func (d *daemon) register(home *home) error {
-	if err := d.registerControllers(); err != nil {
+	if err := d.registerControllers(home); err != nil {
 		return err
 	}
 	registerMetrics(d.view, home.log)
@@ -109,13 +117,14 @@ func (d *daemon) register(home *home) error {
 	)
 }
 
-func (d *daemon) registerControllers() error {
+func (d *daemon) registerControllers(home *home) error {
 	ofMoves := &move.Reconciler{
 		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
 		Moves: struct {
 			*moves.Runner
 			*moves.Moves
 		}{d.moves, d.view.moves},
+		LogID:    home.log.ID(),
 		CaughtUp: d.projector.CaughtUp(),
 		Started:  func(q move.Queue) { d.moveWatch.queue <- q },
 	}

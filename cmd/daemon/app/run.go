@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 			logger.Error("closing the event log", "error", err)
 		}
 	}()
-	d, err := newDaemon(o, config, home, logger)
+	d, err := newDaemon(ctx, o, config, home, logger)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,132 @@
+package mover
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+)
+
+// Original is what the source shows of one object that a move is about. What is shared, and stays there in any case, is
+// none.
+type Original struct {
+	Ref object.Ref
+	UID types.UID
+	// Marked: it carries the mark of the move, which paused it.
+	Marked bool
+	// Released: a move has taken its finalizers off to delete it.
+	Released bool
+}
+
+// Copy is an object of the target that carries the mark of the move, which made it and has not resumed it.
+type Copy struct {
+	Ref object.Ref
+	// Origin is the UID of what it was copied from; empty where that stays at the source.
+	Origin types.UID
+}
+
+// Verdict says which way is safe for a move whose log does not tell how far it had come.
+type Verdict string
+
+// The verdicts.
+const (
+	// NothingStarted: no trace of the move is on either cluster.
+	NothingStarted Verdict = "NothingStarted"
+	// CanRollBack: the source holds everything whole. Every copy on the target can be removed.
+	CanRollBack Verdict = "CanRollBack"
+	// OnlyForward: some objects are on the target alone, and everything that is left at the source is on the target too.
+	OnlyForward Verdict = "OnlyForward"
+	// AskHuman: neither way keeps every object.
+	AskHuman Verdict = "AskHuman"
+)
+
+// Assessment is a verdict and the objects that it rests on, the first few.
+type Assessment struct {
+	Verdict Verdict
+	Because []Wait
+}
+
+// Assess works out from the two clusters alone how far a move had come. It is for a move whose event log was lost, or went
+// back, so nothing here is taken from a log.
+func Assess(source []Original, target []Copy) Assessment {
+	originals := make(map[object.Ref]Original, len(source))
+	copies := make(map[object.Ref]bool, len(target))
+	for _, o := range source {
+		originals[o.Ref] = o
+	}
+	var only, replaced, uncopied, marked []Wait
+	for _, c := range target {
+		copies[c.Ref] = true
+		o, there := originals[c.Ref]
+		switch {
+		case c.Origin == "": // what it was copied from stays
+		case !there:
+			only = append(only, Wait{Ref: c.Ref, Why: "it is on the target alone"})
+		case o.UID != c.Origin:
+			replaced = append(replaced, Wait{Ref: c.Ref, Why: "the source has another object of its name"})
+		case o.Released:
+			only = append(only, Wait{Ref: c.Ref, Why: "it was released at the source to be deleted"})
+		}
+	}
+	for _, o := range source {
+		switch {
+		case o.Released && !copies[o.Ref]:
+			uncopied = append(uncopied, Wait{Ref: o.Ref, Why: "it was released at the source to be deleted, and the target has no copy"})
+		case !copies[o.Ref]:
+			uncopied = append(uncopied, Wait{Ref: o.Ref, Why: "the target has no copy of it"})
+		}
+		if o.Marked {
+			marked = append(marked, Wait{Ref: o.Ref, Why: "the move paused it"})
+		}
+	}
+	released := slices.ContainsFunc(source, func(o Original) bool { return o.Released && !copies[o.Ref] })
+	switch {
+	case len(replaced) > 0:
+		return assessed(AskHuman, replaced)
+	case len(only) > 0 && len(uncopied) > 0, released:
+		return assessed(AskHuman, append(uncopied, only...))
+	case len(only) > 0:
+		return assessed(OnlyForward, only)
+	case len(target) > 0 || len(marked) > 0:
+		return assessed(CanRollBack, marked)
+	case len(source) == 0:
+		return Assessment{Verdict: AskHuman}
+	default:
+		return Assessment{Verdict: NothingStarted}
+	}
+}
+
+func assessed(v Verdict, because []Wait) Assessment {
+	slices.SortFunc(because, func(a, b Wait) int { return object.Compare(a.Ref, b.Ref) })
+	return Assessment{Verdict: v, Because: because[:min(len(because), waitingNamed)]}
+}
+
+// Explain says in words what the verdict means and what a human should do. A name is that of the Move.
+func (a Assessment) Explain(namespace, name string) (message, next string) {
+	command := func(verb string) string {
+		return fmt.Sprintf("`scutectl move %s %s -n %s --reason ...`", verb, name, namespace)
+	}
+	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
+	switch a.Verdict {
+	case NothingStarted:
+		return "neither cluster shows a trace of the move", "nothing: it begins again"
+	case CanRollBack:
+		return "the source holds everything that moves", leave + ". Bring the event log back if there is a newer one; else " +
+			command("resolve --back") + " removes the copies from the target and resumes the source"
+	case OnlyForward:
+		return "objects are on the target alone, and the target has everything: " + summary(a.Because), leave +
+			". Bring the event log back if there is a newer one; else " + command("resolve --forward") + " empties the source and resumes the target"
+	default:
+		message = "no way keeps every object"
+		if len(a.Because) > 0 {
+			message += ": " + summary(a.Because)
+		} else {
+			message = "the source has nothing that the move selects, and the target no paused copy: it may have come to its end"
+			leave = "look at the target: if the clusters work there, delete this Move"
+		}
+		return message, leave + ". See \"When a move is stranded\" in the documentation; " + command("abandon") +
+			" ends the Move without changing the target, and keeps a source paused that was half emptied"
+	}
+}

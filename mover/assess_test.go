@@ -1,0 +1,56 @@
+package mover_test
+
+import (
+	"strings"
+	"testing"
+
+	"scute.dev/mover"
+)
+
+func TestAssess(t *testing.T) {
+	whole := func(name string) mover.Original { return mover.Original{Ref: ref(t, name), UID: uid(ref(t, name))} }
+	paused := func(name string) mover.Original { o := whole(name); o.Marked = true; return o }
+	released := func(name string) mover.Original { o := whole(name); o.Released = true; return o }
+	replaced := func(name string) mover.Original { o := whole(name); o.UID = "another"; return o }
+	copied := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name), Origin: uid(ref(t, name))} }
+	shared := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name)} }
+	type (
+		src = []mover.Original
+		dst = []mover.Copy
+	)
+	for _, c := range []struct {
+		name   string
+		source src
+		target dst
+		want   mover.Verdict
+		names  string
+	}{
+		{"no trace", src{whole("Cluster/a"), whole("Machine/a-1")}, nil, mover.NothingStarted, ""},
+		{"paused", src{paused("Cluster/a"), whole("Machine/a-1")}, nil, mover.CanRollBack, "a"},
+		{"some copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
+		{"all copies", src{paused("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.CanRollBack, ""},
+		{"unpaused before its copies were removed", src{whole("Cluster/a")}, dst{copied("Cluster/a")}, mover.CanRollBack, ""},
+		{"one deleted", src{paused("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
+		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
+		{"all deleted", nil, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a"},
+		{"shared and kept", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
+		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "no copy"},
+		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.AskHuman, "a-1"},
+		{"made again", src{replaced("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "another object"},
+		{"nothing anywhere", nil, nil, mover.AskHuman, ""},
+	} {
+		got := mover.Assess(c.source, c.target)
+		message, next := got.Explain("fleet", "go")
+		if got.Verdict != c.want || !strings.Contains(message+because(got.Because), c.names) || next == "" {
+			t.Errorf("%s: %s (%q, next %q), want %s", c.name, got.Verdict, message, next, c.want)
+		}
+	}
+}
+
+func because(list []mover.Wait) string {
+	var s strings.Builder
+	for _, w := range list {
+		s.WriteString(" " + w.Ref.String() + " " + w.Why)
+	}
+	return s.String()
+}

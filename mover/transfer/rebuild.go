@@ -1,0 +1,232 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// traces are what both clusters show of a move, without any log.
+type traces struct {
+	members mover.Members
+	copies  objects
+	byUID   map[types.UID]object.Ref // of the copies
+}
+
+// traces reads the source's members and the target's copies that carry the move's mark.
+func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
+	if found.members, _, err = t.members(ctx, s.Spec, false); err != nil {
+		return found, err
+	}
+	found.copies, found.byUID = make(objects), make(map[types.UID]object.Ref)
+	namespaces := []string{s.Spec.Namespace}
+	for _, m := range found.members.Objects {
+		if m.Ref.Namespace != "" && !slices.Contains(namespaces, m.Ref.Namespace) {
+			namespaces = append(namespaces, m.Ref.Namespace)
+		}
+	}
+	var parts []listing
+	for _, typ := range t.onto {
+		if !typ.Namespaced {
+			parts = append(parts, listing{typ, ""})
+			continue
+		}
+		for _, namespace := range namespaces {
+			parts = append(parts, listing{typ, namespace})
+		}
+	}
+	var mu sync.Mutex
+	err = parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+		return t.target.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
+			if t.isOurs(u) {
+				mu.Lock()
+				defer mu.Unlock()
+				ref := object.Observe(u).Ref
+				found.copies[ref], found.byUID[u.GetUID()] = u, ref
+			}
+			return nil
+		})
+	})
+	return found, err
+}
+
+// assess is what the traces say.
+func (t *Transfer) assess(found traces) mover.Assessment {
+	var source []mover.Original
+	var target []mover.Copy
+	for _, m := range found.members.Objects {
+		if m.Keep == "" {
+			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Marked: markOf(m) == t.mark(), Released: m.Released})
+		}
+	}
+	for ref, u := range found.copies {
+		target = append(target, mover.Copy{Ref: ref, Origin: types.UID(u.GetAnnotations()[object.OriginAnnotation])})
+	}
+	return mover.Assess(source, target)
+}
+
+// Assess asks both clusters how far a move had come whose log was lost or went back. It changes nothing.
+func (t *Transfer) Assess(ctx context.Context, s *mover.State) (mover.Assessment, error) {
+	t.log = s.MarkLog
+	if err := t.connect(ctx, s.Spec, s.TargetID, true); err != nil {
+		return mover.Assessment{}, err
+	}
+	found, err := t.traces(ctx, s)
+	if err != nil {
+		return mover.Assessment{}, err
+	}
+	return t.assess(found), nil
+}
+
+// assessWorld says what an operator may decide about a move whose log was lost.
+func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	a, err := t.Assess(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if a.Verdict == mover.NothingStarted {
+		return mover.NoTrace{}, nil
+	}
+	message, next := a.Explain(s.Spec.Namespace, s.Spec.Name)
+	return nil, &strandedError{what: "the event log does not know how far the move came: " + message, next: next}
+}
+
+// rebuild reads from both clusters what the move must know to go the way that an operator chose, if that way is safe.
+func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	found, err := t.traces(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	a := t.assess(found)
+	safe := a.Verdict == mover.CanRollBack || a.Verdict == mover.NothingStarted
+	if s.Way == mover.Forward {
+		safe = a.Verdict == mover.OnlyForward
+	}
+	if !safe {
+		message, next := a.Explain(s.Spec.Namespace, s.Spec.Name)
+		return nil, &strandedError{what: "the move cannot go " + string(s.Way) + ": " + message, next: next}
+	}
+	out := mover.WorldRead{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
+	levels := make(map[object.Ref]int)
+	for ref, u := range found.copies {
+		item := t.itemOfCopy(ref, u)
+		item.Level = found.level(ref, levels)
+		out.Items, out.Created[ref] = append(out.Items, item), u.GetUID()
+		if pause.IsCluster(ref) && len(s.Clusters) == 0 {
+			out.Clusters = append(out.Clusters, ref.Name)
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b mover.Item) int {
+		if a.Level != b.Level {
+			return a.Level - b.Level
+		}
+		return object.Compare(a.Ref, b.Ref)
+	})
+	slices.Sort(out.Clusters)
+	return out, nil
+}
+
+func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) mover.Item {
+	o := object.Observe(u)
+	item := mover.Item{Ref: ref, Version: t.onto[ref.GroupKind()].Versions[0], UID: types.UID(u.GetAnnotations()[object.OriginAnnotation]), Cluster: o.ClusterName}
+	if pause.IsCluster(ref) {
+		item.Cluster = ref.Name
+	}
+	if item.UID == "" {
+		item.Keep = "it was copied to be shared, and stays at the source"
+	}
+	return item
+}
+
+// level is how deep a copy is below those without owners among the copies. A ClusterClass is above the Clusters.
+func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
+	if level, ok := known[ref]; ok {
+		return level
+	}
+	known[ref] = 0 // a circle of owners ends here
+	level := 0
+	if pause.IsCluster(ref) {
+		level = 1
+	}
+	for _, owner := range object.Observe(found.copies[ref]).Owners {
+		if above, ok := found.byUID[owner.UID]; ok {
+			level = max(level, found.level(above, known)+1)
+		}
+	}
+	known[ref] = level
+	return level
+}
+
+// rootsOfTraces are the roots that the move paused: those of the source that carry its mark, and those that are on the
+// target alone.
+func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
+	var roots []pause.Root
+	seen := make(map[object.Ref]bool)
+	for _, m := range found.members.Objects {
+		if pause.IsRoot(m.Ref) && markOf(m) == t.mark() {
+			roots = append(roots, pause.Root{Ref: m.Ref, UID: m.UID, Found: m.FoundPaused})
+			seen[m.Ref] = true
+		}
+	}
+	for ref, u := range found.copies {
+		origin := u.GetAnnotations()[object.OriginAnnotation]
+		if !pause.IsRoot(ref) || seen[ref] || origin == "" {
+			continue
+		}
+		_, paused := u.GetAnnotations()[object.FoundAnnotation]
+		roots = append(roots, pause.Root{Ref: ref, UID: types.UID(origin), Found: paused})
+	}
+	slices.SortFunc(roots, func(a, b pause.Root) int { return object.Compare(a.Ref, b.Ref) })
+	return roots
+}
+
+// leaveTarget ends a move whose target was given up. The source is resumed if it still holds everything; else it stays as
+// it is, paused.
+func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
+	source := *s
+	if s.Lost != nil {
+		members, _, err := t.members(ctx, s.Spec, false)
+		if err != nil {
+			return nil, err
+		}
+		source.Roots = t.rootsOfTraces(traces{members: members})
+		if i := slices.IndexFunc(members.Objects, func(m mover.Member) bool { return m.Released }); i >= 0 {
+			return mover.SourceKept{Why: members.Objects[i].Ref.String() + ": it was released at the source to be deleted"}, nil
+		}
+	}
+	why, err := t.emptied(ctx, &source)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return mover.SourceKept{Why: why}, nil
+	}
+	return t.restoreSource(ctx, &source)
+}
+
+// emptied says why the source is not whole any more; "" when it is.
+func (t *Transfer) emptied(ctx context.Context, s *mover.State) (string, error) {
+	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	if err != nil {
+		return "", err
+	}
+	for _, item := range s.Plan {
+		if why := notHeld(item, there[item.Ref]); why != "" && item.Keep == "" {
+			return item.Ref.String() + ": " + why, nil
+		}
+	}
+	err = t.mayUnpause(ctx, s)
+	var stranded *strandedError
+	if errors.As(err, &stranded) {
+		return stranded.what, nil
+	}
+	return "", err
+}

@@ -1,0 +1,187 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// forget gives the move a new log that knows only that the move had begun.
+func (f *fakes) forget() {
+	spec := f.state.Spec
+	*f.state = mover.State{}
+	f.state.Apply(mover.Requested{Spec: spec, Home: mover.Home{Log: "another"}}, f.now)
+	f.state.Apply(mover.LogLost{Log: theLog, Phase: mover.PhaseDeleting, Sequence: 42}, f.now)
+	f.state.Apply(mover.Claimed{Holder: "two"}, f.now)
+}
+
+// emptying deletes what is owned at the source and dies before it deletes the Cluster.
+func (f *fakes) emptying() {
+	f.t.Helper()
+	ctx, die := context.WithCancel(f.t.Context())
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			die()
+		}
+	}
+	if _, err := f.transfer.Perform(ctx, f.state, mover.DeleteSource, func(mover.Outcome) error { return nil }); err == nil {
+		f.t.Fatal("the process did not die")
+	}
+	f.src.hook = nil
+	f.src.drop(f.machine)
+}
+
+func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.emptying()
+	f.forget()
+	message, next := f.step()
+	f.stranded(message, next, "on the target alone", "resolve --forward", "fleet/a-1")
+	f.there(f.src, f.cluster)
+
+	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
+	message, next = f.step()
+	f.stranded(message, next, "cannot go back", "resolve --forward")
+	f.there(f.dst, f.machine)
+	f.isPaused(f.src, f.cluster, true)
+
+	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.run(mover.None)
+	if f.state.Phase != mover.PhaseSucceeded || f.src.get(f.cluster) != nil {
+		t.Errorf("%s, the Cluster is at the source: %t", f.state.Phase, f.src.get(f.cluster) != nil)
+	}
+	f.there(f.dst, f.machine)
+	f.isPaused(f.dst, f.cluster, false)
+	for key := range f.dst.get(f.cluster).GetAnnotations() {
+		t.Errorf("annotation %s is left", key)
+	}
+}
+
+func TestTheLogIsLostBeforeTheSourceIsEmptied(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.forget()
+	message, next := f.step()
+	f.stranded(message, next, "the source holds everything", "resolve --back")
+	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.stranded(f.step())
+
+	f.state.Apply(mover.AbortRequested{Reason: "enough"}, f.now)
+	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
+	f.run(mover.None)
+	if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil || f.dst.get(f.machine) != nil {
+		t.Errorf("%s, copies are left on the target", f.state.Phase)
+	}
+	f.isPaused(f.src, f.cluster, false)
+}
+
+func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
+	f := moved(t, mover.Claimed{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	f.forget()
+	f.step()
+	if f.state.Phase != mover.PhasePreflight || f.state.Lost != nil {
+		t.Errorf("%s: %q, want the move to begin again", f.state.Phase, f.state.Setback)
+	}
+}
+
+// A log that went back before the pause meets the move's own mark: it is stranded, not refused with "nothing was changed".
+func TestTheLogWentBackBeforeThePause(t *testing.T) {
+	f := moved(t, mover.Claimed{Holder: "one"})
+	f.step()
+	message, next := f.step()
+	f.stranded(message, next, "resolve --back")
+	f.isPaused(f.src, f.cluster, true)
+}
+
+// Another installation has a move of the same name in its own log. Neither takes the other's copies for its own.
+func TestTheSameMoveInAnotherLog(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	other := mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}}
+	theirs := &mover.State{}
+	theirs.Apply(mover.Requested{Spec: other, Home: mover.Home{Log: "another"}}, f.now)
+	theirs.Apply(mover.Claimed{Holder: "two"}, f.now)
+	o, err := f.transfer.Perform(t.Context(), theirs, mover.RunPreflight, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	preflight, _ := o.(mover.PreflightDone)
+	for _, finding := range preflight.Findings {
+		found = found || finding.Severity == mover.Error && strings.Contains(finding.Message, "event log "+theLog)
+	}
+	if !found {
+		t.Errorf("%+v does not name the log that holds the Cluster", o)
+	}
+	theirs.Plan, theirs.Phase, theirs.Roots = f.state.Plan, mover.PhaseRollingBack, f.state.Roots
+	for _, step := range []mover.Step{mover.ClearTarget, mover.RestoreSource} {
+		if _, err := f.transfer.Perform(t.Context(), theirs, step, func(mover.Outcome) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.there(f.dst, f.cluster)
+	f.there(f.dst, f.machine)
+	f.isPaused(f.src, f.cluster, true)
+}
+
+// lose makes the target unreachable.
+func (f *fakes) lose() {
+	f.transfer.target = nil
+	f.transfer.Dial = func(context.Context, mover.Spec) (*kube.Cluster, error) { return nil, errors.New("connection refused") }
+}
+
+// Where nothing was sent to the target, a rollback does not need it.
+func TestRollbackWithoutTheTarget(t *testing.T) {
+	f := moved(t, mover.AllAcknowledged{})
+	for _, ref := range []object.Ref{f.cluster, f.machine} {
+		f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
+	f.step()
+	if f.state.Phase != mover.PhaseCreating {
+		t.Fatalf("%s: %q", f.state.Phase, f.state.Setback)
+	}
+	f.lose()
+	f.state.Apply(mover.AbortRequested{}, f.now)
+	f.run(mover.None)
+	if f.state.Phase != mover.PhaseRolledBack {
+		t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+	}
+	f.isPaused(f.src, f.cluster, false)
+}
+
+// A target that is gone for good is given up by an operator.
+func TestAbandonTheTarget(t *testing.T) {
+	t.Run("the source is whole", func(t *testing.T) {
+		f := moved(t, mover.AllCreated{})
+		f.lose()
+		f.state.Apply(mover.AbortRequested{}, f.now)
+		f.step()
+		if f.state.Finished() {
+			t.Fatalf("%s without the target, and nobody has given it up", f.state.Phase)
+		}
+		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
+		message, next := f.step()
+		if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(message, "it burned down") || !strings.Contains(next, object.MoveAnnotation) {
+			t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+		}
+		f.isPaused(f.src, f.cluster, false)
+	})
+	t.Run("the source was half emptied", func(t *testing.T) {
+		f := moved(t, mover.Verified{})
+		f.emptying()
+		f.lose()
+		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
+		message, next := f.step()
+		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "fleet/a-1") || next == "" {
+			t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+		}
+		f.isPaused(f.src, f.cluster, true)
+	})
+}
