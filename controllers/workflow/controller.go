@@ -125,6 +125,9 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string)
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
 		return nil // it was refused, or it ended in a log that is not this one: its last status stands
 	}
+	if s.RunID != "" {
+		return r.strand(ctx, w)
+	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the Workflow may read what its tasks refer to")

@@ -42,6 +42,15 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message s
 	return r.write(ctx, w, status, runner.Throttled{})
 }
 
+// strand says that a run which has begun is not in the log. It is not begun again: what it did is in the world.
+func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.Workflow) error {
+	status := *w.Status.DeepCopy()
+	status.Phase = v1alpha1.RunStranded
+	status.Message = "stranded: the event log does not hold the run " + status.RunID + ", which has begun: the log went back, or was replaced"
+	status.Next = "restore the log; or compare what its tasks have made with what is asked for, delete this Workflow, and make another"
+	return r.write(ctx, w, status, runner.Throttled{})
+}
+
 // wait says why a run has not begun.
 func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, next string) error {
 	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, runner.Throttled{})

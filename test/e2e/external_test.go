@@ -24,6 +24,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 	"scute.dev/mover"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
@@ -44,6 +45,7 @@ func TestExternalLog(t *testing.T) {
 		must(t, shared.blue.PutTarget(ctx, c.Namespace, shared.green))
 	}
 	n := startNATS(t)
+	must(t, shared.blue.ForgetLog(ctx))
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: n.url(), TLS: eventlog.TLSFiles{CA: n.cert, Cert: n.cert, Key: n.key}, Create: true})
 	must(t, err)
 	defer log.Close()
@@ -137,7 +139,7 @@ func waitLeader(ctx context.Context, t *testing.T) {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
 	for {
-		err := shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: scuted.Namespace, Name: "scuted.scute.dev"}, lease)
+		err := shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, lease)
 		if h := lease.Spec.HolderIdentity; err == nil && h != nil && *h != "" && !strings.HasPrefix(*h, "log-") {
 			return
 		}

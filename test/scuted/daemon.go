@@ -10,6 +10,11 @@ import (
 	"syscall"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/trust"
 	"scute.dev/test/process"
 )
 
@@ -38,7 +43,7 @@ func (in *Installation) Start(o DaemonOptions) (*Daemon, error) {
 	}
 	health, metrics := cmp.Or(o.Health, "0"), cmp.Or(o.Metrics, "0")
 	args := []string{
-		"--kubeconfig", in.Kubeconfig, "--leader-election-namespace", Namespace, "--log-dir", o.LogDir, "--log-format", "text",
+		"--kubeconfig", in.Kubeconfig, "--log-dir", o.LogDir, "--log-format", "text",
 		"--metrics-address", metrics, "--health-address", health, "--allow-addresses", "127.0.0.1", // where all sides of the test bed are
 	}
 	if o.Listen != "" {
@@ -95,5 +100,23 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	}
 }
 
-// NewLogDir makes a folder for an embedded log beside the side's own logs.
-func (in *Installation) NewLogDir() (string, error) { return os.MkdirTemp(in.Side.Logs(), "eventlog-") }
+// NewLogDir makes a folder for a new embedded log beside the side's own logs. The log before it is forgotten on purpose.
+func (in *Installation) NewLogDir() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), forgetTimeout)
+	defer cancel()
+	if err := in.ForgetLog(ctx); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(in.Side.Logs(), "eventlog-")
+}
+
+const forgetTimeout = 20 * time.Second
+
+// ForgetLog removes the Lease with the high-water mark of the log that acted last, so that another log may act.
+func (in *Installation) ForgetLog(ctx context.Context) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}}
+	if err := client.IgnoreNotFound(in.Side.Client().Delete(ctx, lease)); err != nil {
+		return fmt.Errorf("removing the Lease: %w", err)
+	}
+	return nil
+}

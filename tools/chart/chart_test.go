@@ -29,7 +29,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 		t.Errorf("access modes of the log's volume (-want +got):\n%s", diff)
 	}
 	wantArgs(t, set.Template.Spec,
-		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=127.0.0.1:8080",
+		"--health-address=:8081", "--metrics-address=127.0.0.1:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--remediation-concurrency=4", "--log-max-bytes=4294967296", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
 }
 
@@ -40,7 +40,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 			len(r.statefulSets), len(r.deployments), len(r.budgets), len(r.services))
 	}
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
-		"--leader-election-namespace=scute-system", "--health-address=:8081", "--metrics-address=:8080",
+		"--health-address=:8081", "--metrics-address=:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16", "--remediation-concurrency=4", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")

@@ -29,7 +29,6 @@ spec:
       image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args:
-        - --leader-election-namespace={{ .Release.Namespace }}
         - --health-address=:8081
         - --metrics-address={{ if not .Values.metrics.enabled }}127.0.0.1{{ end }}:8080
         - --log-level={{ .Values.logging.level }}

@@ -16,6 +16,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 )
@@ -133,13 +134,13 @@ func daemon(ctx context.Context, v *visit) bool {
 	}
 	// A daemon may run elsewhere, started by hand: whoever acts renews the lease.
 	if holder, fresh := leader(ctx, v); fresh {
-		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease in namespace %s", holder, v.flags.ScuteNamespace))
+		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
 		v.outside = true
 		return true
 	}
 	v.unheard = true
 	v.report(problem(subject, "install it (helm install scute charts/scute -n "+v.flags.ScuteNamespace+"), or name its namespace with --scute-namespace",
-		"no ready pod in namespace %s, and nobody holds the lease there: nobody takes up moves", v.flags.ScuteNamespace))
+		"no ready pod in namespace %s, and nobody holds the lease: nobody takes up moves", v.flags.ScuteNamespace))
 	return true
 }
 
@@ -148,7 +149,7 @@ func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	var lease coordinationv1.Lease
-	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: v.flags.ScuteNamespace, Name: reach.LeaseName}, &lease)
+	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
 		return "", false
 	}

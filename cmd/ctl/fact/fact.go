@@ -7,6 +7,7 @@ import (
 
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/remediator"
@@ -57,11 +58,12 @@ type Words struct {
 	moves        *eventlog.Catalog[mover.Event]
 	runs         *eventlog.Catalog[workflow.Event]
 	remediations *eventlog.Catalog[remediator.Event]
+	daemon       *eventlog.Catalog[trust.Event]
 }
 
 // New makes a reader.
 func New() *Words {
-	return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog()}
+	return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), daemon: trust.NewCatalog()}
 }
 
 // Of says what an event says. One of a type that this program does not know is told by its type.
@@ -81,6 +83,10 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 				return f
 			}
 			return Fact{What: name(ev.Type)}
+		}
+	case eventlog.KindDaemon:
+		if e, err := w.daemon.Decode(ev); err == nil {
+			return daemon(e)
 		}
 	}
 	return Fact{What: name(ev.Type), Detail: fmt.Sprintf("type %s is not known to this scutectl: %d bytes of data", ev.Type, len(ev.Data))}

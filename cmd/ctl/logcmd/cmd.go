@@ -33,7 +33,7 @@ server (--nats).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	d.Flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newCmdStatus(d), newCmdTail(d), newCmdReplay(d), newCmdPush(d))
+	cmd.AddCommand(newCmdStatus(d), newCmdTail(d), newCmdReplay(d), newCmdPush(d), newCmdReconcile(d))
 	return cmd
 }
 

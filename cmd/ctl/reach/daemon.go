@@ -14,9 +14,6 @@ const (
 	DaemonName  = "scute"
 )
 
-// LeaseName is the Lease that the daemon that acts holds, in its namespace.
-const LeaseName = "scuted.scute.dev"
-
 // Daemons lists the daemon's pods.
 func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)

@@ -16,6 +16,7 @@ import (
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
 	"scute.dev/internal/supervise"
+	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
@@ -37,7 +38,11 @@ type daemon struct {
 	env       *prepare.Env
 	view      *view
 	projector *projector.Projector[*view]
+	gate      *gate
+	report    *report
 	logger    *slog.Logger
+	// other says whether another installation acts here.
+	other func() error
 
 	moveWatch, runWatch *watch
 }
@@ -56,11 +61,13 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, fmt.Errorf("asking which management cluster this is: %w", err)
 	}
 	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
-	d := &daemon{logger: logger, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
+	d := &daemon{logger: logger, other: func() error { return nil }, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
 	var log moves.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}
+	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }}
+	log = written
 	d.moves = &moves.Runner{
 		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
@@ -75,16 +82,28 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	feed := &remediation.Feed{}
 	d.view = &view{
 		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
-		remediations: remediations.NewRemediations(feed.Changed), usage: usage,
+		remediations: remediations.NewRemediations(feed.Changed), usage: usage, trust: trust.NewView(),
 	}
 	d.view.moves.Home = driven
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
-	if d.manager, err = newManager(o, config, home, logger); err != nil {
+	var lock *lease
+	if o.LeaderElection {
+		if lock, err = newLease(config, home, written.head); err != nil {
+			return nil, err
+		}
+		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
+	}
+	if d.manager, err = newManager(o, config, lock, logger); err != nil {
 		return nil, err
+	}
+	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
+	d.gate = &gate{
+		log: home.log, view: d.view.trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
+		report: d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
 		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, logger)
-		if err := d.remedies.register(d.manager, feed, d.projector.CaughtUp()); err != nil {
+		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err
 		}
 	}
@@ -95,10 +114,10 @@ func (d *daemon) register(home *home) error {
 	if err := d.registerControllers(home); err != nil {
 		return err
 	}
-	registerMetrics(d.view, home.log)
+	registerMetrics(d.view, home.log, d.gate.shut)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
-		other: func() error { return nil },
+		other: d.other,
 	}
 	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake}
 	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake}
@@ -108,6 +127,13 @@ func (d *daemon) register(home *home) error {
 				return fmt.Errorf("the event log cannot be trusted: %w", err)
 			}
 			return nil
+		})),
+		d.manager.Add(manager.RunnableFunc(d.gate.run)),
+		d.manager.Add(always(func(ctx context.Context) error {
+			return watchOthers(ctx, d.other, minded, func(err error) {
+				d.logger.Error("this installation does nothing", "error", err)
+				d.report.event("AnotherInstallation", err.Error())
+			})
 		})),
 		d.manager.Add(d.leading(moveSupervisor.Run)),
 		d.manager.Add(d.leading(runSupervisor.Run)),
@@ -125,7 +151,7 @@ func (d *daemon) registerControllers(home *home) error {
 			*moves.Moves
 		}{d.moves, d.view.moves},
 		LogID:    home.log.ID(),
-		CaughtUp: d.projector.CaughtUp(),
+		CaughtUp: d.gate.open,
 		Started:  func(q move.Queue) { d.moveWatch.queue <- q },
 	}
 	if err := ofMoves.SetupWithManager(d.manager); err != nil {
@@ -139,7 +165,7 @@ func (d *daemon) registerControllers(home *home) error {
 		}{d.runs, d.view.runs},
 		Definer:  d.env,
 		Exceeded: d.runs.Exceeded,
-		CaughtUp: d.projector.CaughtUp(),
+		CaughtUp: d.gate.open,
 		Started:  func(q workflow.Queue) { d.runWatch.queue <- q },
 	}
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
@@ -148,11 +174,11 @@ func (d *daemon) registerControllers(home *home) error {
 	return nil
 }
 
-// leading is what only the leader does, once its view is complete.
+// leading is what only the leader does, once the log may be acted on.
 func (d *daemon) leading(run func(context.Context)) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
-		case <-d.projector.CaughtUp():
+		case <-d.gate.open:
 			run(ctx)
 		case <-ctx.Done():
 		}

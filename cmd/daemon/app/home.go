@@ -13,12 +13,11 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 )
 
 // home is where the log lives, and who we are there.
@@ -85,27 +84,25 @@ func random() string {
 	return hex.EncodeToString(b)
 }
 
-// leaseName is the Lease that makes one daemon of many act.
-const leaseName = "scuted.scute.dev"
-
-func newLease(config *rest.Config, namespace, holder string) (resourcelock.Interface, error) {
-	const inPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	if namespace == "" {
-		raw, err := os.ReadFile(inPod)
-		if err != nil {
-			return nil, errors.New("--leader-election-namespace is needed outside a pod")
-		}
-		namespace = strings.TrimSpace(string(raw))
-	}
+// newLease prepares the Lease of this management cluster.
+func newLease(config *rest.Config, home *home, head func() uint64) (*lease, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = 5 * time.Second
+	config.Timeout = leaseTimeout
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
-		Client:     clients.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: holder},
+	return &lease{
+		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, logID: home.log.ID(), installation: installation(), head: head,
 	}, nil
+}
+
+// installation is the namespace that this process is installed in.
+func installation() string {
+	const inPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	if raw, err := os.ReadFile(inPod); err == nil {
+		return strings.TrimSpace(string(raw))
+	}
+	host, _ := os.Hostname() // it was asked for before
+	return "none (a process on " + host + ")"
 }

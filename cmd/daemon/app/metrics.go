@@ -9,12 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 )
 
 // registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
 // they stand, and how full the log is.
-func registerMetrics(v *view, log *eventlog.Log) {
+func registerMetrics(v *view, log *eventlog.Log, shut func() *trust.Fault) {
 	c := newCollector(v, log)
+	c.shut = shut
 	var again prometheus.AlreadyRegisteredError
 	if err := metrics.Registry.Register(c); errors.As(err, &again) {
 		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
@@ -37,6 +39,7 @@ func newCollector(v *view, log *eventlog.Log) *collector {
 		commits:  describe("log_commits", "Commits in the event log."),
 		bytes:    describe("log_bytes", "Size of the event log."),
 		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
+		distrust: describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
 		begins:   describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
 }
@@ -46,7 +49,8 @@ type collector struct {
 	log                                *eventlog.Log
 	moves, runs, tasks, remedies, sick *prometheus.Desc
 	effects, commits, bytes, maxBytes  *prometheus.Desc
-	begins                             *prometheus.Desc
+	begins, distrust                   *prometheus.Desc
+	shut                               func() *trust.Fault
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
@@ -63,6 +67,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for phase, n := range phases {
 		gauge(c.moves, float64(n), phase)
+	}
+	if c.shut != nil {
+		if f := c.shut(); f != nil {
+			gauge(c.distrust, 1, string(f.Reason))
+		}
 	}
 	runs := c.view.runs.Totals()
 	for phase, n := range runs.Phases {

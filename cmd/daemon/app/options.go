@@ -19,17 +19,16 @@ import (
 
 // Options of the daemon. New gives the defaults.
 type Options struct {
-	Log                     LogOptions
-	LeaderElection          bool
-	LeaderElectionNamespace string
-	HealthAddress           string
-	MetricsAddress          string
-	LogLevel                string
-	LogFormat               string
-	MoveConcurrency         int
-	MoveWorkers             int
-	RunConcurrency          int
-	RunParallel             int
+	Log             LogOptions
+	LeaderElection  bool
+	HealthAddress   string
+	MetricsAddress  string
+	LogLevel        string
+	LogFormat       string
+	MoveConcurrency int
+	MoveWorkers     int
+	RunConcurrency  int
+	RunParallel     int
 	// NamespaceEvents and NamespaceBytes bound what the runs and moves of one namespace may append to the log within an
 	// hour; 0 is no bound.
 	NamespaceEvents, NamespaceBytes int
@@ -88,8 +87,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
 	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
-	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease")
-	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", o.LeaderElectionNamespace, "namespace of the Lease; the pod's own if empty")
+	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease scuted.scute.dev in namespace kube-system")
 	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
 	f.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")

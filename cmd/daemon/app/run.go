@@ -74,7 +74,7 @@ func (o *Options) config() (*rest.Config, error) {
 	return config, nil
 }
 
-func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger) (manager.Manager, error) {
+func newManager(o Options, config *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -88,11 +88,7 @@ func newManager(o Options, config *rest.Config, home *home, logger *slog.Logger)
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		GracefulShutdownTimeout: &grace,
 	}
-	if o.LeaderElection {
-		lock, err := newLease(config, o.LeaderElectionNamespace, home.holder)
-		if err != nil {
-			return nil, err
-		}
+	if lock != nil {
 		options.LeaderElection, options.LeaderElectionResourceLockInterface = true, lock
 		options.LeaderElectionReleaseOnCancel = true
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	moves "scute.dev/mover/runner"
 	remediations "scute.dev/remediator/runner"
@@ -15,6 +16,7 @@ type view struct {
 	runs         *runs.Runs
 	remediations *remediations.Remediations
 	usage        *usage.Usage
+	trust        *trust.View
 }
 
 // Apply implements projector.View.
@@ -27,6 +29,8 @@ func (v *view) Apply(r eventlog.Record) error {
 		return v.runs.Apply(r)
 	case eventlog.KindRemediation:
 		return v.remediations.Apply(r)
+	case eventlog.KindDaemon:
+		return v.trust.Apply(r)
 	default:
 		return nil
 	}

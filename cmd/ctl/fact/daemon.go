@@ -1,0 +1,19 @@
+package fact
+
+import (
+	"fmt"
+
+	"scute.dev/internal/trust"
+)
+
+// daemon says what the log says about itself.
+func daemon(e trust.Event) Fact {
+	switch e := e.(type) {
+	case trust.Bound:
+		return Fact{What: "log bound", Detail: "to the management cluster with the ID " + e.Cluster}
+	case trust.Reconciled:
+		return Fact{What: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", e.Mark.LogID, e.Mark.Sequence, len(e.Open))}
+	default:
+		return Fact{What: fmt.Sprintf("%T", e)}
+	}
+}

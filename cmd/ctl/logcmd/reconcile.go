@@ -1,0 +1,209 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+	"scute.dev/mover/runner"
+	remediations "scute.dev/remediator/runner"
+	runs "scute.dev/workflow/runner"
+)
+
+type reconcileOptions struct {
+	*Deps
+	Yes bool
+}
+
+func newCmdReconcile(d *Deps) *cobra.Command {
+	o := &reconcileOptions{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "reconcile",
+		Short: "Let the daemon act on a log that went back or was replaced, after a look at what is open",
+		Long: `Let the daemon act on a log that went back or was replaced, after a look at what is open.
+
+A daemon whose log is not the one that acted last on the management cluster, or is shorter than it was, drives nothing. Bring
+the newest log back if you can. If you cannot, this command shows every move, run and remediation that is open, in the log or
+in the cluster, and what becomes of it. With --yes it records that in the log, and the daemon acts.`,
+		Example: "  " + d.Env.Name + " log reconcile\n  " + d.Env.Name + " log reconcile --yes",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record it: the daemon acts on the log from then on")
+	return cmd
+}
+
+func (o *reconcileOptions) run(ctx context.Context) error {
+	cluster, err := o.Flags.Cluster()
+	if err != nil {
+		return err
+	}
+	log, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	own, mark, err := identify(ctx, cluster, log)
+	if err != nil {
+		return err
+	}
+	open := newOpenings()
+	if own.Head, err = log.Replay(ctx, 0, open.apply); err != nil {
+		return err
+	}
+	state, seq := open.trust.State()
+	fault := trust.Judge(&state, own, mark)
+	if fault == nil {
+		_, err := fmt.Fprintf(o.Env.Out, "Nothing is to be reconciled: event log %s may be acted on.\n", own.LogID)
+		return err
+	}
+	outcomes, err := open.outcomes(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if err := o.show(fault, outcomes); err != nil {
+		return err
+	}
+	if !o.Yes {
+		o.Env.Notef("Nothing was recorded. `%s log reconcile --yes` records this, and the daemon acts.", o.Env.Name)
+		return nil
+	}
+	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: mark, Open: outcomes}, reach.Actor(ctx, cluster), seq, o.Env.Now())
+	if err != nil {
+		return err
+	}
+	if _, err := log.Append(ctx, c); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "Recorded: event log %s may be acted on.\n", own.LogID)
+	return err
+}
+
+// identify says which log it is, where, and what it is held against.
+func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own trust.Identity, mark trust.Mark, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	var ns corev1.Namespace
+	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
+		return own, mark, fmt.Errorf("reading namespace kube-system: %w", cluster.Explain(err))
+	}
+	var lease coordinationv1.Lease
+	err = client.IgnoreNotFound(cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease))
+	if err != nil {
+		return own, mark, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
+	}
+	return trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}, trust.MarkOf(lease.Annotations), nil
+}
+
+func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error {
+	v := o.view()
+	lines := []string{string(f.Reason) + ": " + f.Message, ""}
+	if len(outcomes) == 0 {
+		lines = append(lines, "Nothing is open, neither in the log nor in the cluster.")
+	} else {
+		table := term.Table{Header: []string{"OPEN", "IN THE LOG", "IN THE CLUSTER", "THEN"}}
+		for _, out := range outcomes {
+			table.Add(out.Name, orNone(out.Log), orNone(out.World), out.Then)
+		}
+		lines = append(lines, table.Lines(v.Paint, v.Width)...)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// openings are the undertakings that are open.
+type openings struct {
+	trust        *trust.View
+	moves        *runner.Moves
+	runs         *runs.Runs
+	remediations *remediations.Remediations
+}
+
+func newOpenings() *openings {
+	return &openings{
+		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
+	}
+}
+
+// apply folds a commit in. What cannot be read stays as it is in the views, which say so.
+func (s *openings) apply(r eventlog.Record) error {
+	_ = errors.Join(s.moves.Apply(r), s.runs.Apply(r), s.remediations.Apply(r))
+	return s.trust.Apply(r)
+}
+
+// What becomes of what is open.
+const (
+	thenMove    = "goes on: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
+	thenRun     = "goes on: each task observes before it acts; one that may run only once waits for a decision"
+	thenOwner   = "is looked at again, and goes on from what its machines are"
+	thenUnknown = "is not in this log: see its status, and compare what it touched by hand before it is deleted or made again"
+)
+
+// outcomes lists what is open in the log, then what is open in the cluster alone.
+func (s *openings) outcomes(ctx context.Context, cluster *reach.Cluster) ([]trust.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	var moves v1alpha1.MoveList
+	var workflows v1alpha1.WorkflowList
+	if err := errors.Join(cluster.Client.List(ctx, &moves), cluster.Client.List(ctx, &workflows)); err != nil {
+		return nil, fmt.Errorf("listing what is open in the cluster: %w", cluster.Explain(err))
+	}
+	world := make(map[string]string)
+	var alone []trust.Outcome
+	note := func(name string, known, over bool, phase string) {
+		world[name] = phase
+		if !known && !over && phase != "" {
+			alone = append(alone, trust.Outcome{Name: name, World: phase, Then: thenUnknown})
+		}
+	}
+	for i := range moves.Items {
+		m := &moves.Items[i].Status
+		_, known := s.moves.Status(m.MoveID)
+		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase))
+	}
+	for i := range workflows.Items {
+		w := &workflows.Items[i].Status
+		_, known := s.runs.Glance(w.RunID)
+		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase))
+	}
+	return append(s.inLog(world), alone...), nil
+}
+
+func (s *openings) inLog(world map[string]string) []trust.Outcome {
+	var out []trust.Outcome
+	for _, id := range s.moves.IDs() {
+		if status, ok := s.moves.Status(id); ok && status.FinishedAt == nil {
+			out = append(out, trust.Outcome{Name: "move/" + id, Log: string(status.Phase), World: world["move/"+id], Then: thenMove})
+		}
+	}
+	for _, id := range s.runs.IDs() {
+		if g, ok := s.runs.Glance(id); ok && !g.Settled {
+			out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), World: world["run/"+id], Then: thenRun})
+		}
+	}
+	for _, owner := range s.remediations.Due() {
+		out = append(out, trust.Outcome{Name: string(eventlog.KindRemediation) + "/" + owner.ID(), Log: "at work", Then: thenOwner})
+	}
+	return out
+}

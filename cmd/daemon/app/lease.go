@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"scute.dev/internal/trust"
+)
+
+// leaseTimeout bounds one request about the Lease.
+const leaseTimeout = 5 * time.Second
+
+// lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
+// raise, so that the mark costs no request of its own.
+type lease struct {
+	client coordination.LeaseInterface
+	// holder is whose Lease it is; logID and installation say who that is.
+	holder, logID, installation string
+	// head is the highest sequence that the log has acknowledged to this process.
+	head func() uint64
+
+	mu   sync.Mutex
+	last *coordinationv1.Lease // as it was read or written last
+	// trusted: the log was found to be the one of the mark, so the mark may be raised.
+	trusted bool
+}
+
+// Get implements resourcelock.Interface.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.read(ctx); err != nil {
+		return nil, nil, err
+	}
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.last.Spec)
+	raw, err := json.Marshal(record)
+	return record, raw, err
+}
+
+func (l *lease) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	found, err := l.client.Get(ctx, trust.LeaseName, metav1.GetOptions{})
+	if err == nil {
+		l.last = found
+	}
+	return err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	made := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: trust.LeaseName, Namespace: trust.LeaseNamespace},
+		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
+	}
+	l.annotate(made)
+	made, err := l.client.Create(ctx, made, metav1.CreateOptions{})
+	if err == nil {
+		l.last = made
+	}
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
+}
+
+// update writes the Lease as it was seen last, with the mark: it fails when somebody else wrote it meanwhile.
+func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
+	if l.last == nil {
+		return errors.New("the Lease was not read yet")
+	}
+	next := l.last.DeepCopy()
+	next.Spec = spec
+	l.annotate(next)
+	next, err := l.client.Update(ctx, next, metav1.UpdateOptions{})
+	if err == nil {
+		l.last = next
+	}
+	return err
+}
+
+// annotate says who holds the Lease and, once the log is trusted, how far it is.
+func (l *lease) annotate(o *coordinationv1.Lease) {
+	if o.Annotations == nil {
+		o.Annotations = make(map[string]string)
+	}
+	o.Annotations[trust.InstallationAnnotation], o.Annotations[trust.HolderLogAnnotation] = l.installation, l.logID
+	if !l.trusted {
+		return
+	}
+	mark := trust.Mark{LogID: l.logID, Sequence: l.head()}
+	if old := trust.MarkOf(o.Annotations); old.LogID == mark.LogID && old.Sequence > mark.Sequence {
+		return
+	}
+	trust.WriteMark(o.Annotations, mark)
+}
+
+// mark is what was kept outside the log when this process became the holder.
+func (l *lease) mark(ctx context.Context) (trust.Mark, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.read(ctx); err != nil {
+		return trust.Mark{}, fmt.Errorf("reading the log's high-water mark from Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
+	}
+	return trust.MarkOf(l.last.Annotations), nil
+}
+
+// follow lets the mark follow this log from now on, and sets it to the log's head, be that lower than it was.
+func (l *lease) follow(ctx context.Context, head uint64) error {
+	return l.write(ctx, func(o *coordinationv1.Lease) bool {
+		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: head})
+		l.trusted = true
+		return true
+	})
+}
+
+// raise writes the mark now, if it is lower than seq.
+func (l *lease) raise(ctx context.Context, seq uint64) error {
+	return l.write(ctx, func(o *coordinationv1.Lease) bool {
+		old := trust.MarkOf(o.Annotations)
+		if !l.trusted || old.LogID == l.logID && old.Sequence >= seq {
+			return false
+		}
+		trust.WriteMark(o.Annotations, trust.Mark{LogID: l.logID, Sequence: seq})
+		return true
+	})
+}
+
+// write alters the Lease while this process holds it. One that somebody else wrote since it was read is read again.
+func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		err := l.tryWrite(ctx, alter)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if err := l.read(ctx); err != nil {
+			return fmt.Errorf("reading Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
+		}
+	}
+}
+
+func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
+	if l.last == nil || l.last.Spec.HolderIdentity == nil || *l.last.Spec.HolderIdentity != l.holder {
+		return fmt.Errorf("raising the log's high-water mark: this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
+	}
+	next := l.last.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = make(map[string]string)
+	}
+	if !alter(next) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	next, err := l.client.Update(ctx, next, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("raising the log's high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, err)
+	}
+	l.last = next
+	return nil
+}
+
+// other says that another installation acts on this management cluster, with a log of its own.
+func (l *lease) other(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		return nil
+	}
+	spec, by := l.last.Spec, l.last.Annotations
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || *spec.HolderIdentity == l.holder || by[trust.HolderLogAnnotation] == "" || by[trust.HolderLogAnnotation] == l.logID {
+		return nil
+	}
+	if spec.RenewTime != nil && spec.LeaseDurationSeconds != nil && now.Sub(spec.RenewTime.Time) > time.Duration(*spec.LeaseDurationSeconds)*time.Second {
+		return nil // it is gone
+	}
+	return fmt.Errorf("another installation of scute acts on this management cluster: namespace %s, event log %s; this one, namespace %s, event log %s, does nothing: uninstall one of the two",
+		by[trust.InstallationAnnotation], by[trust.HolderLogAnnotation], l.installation, l.logID)
+}
+
+// RecordEvent implements resourcelock.Interface.
+func (l *lease) RecordEvent(string) {}
+
+// Identity implements resourcelock.Interface.
+func (l *lease) Identity() string { return l.holder }
+
+// Describe implements resourcelock.Interface.
+func (l *lease) Describe() string { return trust.LeaseNamespace + "/" + trust.LeaseName }

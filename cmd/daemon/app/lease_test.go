@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+)
+
+func record(holder string) resourcelock.LeaderElectionRecord {
+	now := metav1.Now()
+	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15, RenewTime: now, AcquireTime: now}
+}
+
+// TestMarkInTheLease: a process that has not judged its log leaves the mark alone; one that has raises it at each renewal,
+// and at once when it is asked to; a process that holds the Lease no longer cannot.
+func TestMarkInTheLease(t *testing.T) {
+	clients := fake.NewClientset().CoordinationV1().Leases(trust.LeaseNamespace)
+	head := uint64(5)
+	l := &lease{client: clients, holder: "one", logID: "aaaa", installation: "a", head: func() uint64 { return head }}
+	ctx := t.Context()
+	is := func(want trust.Mark) {
+		t.Helper()
+		if got, err := l.mark(ctx); err != nil || got != want {
+			t.Errorf("the mark is %v, want %v; %v", got, want, err)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(l.Create(ctx, record("one")))
+	is(trust.Mark{})
+	must(l.follow(ctx, 5))
+	is(trust.Mark{LogID: "aaaa", Sequence: 5})
+	head = 7
+	must(l.Update(ctx, record("one")))
+	is(trust.Mark{LogID: "aaaa", Sequence: 7})
+	must(l.raise(ctx, 9))
+	is(trust.Mark{LogID: "aaaa", Sequence: 9})
+	must(l.Update(ctx, record("one"))) // head is what was known before
+	is(trust.Mark{LogID: "aaaa", Sequence: 9})
+
+	other := &lease{client: clients, holder: "two", logID: "bbbb", installation: "b", head: func() uint64 { return 1 }}
+	if _, _, err := other.Get(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err := other.other(time.Now())
+	if err == nil || !strings.Contains(err.Error(), "namespace a, event log aaaa") {
+		t.Errorf("another installation acts, and it is told as %v", err)
+	}
+	if err := other.other(time.Now().Add(time.Minute)); err != nil {
+		t.Errorf("one that is gone is told: %v", err)
+	}
+	must(other.Update(ctx, record("two"))) // it takes over, and has not judged its log
+	is(trust.Mark{LogID: "aaaa", Sequence: 9})
+	if err := l.raise(ctx, 10); err == nil {
+		t.Error("raised by a process that does not hold the Lease")
+	}
+}
+
+// TestMarkBeforeTheEffect: a claim and a point of no return are answered for only when the mark outside the log has them.
+func TestMarkBeforeTheEffect(t *testing.T) {
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var raised []uint64
+	var fails error
+	m := &marked{Log: log, raise: func(_ context.Context, seq uint64) error { raised = append(raised, seq); return fails }}
+	last := uint64(0)
+	add := func(fact string) error {
+		c := eventlog.Commit{
+			Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a"}, ID: fact, Expected: last,
+			Events: []eventlog.Event{{Type: "dev.scute.move." + fact + ".v1", Time: time.Now(), Data: []byte("{}")}},
+		}
+		r, err := m.Append(t.Context(), c)
+		last = max(last, r.Seq)
+		return err
+	}
+	for _, fact := range []string{"requested", "claimed", "created", "verified"} {
+		if err := add(fact); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(raised) != 2 || raised[0] != 2 || raised[1] != 4 || m.head() != 4 {
+		t.Errorf("raised at %v, head %d", raised, m.head())
+	}
+	fails = errors.New("the API server is away")
+	if err := add("source-emptied"); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("the mark could not be raised, and the answer is %v", err)
+	}
+}

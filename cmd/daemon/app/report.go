@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/internal/trust"
+)
+
+// report tells the users of a management cluster what keeps the daemon from acting.
+type report struct {
+	client   client.Client // reads from a cache
+	recorder events.EventRecorder
+	// remediation: the kinds of the remediator are watched here.
+	remediation bool
+}
+
+// event tells it on the Lease, which is where everybody can look who acts here.
+func (r *report) event(reason, note string) {
+	about := &coordinationv1.Lease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName},
+	}
+	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Act", "%s", conditions.Short(note))
+}
+
+// stall says on every Move, Workflow and SurgeRemediation that is not over why nothing is done about it. When the gate opens,
+// their controllers write what is true then.
+func (r *report) stall(ctx context.Context, f *trust.Fault) error {
+	var moves v1alpha1.MoveList
+	var workflows v1alpha1.WorkflowList
+	err := errors.Join(r.client.List(ctx, &moves), r.client.List(ctx, &workflows))
+	for i := range moves.Items {
+		if m := &moves.Items[i]; m.Status.FinishedAt == nil {
+			err = errors.Join(err, r.patch(ctx, f, m, &m.Status.Conditions))
+		}
+	}
+	for i := range workflows.Items {
+		if w := &workflows.Items[i]; w.Status.FinishedAt == nil {
+			err = errors.Join(err, r.patch(ctx, f, w, &w.Status.Conditions))
+		}
+	}
+	if r.remediation {
+		var requests v1alpha1.SurgeRemediationList
+		err = errors.Join(err, r.client.List(ctx, &requests))
+		for i := range requests.Items {
+			if s := &requests.Items[i]; s.Status.FinishedAt == nil {
+				err = errors.Join(err, r.patch(ctx, f, s, &s.Status.Conditions))
+			}
+		}
+	}
+	return err
+}
+
+func (r *report) patch(ctx context.Context, f *trust.Fault, o client.Object, list *[]metav1.Condition) error {
+	said := conditions.Said{Message: f.Message + "; " + f.Next}
+	after := conditions.Kstatus(*list, o.GetGeneration(), string(f.Reason), said, said, conditions.Said{True: true, Message: said.Message})
+	if equality.Semantic.DeepEqual(*list, after) {
+		return nil
+	}
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", o)
+	}
+	*list = after
+	if err := client.IgnoreNotFound(r.client.Status().Patch(ctx, o, client.MergeFrom(before))); err != nil {
+		return fmt.Errorf("writing the conditions of %s/%s: %w", o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
+}

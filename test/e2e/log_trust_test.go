@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/trust"
+	"scute.dev/test/ports"
+	"scute.dev/test/scuted"
+)
+
+// question is a Workflow that waits for a human.
+func question(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string) {
+	t.Helper()
+	c, err := on.Client()
+	must(t, err)
+	must(t, client.IgnoreAlreadyExists(on.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})))
+	w, err := scuted.NewWorkflow(namespace, name, "default", "tasks:\n- {name: ask, kind: Approve, with: {message: 'go on?'}}\n")
+	must(t, err)
+	must(t, c.Create(ctx, w))
+}
+
+func untilWorkflow(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string, done func(*v1alpha1.Workflow) bool) *v1alpha1.Workflow {
+	t.Helper()
+	w, err := on.WaitWorkflow(ctx, namespace, name, done)
+	must(t, err)
+	return w
+}
+
+// stalled says that a Workflow's condition Stalled is True for a reason.
+func stalled(reason trust.Reason) func(*v1alpha1.Workflow) bool {
+	return func(w *v1alpha1.Workflow) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == string(reason) && strings.Contains(c.Message, "scutectl log reconcile")
+	}
+}
+
+// asks says that a run waits for its human, and that its conditions are of the run again.
+func asks(w *v1alpha1.Workflow) bool {
+	c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
+	return w.Status.Phase == v1alpha1.RunPaused && c != nil && c.Reason == string(v1alpha1.RunPaused)
+}
+
+// TestLogOfThePast restores an older copy of the log, and then begins with an empty one: nothing is driven, everything says
+// what to do, and an operator's decision opens the way.
+func TestLogOfThePast(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const ns = "log-of-the-past"
+	dir, err := shared.blue.NewLogDir()
+	must(t, err)
+	listen := ports.AddressForTest(t)
+	o := &operator{namespace: ns, nats: "nats://" + listen}
+	life := func(dir string) *scuted.Daemon {
+		return daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen})
+	}
+
+	d := life(dir)
+	question(ctx, t, shared.blue, ns, "first")
+	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	must(t, d.Stop(ctx))
+	old := filepath.Join(t.TempDir(), "copy")
+	must(t, os.CopyFS(old, os.DirFS(dir)))
+	d = life(dir)
+	question(ctx, t, shared.blue, ns, "second")
+	second := untilWorkflow(ctx, t, shared.blue, ns, "second", asks)
+	must(t, d.Stop(ctx))
+
+	t.Run("it went back", func(t *testing.T) {
+		d := life(old)
+		for _, name := range []string{"first", "second"} {
+			untilWorkflow(ctx, t, shared.blue, ns, name, stalled(trust.WentBack))
+		}
+		question(ctx, t, shared.blue, ns, "third")
+		untilWorkflow(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
+		o.run(ctx, t, 0, []string{"LogWentBack", "IN THE CLUSTER", "run/" + second.Status.RunID, "is not in this log", "Nothing was recorded"}, "log", "reconcile", "--nats", o.nats)
+		untilWorkflow(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
+		o.run(ctx, t, 0, []string{"Recorded"}, "log", "reconcile", "--yes", "--nats", o.nats)
+		untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+		untilWorkflow(ctx, t, shared.blue, ns, "third", asks)
+		untilWorkflow(ctx, t, shared.blue, ns, "second", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunStranded })
+		o.run(ctx, t, 0, []string{"Nothing is to be reconciled"}, "log", "reconcile", "--nats", o.nats)
+		must(t, d.Stop(ctx))
+	})
+	t.Run("it was lost", func(t *testing.T) {
+		d := life(t.TempDir())
+		untilWorkflow(ctx, t, shared.blue, ns, "first", stalled(trust.Replaced))
+		must(t, d.Stop(ctx))
+	})
+	t.Run("the newest copy is put back", func(t *testing.T) {
+		d := life(old)
+		untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+		must(t, d.Stop(ctx))
+	})
+}
+
+// TestTwoInstallations runs two daemons with a log each on one management cluster: one acts, the other says who does.
+func TestTwoInstallations(t *testing.T) {
+	ctx := deadline(t, 3*time.Minute)
+	const ns = "two-installations"
+	health := ports.AddressForTest(t)
+	acting := daemon(t, shared.blue, scuted.DaemonOptions{Health: health})
+	must(t, acting.WaitReady(ctx))
+	question(ctx, t, shared.blue, ns, "first")
+	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	other := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: t.TempDir()})
+	for {
+		var list eventsv1.EventList
+		must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(trust.LeaseNamespace)))
+		found := ""
+		for i := range list.Items {
+			if list.Items[i].Reason == "AnotherInstallation" {
+				found = list.Items[i].Note
+			}
+		}
+		if strings.Contains(found, "uninstall one of the two") {
+			break
+		}
+		pause(ctx, t, 100*time.Millisecond)
+	}
+	must(t, acting.Exited())
+	must(t, other.Exited())
+	must(t, acting.WaitReady(ctx))
+}
+
+// TestTwoClustersOnOneLog: a log belongs to the management cluster that it began on; a daemon of another one does nothing.
+func TestTwoClustersOnOneLog(t *testing.T) {
+	ctx := deadline(t, 3*time.Minute)
+	const ns = "two-clusters"
+	n := startNATS(t)
+	must(t, shared.blue.ForgetLog(ctx))
+	must(t, shared.green.ForgetLog(ctx))
+	n.replica(t, "")
+	question(ctx, t, shared.blue, ns, "first")
+	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	d, err := shared.green.Start(scuted.DaemonOptions{Args: []string{"--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}})
+	must(t, err)
+	cleanup(t, d.Kill)
+	question(ctx, t, shared.green, ns, "first")
+	untilWorkflow(ctx, t, shared.green, ns, "first", stalled(trust.AnotherCluster))
+	if w := untilWorkflow(ctx, t, shared.blue, ns, "first", asks); w.Status.FinishedAt != nil {
+		t.Error(fmt.Errorf("the run of the first cluster is over: %s", w.Status.Message))
+	}
+}
