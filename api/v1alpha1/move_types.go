@@ -252,6 +252,9 @@ type Move struct {
 	Spec MoveSpec `json:"spec"`
 	// +optional
 	Status MoveStatus `json:"status,omitempty"`
+
+	// Unreadable is what could not be read of it; it is not of the resource.
+	Unreadable `json:"-"`
 }
 
 // MoveList is a list of Moves.

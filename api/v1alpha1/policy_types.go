@@ -249,6 +249,9 @@ type RepairPolicy struct {
 	Spec RepairPolicySpec `json:"spec"`
 	// +optional
 	Status RepairPolicyStatus `json:"status,omitempty"`
+
+	// Unreadable is what could not be read of it; it is not of the resource.
+	Unreadable `json:"-"`
 }
 
 // RepairPolicyList is a list of RepairPolicies.

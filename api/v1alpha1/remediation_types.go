@@ -160,6 +160,9 @@ type SurgeRemediation struct {
 	Spec SurgeRemediationSpec `json:"spec,omitempty"`
 	// +optional
 	Status SurgeRemediationStatus `json:"status,omitempty"`
+
+	// Unreadable is what could not be read of it; it is not of the resource.
+	Unreadable `json:"-"`
 }
 
 // SurgeRemediationList is a list of SurgeRemediations.
@@ -194,6 +197,9 @@ type SurgeRemediationTemplate struct {
 
 	// +required
 	Spec SurgeRemediationTemplateSpec `json:"spec"`
+
+	// Unreadable is what could not be read of it; it is not of the resource.
+	Unreadable `json:"-"`
 }
 
 // SurgeRemediationTemplateList is a list of SurgeRemediationTemplates.

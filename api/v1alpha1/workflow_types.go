@@ -418,6 +418,9 @@ type Workflow struct {
 	Spec WorkflowSpec `json:"spec"`
 	// +optional
 	Status WorkflowStatus `json:"status,omitzero"`
+
+	// Unreadable is what could not be read of it; it is not of the resource.
+	Unreadable `json:"-"`
 }
 
 // WorkflowList is a list of Workflows.

@@ -36,6 +36,33 @@ func Kstatus(old []metav1.Condition, generation int64, reason string, ready, rec
 	return list
 }
 
+// Unreadable is the reason of everything that follows from an object that cannot be read.
+const Unreadable = "Unreadable"
+
+// Remedy is what to do about an object that cannot be read.
+const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
+
+// Readable says that a part of an object cannot be read, or with nil takes back that it was said; old is not changed. fresh
+// says that it was not said before.
+func Readable(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) (list []metav1.Condition, fresh bool) {
+	list = slices.Clone(old)
+	if wrong == nil {
+		meta.RemoveStatusCondition(&list, v1alpha1.ConditionReadable)
+		return list, false
+	}
+	fresh = meta.FindStatusCondition(old, v1alpha1.ConditionReadable) == nil
+	meta.SetStatusCondition(&list, metav1.Condition{
+		Type: v1alpha1.ConditionReadable, Status: metav1.ConditionFalse, Reason: Unreadable, Message: Long(wrong.String()), ObservedGeneration: generation,
+	})
+	return list, fresh
+}
+
+// Refused are the conditions of an object about which nothing is done, for its spec cannot be read.
+func Refused(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) []metav1.Condition {
+	said := Said{Message: wrong.String() + ": " + Remedy}
+	return Kstatus(old, generation, Unreadable, said, Said{}, Said{True: true, Message: said.Message})
+}
+
 // Short keeps an event's note below the API's limit of 1 KiB.
 func Short(s string) string { return cut(s, 1000) }
 

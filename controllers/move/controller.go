@@ -81,6 +81,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !m.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &m, id, status, known)
 	}
+	if wrong := m.Unreadable.Spec; wrong != nil && !known {
+		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{Message: wrong.String(), Next: conditions.Remedy})
+	}
 	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
 		// The watch brings the Move back at once; nothing is started before the finalizer stands.
 		return ctrl.Result{}, r.patch(ctx, &m, before)
@@ -171,13 +174,20 @@ func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
 	before := m.DeepCopy()
 	status.ObservedGeneration = m.Generation
-	status.Conditions = kstatus(m.Status.Conditions, status, m.Generation)
+	if status.Conditions = kstatus(m.Status.Conditions, status, m.Generation); status.MoveID == "" && m.Unreadable.Spec != nil {
+		status.Conditions = conditions.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
+	}
+	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unread())
+	status.Conditions = list
 	m.Status = status
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	if before.Status.Phase != m.Status.Phase {
 		kind := corev1.EventTypeNormal

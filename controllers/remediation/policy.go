@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,9 +23,10 @@ import (
 // Policies brings each RepairPolicy and what it owns together.
 type Policies struct {
 	// Cache reads what is watched anyway, Live writes.
-	Cache client.Reader
-	Live  client.Client
-	View  View
+	Cache    client.Reader
+	Live     client.Client
+	Recorder events.EventRecorder
+	View     View
 	// Totals of a policy's machines, as far as their owners had a turn.
 	Totals func(namespace, policy string) runner.Totals
 	// CaughtUp is closed when the view holds all that the log held at the start.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,11 +28,16 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	totals.Storm = totals.Storm || calm > 0
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong)
+	var unreadable bool
+	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unread())
 	if equality.Semantic.DeepEqual(p.Status, after.Status) {
 		return ctrl.Result{RequeueAfter: calm}, nil
 	}
 	if err := client.IgnoreNotFound(r.Live.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {
 		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(p.Unread().String()))
 	}
 	return ctrl.Result{RequeueAfter: calm}, nil
 }

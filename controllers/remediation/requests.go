@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -184,6 +185,8 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 	status.ObservedGeneration = request.Generation
 	status.Message, status.Next = conditions.Long(status.Message), conditions.Long(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
+	list, unreadable := conditions.Readable(status.Conditions, request.Generation, before.Unread())
+	status.Conditions = list
 	request.Status = status
 	if equality.Semantic.DeepEqual(before.Status, request.Status) {
 		return nil
@@ -193,6 +196,9 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 			return nil
 		}
 		return fmt.Errorf("writing the status: %w", err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(request, m, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	for _, n := range news(&before.Status, &status) {
 		r.Recorder.Eventf(request, m, n.kind, n.reason, "Remediate", "%s", n.note)

@@ -19,6 +19,9 @@ import (
 func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if wrong := p.Unreadable.Spec; wrong != nil {
+		return []string{wrong.String() + ": correct it"}
+	}
 	if _, err := metav1.LabelSelectorAsSelector(&p.Spec.Selector); err != nil {
 		say("spec.selector: %v: correct it; an empty one selects all clusters of the namespace", err)
 	}

@@ -95,6 +95,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !w.DeletionTimestamp.IsZero() {
 		return r.release(ctx, &w, id, glance, known)
 	}
+	if wrong := w.Unreadable.Spec; wrong != nil && !known {
+		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowStatus{Message: wrong.String(), Next: conditions.Remedy}, runner.Throttled{})
+	}
 	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
 		// The watch brings the Workflow back at once; nothing is started before the finalizer stands.
 		return ctrl.Result{}, r.patch(ctx, &w, before)
@@ -158,6 +161,8 @@ const suspended = "spec.suspend is set"
 func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance) error {
 	var in workflow.Input
 	switch {
+	case w.Unreadable.Spec != nil: // nobody knows what it asks for
+		return nil
 	case w.Spec.Suspend && !g.Paused && !g.Stopping && g.Phase != v1alpha1.RunStranded:
 		in = workflow.PauseRun{Reason: suspended}
 	case !w.Spec.Suspend && g.Paused && g.PausedReason == suspended && !g.Stopping:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -68,13 +69,20 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1a
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	status.Conditions = throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation)
+	if status.Conditions = throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
+		status.Conditions = conditions.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
+	}
+	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unread())
+	status.Conditions = list
 	w.Status = status
 	if equality.Semantic.DeepEqual(before.Status, w.Status) {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
 	for _, n := range news(&before.Status, &w.Status) {
 		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", conditions.Short(n.note))

@@ -45,6 +45,9 @@ func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, Abort: r.Spec.Abort}
+	if wrong := r.Unreadable.Spec; wrong != nil { // it may ask for a hold: that is the safe side
+		f.Hold, f.HoldWhy = true, wrong.String()
+	}
 	if hold := r.Spec.Hold; hold != nil {
 		f.Hold, f.HoldWhy = true, hold.Reason
 		if hold.Until != nil {

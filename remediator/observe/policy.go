@@ -39,12 +39,12 @@ func (l *look) policy(ctx context.Context) error {
 }
 
 // Select is the policy for machines of an owner's kind, of a cluster with these labels: the first by name of those that
-// select it; nil without.
+// select it; nil without. One that cannot be read selects nothing: its empty spec would select everything.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	var first *v1alpha1.RepairPolicy
 	for i := range policies {
 		p := &policies[i]
-		if p.DeletionTimestamp != nil || !Selects(&p.Spec, cluster, ownerKind) || first != nil && first.Name <= p.Name {
+		if p.DeletionTimestamp != nil || p.Unreadable.Spec != nil || !Selects(&p.Spec, cluster, ownerKind) || first != nil && first.Name <= p.Name {
 			continue
 		}
 		first = p

@@ -118,11 +118,19 @@ func said(document []byte) bool {
 	return false
 }
 
+// manifest is a Workflow that is read whole or not at all.
+type manifest v1alpha1.Workflow
+
+// DeepCopyObject implements runtime.Object.
+func (m *manifest) DeepCopyObject() runtime.Object {
+	return (*manifest)((*v1alpha1.Workflow)(m).DeepCopy())
+}
+
 // decode is strict: a field that there is not is a problem, as is one that stands there twice.
 func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
 	w := &v1alpha1.Workflow{}
-	_, _, err := s.Decode(document, nil, w)
+	_, _, err := s.Decode(document, nil, (*manifest)(w))
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
 	case err == nil:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
@@ -43,6 +44,8 @@ type daemon struct {
 	logger    *slog.Logger
 	// other says whether another installation acts here.
 	other func() error
+	// unreadable counts stored objects that cannot be read.
+	unreadable *unreadable
 
 	moveWatch, runWatch *watch
 }
@@ -74,6 +77,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers}
 		},
 	}
+	d.unreadable = &unreadable{}
 	d.env = newEnv(o, config, g, log, home.incarnation)
 	usage := usage.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
@@ -103,6 +107,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	if o.Remediation {
 		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, logger)
+		d.remedies.unreadable = d.unreadable
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err
 		}
@@ -114,7 +119,8 @@ func (d *daemon) register(home *home) error {
 	if err := d.registerControllers(home); err != nil {
 		return err
 	}
-	registerMetrics(d.view, home.log, d.gate.shut)
+	d.unreadable.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowList{})
+	registerMetrics(d.view, home.log, d.unreadable, d.gate.shut)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
 		other: d.other,

@@ -14,8 +14,8 @@ import (
 
 // registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
 // they stand, and how full the log is.
-func registerMetrics(v *view, log *eventlog.Log, shut func() *trust.Fault) {
-	c := newCollector(v, log)
+func registerMetrics(v *view, log *eventlog.Log, stored *unreadable, shut func() *trust.Fault) {
+	c := newCollector(v, log, stored)
 	c.shut = shut
 	var again prometheus.AlreadyRegisteredError
 	if err := metrics.Registry.Register(c); errors.As(err, &again) {
@@ -24,18 +24,19 @@ func registerMetrics(v *view, log *eventlog.Log, shut func() *trust.Fault) {
 	}
 }
 
-func newCollector(v *view, log *eventlog.Log) *collector {
+func newCollector(v *view, log *eventlog.Log, stored *unreadable) *collector {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("scute_"+name, help, labels, nil)
 	}
 	return &collector{
-		view: v, log: log,
+		view: v, log: log, stored: stored,
 		moves:    describe("moves", "Moves in the event log, by phase.", "phase"),
 		runs:     describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
 		tasks:    describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
 		remedies: describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
 		sick:     describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
 		effects:  describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
+		unread:   describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
 		commits:  describe("log_commits", "Commits in the event log."),
 		bytes:    describe("log_bytes", "Size of the event log."),
 		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
@@ -47,9 +48,10 @@ func newCollector(v *view, log *eventlog.Log) *collector {
 type collector struct {
 	view                               *view
 	log                                *eventlog.Log
+	stored                             *unreadable
 	moves, runs, tasks, remedies, sick *prometheus.Desc
 	effects, commits, bytes, maxBytes  *prometheus.Desc
-	begins, distrust                   *prometheus.Desc
+	begins, distrust, unread           *prometheus.Desc
 	shut                               func() *trust.Fault
 }
 
@@ -92,6 +94,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
+	for kind, n := range c.stored.count(ctx) {
+		gauge(c.unread, float64(n), kind)
+	}
 	stats, err := c.log.Stats(ctx)
 	if err != nil {
 		return // /readyz says so

@@ -49,7 +49,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 		}
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(v, log))
+	registry.MustRegister(newCollector(v, log, &unreadable{}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ type remedies struct {
 	config      *rest.Config
 	caughtUp    <-chan struct{}
 	concurrency int
+	unreadable  *unreadable
 
 	// Of the start, in the order in which they come to be.
 	eye           *observe.Eye
@@ -56,6 +57,7 @@ func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation stri
 // register prepares the start, which a RepairPolicy sets off.
 func (r *remedies) register(mgr manager.Manager, feed *remediation.Feed, caughtUp <-chan struct{}) error {
 	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
+	r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
 	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Due, Start: r.start, CaughtUp: caughtUp}
 	return gate.SetupWithManager(mgr)
 }
@@ -148,8 +150,9 @@ func (r *remedies) control() error {
 	watched := r.eye.Cache()
 	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye}
 	r.feed.Cache = watched
+	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	recorder := r.manager.GetEventRecorder("scuted")
-	policies := &remediation.Policies{Cache: watched, Live: r.live, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
+	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.Turns{
 		Cache: watched, Owners: r.eye, Turn: r.runner.Turn, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Feed: r.feed,

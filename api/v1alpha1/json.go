@@ -1,0 +1,61 @@
+package v1alpha1
+
+// MarshalJSON implements json.Marshaler.
+func (m *Move) MarshalJSON() ([]byte, error) {
+	type plain Move
+	return encode((*plain)(m), m.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (m *Move) UnmarshalJSON(data []byte) error {
+	type plain Move
+	return decode(data, (*plain)(m), &m.Unreadable)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (w *Workflow) MarshalJSON() ([]byte, error) {
+	type plain Workflow
+	return encode((*plain)(w), w.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (w *Workflow) UnmarshalJSON(data []byte) error {
+	type plain Workflow
+	return decode(data, (*plain)(w), &w.Unreadable)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p *RepairPolicy) MarshalJSON() ([]byte, error) {
+	type plain RepairPolicy
+	return encode((*plain)(p), p.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (p *RepairPolicy) UnmarshalJSON(data []byte) error {
+	type plain RepairPolicy
+	return decode(data, (*plain)(p), &p.Unreadable)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r *SurgeRemediation) MarshalJSON() ([]byte, error) {
+	type plain SurgeRemediation
+	return encode((*plain)(r), r.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (r *SurgeRemediation) UnmarshalJSON(data []byte) error {
+	type plain SurgeRemediation
+	return decode(data, (*plain)(r), &r.Unreadable)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t *SurgeRemediationTemplate) MarshalJSON() ([]byte, error) {
+	type plain SurgeRemediationTemplate
+	return encode((*plain)(t), t.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (t *SurgeRemediationTemplate) UnmarshalJSON(data []byte) error {
+	type plain SurgeRemediationTemplate
+	return decode(data, (*plain)(t), &t.Unreadable)
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+)
+
+// unreadable are specs that Go cannot decode, by kind, and the field that is to be named.
+func unreadable() map[string]struct{ spec, field string } {
+	return map[string]struct{ spec, field string }{
+		"Move":         {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
+		"Workflow":     {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
+		"RepairPolicy": {"{selector: {}, hold: 1d}", "spec.hold"},
+		// Those of machines that are not there: they are read by everybody, and concern nobody.
+		"SurgeRemediation":         {"{hold: {until: []}}", ""},
+		"SurgeRemediationTemplate": {"{template: {spec: {hold: {until: tomorrow}}}}", ""},
+	}
+}
+
+// TestUnreadableObjects: objects that cannot be read, stored under an older schema, are reported on themselves, and keep no
+// other from being handled: not when they come, and not when the daemon starts again under the schema of today.
+func TestUnreadableObjects(t *testing.T) {
+	ctx := deadline(t, 15*time.Minute)
+	programs, err := scuted.Build(ctx, os.Stderr)
+	must(t, err)
+	side := bed.Side("one")
+	in, err := scuted.Install(ctx, side, programs)
+	must(t, err)
+	crds := definitions(t)
+	serve(ctx, t, crds...)
+	for _, name := range []string{"good", "bad"} {
+		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+	}
+	dir, err := in.NewLogDir()
+	must(t, err)
+	stop := daemon(ctx, t, in, dir)
+	good(ctx, t, in, "before")
+
+	for _, crd := range crds {
+		relax(ctx, t, crd, true)
+	}
+	var bad []*unstructured.Unstructured
+	for _, crd := range crds {
+		bad = append(bad, spoiled(ctx, t, crd))
+	}
+	good(ctx, t, in, "meanwhile")
+	reported(ctx, t, bad)
+	stop()
+
+	for _, crd := range crds {
+		relax(ctx, t, crd, false)
+	}
+	stop = daemon(ctx, t, in, dir)
+	defer stop()
+	good(ctx, t, in, "after")
+	reported(ctx, t, bad)
+	for _, o := range bad {
+		must(t, client.IgnoreNotFound(admin().Delete(ctx, o)))
+		wait(ctx, t, o.GetKind()+" is gone", func() error {
+			err := admin().Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopy())
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is still there: %w", err)
+		})
+	}
+}
+
+// daemon runs scuted; what it returns stops it.
+func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir string) (stop func()) {
+	t.Helper()
+	d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
+	must(t, err)
+	return func() {
+		if err := d.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// good makes a run in a namespace without bad objects, and waits until the daemon has taken it up.
+func good(ctx context.Context, t *testing.T, in *scuted.Installation, name string) {
+	t.Helper()
+	w, err := scuted.NewWorkflow("good", name, "", "tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]")
+	must(t, err)
+	c, err := in.Client()
+	must(t, err)
+	must(t, c.Create(ctx, w))
+	_, err = in.WaitWorkflow(ctx, "good", name, func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunPaused })
+	must(t, err)
+}
+
+// relax serves a kind without a schema, as an older version might have, or with that of today again.
+func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, off bool) {
+	t.Helper()
+	now := &apiextensionsv1.CustomResourceDefinition{}
+	must(t, admin().Get(ctx, client.ObjectKeyFromObject(crd), now))
+	before := now.DeepCopy()
+	now.Spec.Versions[0].Schema = crd.Spec.Versions[0].Schema.DeepCopy()
+	if off {
+		anything := true
+		open := schema{Type: "object", XPreserveUnknownFields: &anything}
+		now.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = open
+	}
+	must(t, admin().Patch(ctx, now, client.MergeFrom(before)))
+	wait(ctx, t, crd.Name+" has another schema", func() error {
+		o := spoil(t, crd)
+		o.SetName("probe")
+		err := admin().Create(ctx, o, client.DryRunAll)
+		if (err == nil) != off && (off || unreadable()[crd.Spec.Names.Kind].field != "") {
+			return fmt.Errorf("relaxed %t, and an unreadable object is answered with: %w", off, err)
+		}
+		return nil
+	})
+}
+
+func spoil(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte("spec: "+unreadable()[crd.Spec.Names.Kind].spec), &o.Object))
+	o.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
+	o.SetKind(crd.Spec.Names.Kind)
+	o.SetNamespace("bad")
+	o.SetName("bad")
+	return o
+}
+
+func spoiled(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
+	t.Helper()
+	o := spoil(t, crd)
+	must(t, admin().Create(ctx, o))
+	return o
+}
+
+// reported waits until each bad object says in its conditions which field cannot be read, and that a human is needed.
+func reported(ctx context.Context, t *testing.T, bad []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range bad {
+		field := unreadable()[o.GetKind()].field
+		if field == "" {
+			continue
+		}
+		wait(ctx, t, o.GetKind()+" is reported", func() error {
+			now := o.DeepCopy()
+			if err := admin().Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+				return err
+			}
+			conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+			said := fmt.Sprint(conditions)
+			if !strings.Contains(said, v1alpha1.ConditionReadable) || !strings.Contains(said, field) || !strings.Contains(said, v1alpha1.ConditionStalled) {
+				return fmt.Errorf("its conditions are %s", said)
+			}
+			return nil
+		})
+	}
+}
