@@ -21,6 +21,12 @@ func (g *graph) needs(n *node, cyclic map[*node]bool) []Finding {
 			p = g.byRef[global]
 		}
 		switch {
+		case p == nil && r.Ref.Group == object.OwnGroup:
+			found = append(found, Finding{
+				Severity: Warning, Field: n.o.Ref.String() + ": " + r.Field,
+				Message: "it refers to " + r.Ref.String() + ", which stays: a RepairPolicy makes it",
+				Remedy:  "make the same RepairPolicy on the target: it makes the template there, and takes the health check over",
+			})
 		case p == nil:
 			found = append(found, Finding{
 				Severity: severity, Field: n.o.Ref.String() + ": " + r.Field,

@@ -26,9 +26,12 @@ const (
 	HostPausedAnnotation = "baremetalhost.metal3.io/paused"
 )
 
+// OwnGroup is the API group of scute's own kinds. None of them moves.
+const OwnGroup = "scute.dev"
+
 // Annotations of scute's own. None of them travels with a move.
 const (
-	OwnPrefix = "scute.dev/"
+	OwnPrefix = OwnGroup + "/"
 	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
 	// LogAnnotation stands beside MoveAnnotation and holds the ID of the event log that the move is in: the same move in
