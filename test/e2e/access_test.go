@@ -79,7 +79,7 @@ func TestAccess(t *testing.T) {
 	admin := shared.blue.Side.Client()
 	daemonRole, targetRole, lease := &rbacv1.ClusterRole{}, &rbacv1.ClusterRole{}, &rbacv1.Role{}
 	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, daemonRole))
-	must(t, admin.Get(ctx, client.ObjectKey{Namespace: scuted.Namespace, Name: "scute-lease"}, lease))
+	must(t, admin.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "scute-lease"}, lease))
 	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none

@@ -74,7 +74,7 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	if over.Status.Phase != o.phase {
 		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
-	inLog, err := scuted.Commits(ctx, logDir, scuted.OfKind(eventlog.KindMove))
+	inLog, err := o.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindMove))
 	must(t, err)
 	r, err := journal.Read(o.faults)
 	must(t, err)

@@ -131,7 +131,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 			return true
 		}
 	}
-	inLog, err := scuted.Commits(ctx, m.dir, func(a eventlog.Aggregate) bool {
+	inLog, err := faults.Commits(ctx, m.dir, func(a eventlog.Aggregate) bool {
 		return a.Kind == eventlog.KindRun && strings.HasPrefix(a.ID, m.ns+"/"+name+"/")
 	})
 	must(t, err)

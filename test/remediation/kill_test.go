@@ -46,7 +46,7 @@ func TestKill(t *testing.T) {
 			must(t, s.sick(ctx, w.cluster, w.victim))
 			started := time.Now()
 			logDir, deaths := w.live(ctx, t, s.faults)
-			inLog, err := scuted.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
+			inLog, err := s.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
 			must(t, err)
 			r, err := journal.Read(s.faults)
 			must(t, err)

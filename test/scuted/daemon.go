@@ -3,6 +3,7 @@ package scuted
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -89,7 +90,8 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
+	// It may come to its end, by a fault point for example, at the very moment.
+	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping scuted: %w", err)
 	}
 	select {

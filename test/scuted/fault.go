@@ -129,8 +129,12 @@ func (f Faults) PassedOver(deaths int, r Reached, inLog int) string {
 	return ""
 }
 
-// Commits counts what a daemon that has ended left in its log about some aggregates, without the claims.
-func Commits(ctx context.Context, logDir string, about func(eventlog.Aggregate) bool) (int, error) {
+// bookkeeping is the class of the claims, and of the writes to scute's own resources.
+const bookkeeping = "bookkeeping"
+
+// Commits counts what a daemon that has ended left in its log about some aggregates, of the class of the faults: claims, or
+// all but the claims.
+func (f Faults) Commits(ctx context.Context, logDir string, about func(eventlog.Aggregate) bool) (int, error) {
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: logDir})
 	if err != nil {
 		return 0, err
@@ -142,7 +146,7 @@ func Commits(ctx context.Context, logDir string, about func(eventlog.Aggregate) 
 			return nil
 		}
 		events, err := r.Events()
-		if err == nil && !strings.Contains(events[0].Type, ".claimed.") {
+		if err == nil && strings.Contains(events[0].Type, ".claimed.") == (f.Class == bookkeeping) {
 			n++
 		}
 		return err
