@@ -118,7 +118,6 @@ type NamedWorkflow struct {
 	Name string `json:"name"`
 	// Params of the workflow.
 	// +optional
-	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Params *apiextensionsv1.JSON `json:"params,omitempty"`
 }
@@ -137,7 +136,6 @@ type StepSpec struct {
 	Kind string `json:"kind"`
 	// With are the inputs; each kind has its own. A string may hold ${tasks.NAME.output.PATH}.
 	// +optional
-	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	With *apiextensionsv1.JSON `json:"with,omitempty"`
 	// Undo replaces the kind's own inverse: None, {command: [...]}, or {kind: KIND, with: {...}}.

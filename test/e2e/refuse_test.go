@@ -292,7 +292,11 @@ func badSources() []refusal {
 		return func(m *v1alpha1.Move) { m.Spec.Selection.Clusters = clusters }
 	}
 	const object = "Cluster.cluster.x-k8s.io refusals/half"
-	unready := []v1alpha1.MoveFinding{finding(object, "infrastructure is not provisioned", "wait"), finding(object, "control plane is not initialized", "wait")}
+	unready := []v1alpha1.MoveFinding{
+		finding(object, "infrastructure is not provisioned", "wait"), finding(object, "control plane is not initialized", "wait"),
+		finding(object+": spec.infrastructureRef", "does not exist", "correct the reference"),
+		finding(object+": spec.controlPlaneRef", "does not exist", "correct the reference"),
+	}
 	return []refusal{
 		{
 			name: "unknown clusters", spoil: name("tiny", "nope", "neither"),
@@ -406,8 +410,8 @@ func refusedByAPI(ctx context.Context) func(*testing.T) {
 			f(changed)
 			no(what, admin.Patch(ctx, changed, client.MergeFrom(over)), says)
 		}
-		change("another target", "target and selection cannot be changed", func(m *v1alpha1.Move) { m.Spec.Target.KubeconfigSecretRef.Name = "other" })
-		change("another selection", "target and selection cannot be changed", func(m *v1alpha1.Move) { m.Spec.Selection.Clusters = []string{"tiny"} })
+		change("another target", "target cannot be changed", func(m *v1alpha1.Move) { m.Spec.Target.KubeconfigSecretRef.Name = "other" })
+		change("another selection", "selection cannot be changed", func(m *v1alpha1.Move) { m.Spec.Selection.Clusters = []string{"tiny"} })
 		change("a dry run made real", "dryRun cannot be changed", func(m *v1alpha1.Move) { m.Spec.DryRun = true })
 		if err := shared.blue.Create(ctx, scuted.NewMove(refusalsNS, "fixed", shared.green, "tiny")); !apierrors.IsAlreadyExists(err) {
 			t.Errorf("a second Move of one name: %v", err)

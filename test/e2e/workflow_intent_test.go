@@ -111,7 +111,7 @@ tasks:
 	for _, patch := range []string{`{"spec":{"tasks":[{"name":"a","kind":"Apply","with":{"other":1}}]}}`, `{"spec":{"serviceAccountName":"admin"}}`, `{"spec":{"failurePolicy":"Ignore"}}`, `{"spec":{"deadline":"5m"}}`} {
 		w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
 		err := s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch)))
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "only suspend can be changed") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: make another Workflow") {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}

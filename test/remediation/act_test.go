@@ -355,6 +355,9 @@ func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 		{Name: "elsewhere", Template: template(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}}`)},
 		{Name: "nothing", Template: template(`{"apiVersion":"nothing.example/v1","kind":"Nothing"}`)},
 	}
+	for i := range policy.Spec.Escalation {
+		policy.Spec.Escalation[i].Timeout = v1alpha1.Duration{Duration: time.Minute}
+	}
 	must(t, shared.admin.Create(ctx, policy))
 	p.facts.Policy.Name = policy.Name
 	for _, step := range []string{"secret", "role", "namespace", "elsewhere", "nothing"} {
