@@ -5,7 +5,7 @@ import (
 )
 
 // MoveSpec asks for Cluster API clusters of the Move's own namespace to be moved from the management cluster that the
-// Move lives in to another one. Everything but abort is fixed once the Move exists.
+// Move lives in to another one. Everything but abort and abandonTarget is fixed once the Move exists.
 //
 // +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and make another"
 // +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and make another"
