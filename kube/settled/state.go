@@ -90,6 +90,11 @@ func (s State) cluster() []string {
 func (s State) owner(u *unstructured.Unstructured, version string) []string {
 	why := reported(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
+		if t == clusterv1.RollingOutCondition && u.GetKind() == deploymentKind {
+			// Its MachineSets and Machines are judged themselves. The condition is made from all machines that the selector
+			// matches, and where that is too wide it stays True until the next resync.
+			continue
+		}
 		if status, _, message := object.Condition(u, t); status == object.True {
 			why = append(why, fmt.Sprintf("%s: %s: %s", name(u), t, strings.Join(strings.Fields(message), " ")))
 		}
