@@ -26,7 +26,9 @@ type record struct {
 	recovers  bool // from one: quorum was not seen since
 	rolled    time.Time
 	version   string
-	surplus   int // machines that somebody has scaled away, not yet seen to be removed
+	surplus   int       // machines that somebody has scaled away, not yet seen to be removed
+	wanted    int       // machines after that
+	shrunk    time.Time // when no more than those were there
 	everVoted map[string]bool
 }
 
@@ -74,10 +76,23 @@ func (w *World) Roll(cluster string, at time.Time, version string) {
 	}
 }
 
-// Scale: somebody has the control plane shrink, or grow, by so many machines.
-func (w *World) Scale(cluster string, by int) {
-	if by < 0 {
-		w.cluster(cluster).surplus -= by
+// Scale: somebody has the control plane grow, or shrink.
+func (w *World) Scale(cluster string, from, to int) {
+	c := w.cluster(cluster)
+	c.surplus, c.wanted, c.shrunk = max(0, from-to), to, time.Time{}
+}
+
+// Counted: so many machines of the control plane are there. What is removed later is not scaled away any more.
+func (w *World) Counted(cluster string, machines int, at time.Time) {
+	if c := w.cluster(cluster); c.surplus > 0 && c.shrunk.IsZero() && machines <= c.wanted {
+		c.shrunk = at
+	}
+}
+
+// Lingers: a machine that a fault was on is still seen to be unhealthy, for servers were away, or have not looked again.
+func (w *World) Lingers(machine string, at time.Time) {
+	if m := w.machine(machine); !m.until.IsZero() {
+		m.until = at
 	}
 }
 
@@ -180,7 +195,7 @@ func (w *World) Removed(r Removal, v Veteran, remedies []Remedy) (why string, er
 		return "remediation", nil
 	case v.ControlPlane && c.rolled.After(v.Created), outdated:
 		return "rollout", nil
-	case v.ControlPlane && c.surplus > 0:
+	case v.ControlPlane && c.surplus > 0 && (c.shrunk.IsZero() || !r.At.After(c.shrunk)):
 		c.surplus--
 		return "scaled", nil
 	}

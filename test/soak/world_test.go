@@ -84,8 +84,12 @@ func TestRemoved(t *testing.T) {
 		"newer than the rollout":              {func(w *World) { w.Roll("x/y", now.Add(-2*time.Hour), "") }, old, nil, ""},
 		"a rollout does not touch workers":    {func(w *World) { w.Roll("x/y", now, "") }, worker, nil, ""},
 		"of another version":                  {func(w *World) { w.Roll("x/y", now.Add(-2*time.Hour), "v2") }, worker, nil, "rollout"},
-		"scaled away":                         {func(w *World) { w.Scale("x/y", -2) }, old, nil, "scaled"},
-		"scaled up":                           {func(w *World) { w.Scale("x/y", 2) }, old, nil, ""},
+		"scaled away":                         {func(w *World) { w.Scale("x/y", 5, 3) }, old, nil, "scaled"},
+		"scaled away, and more":               {func(w *World) { w.Scale("x/y", 5, 3); w.Counted("x/y", 3, now.Add(-time.Second)) }, old, nil, ""},
+		"not yet scaled away":                 {func(w *World) { w.Scale("x/y", 5, 3); w.Counted("x/y", 4, now.Add(-time.Second)) }, old, nil, "scaled"},
+		"still seen to be sick":               {func(w *World) { w.Sicken("m"); w.Heal("m", now.Add(-time.Hour)); w.Lingers("m", now) }, old, nil, "remediation"},
+		"never made sick":                     {func(w *World) { w.Lingers("m", now) }, old, nil, ""},
+		"scaled up":                           {func(w *World) { w.Scale("x/y", 3, 5) }, old, nil, ""},
 		"the victim":                          {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now.Add(-time.Second)}}, "remediation"},
 		"the victim, and healthy":             {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now, Baseline: []string{"m"}, Spurious: true}}, ""},
 		"the victim, long ago":                {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now.Add(-time.Hour), Ended: now.Add(-time.Hour)}}, ""},
@@ -110,7 +114,7 @@ func TestRemoved(t *testing.T) {
 
 func TestScaledAwayOnce(t *testing.T) {
 	var w World
-	w.Scale("x/y", -1)
+	w.Scale("x/y", 4, 3)
 	veteran := Veteran{ControlPlane: true, Created: time.Unix(1, 0)}
 	if _, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: time.Unix(9, 0)}, veteran, nil); err != nil {
 		t.Error(err)

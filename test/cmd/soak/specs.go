@@ -91,7 +91,7 @@ func (p *player) scaled(ctx context.Context, f soak.Fault) (undo, string, error)
 			return nil
 		}
 		p.mu.Lock()
-		p.world.Scale(f.Where, int(replicas-now))
+		p.world.Scale(f.Where, int(now), int(replicas))
 		p.mu.Unlock()
 		return merge(ctx, on, o, fmt.Sprintf(at, fmt.Sprintf(`{"replicas":%d}`, replicas)))
 	}

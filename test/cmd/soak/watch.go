@@ -85,11 +85,14 @@ func (w *watcher) etcd(ctx context.Context, cluster string) {
 			return "", nil // it is gone with the cluster
 		}
 		members := make([]soak.Member, 0, len(list))
-		for _, m := range list {
-			members = append(members, soak.Member{ID: m.ID, Answers: m.Answers})
-		}
 		w.player.mu.Lock()
 		defer w.player.mu.Unlock()
+		for _, m := range list {
+			members = append(members, soak.Member{ID: m.ID, Answers: m.Answers})
+			if !m.Answers {
+				w.world.Lingers(m.Node, time.Now())
+			}
+		}
 		voters, answering, err := w.world.Quorum(cluster, members)
 		return fmt.Sprintf("%d of %d", answering, voters), err
 	}
@@ -114,6 +117,7 @@ func (w *watcher) machines(ctx context.Context) {
 		if one.admin.List(ctx, list) != nil {
 			continue // the server is away
 		}
+		w.seen(list.Items)
 		w.mu.Lock()
 		for i := range list.Items {
 			m := &list.Items[i]
@@ -128,6 +132,25 @@ func (w *watcher) machines(ctx context.Context) {
 			}
 		}
 		w.mu.Unlock()
+	}
+}
+
+// seen tells the world how many machines of each control plane there are, and which are seen to be unhealthy.
+func (w *watcher) seen(machines []clusterv1.Machine) {
+	counts := map[string]int{}
+	w.player.mu.Lock()
+	defer w.player.mu.Unlock()
+	for i := range machines {
+		m := &machines[i]
+		if _, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]; controlPlane {
+			counts[m.Namespace+"/"+m.Spec.ClusterName]++
+		}
+		if !conditions.IsTrue(m, clusterv1.MachineNodeHealthyCondition) {
+			w.world.Lingers(m.Name, time.Now())
+		}
+	}
+	for cluster, n := range counts {
+		w.world.Counted(cluster, n, time.Now())
 	}
 }
 
