@@ -25,7 +25,7 @@ func NewPlaces(limit int) *Places {
 }
 
 // Place is the right of one thing to work, which it asks for and gives back. It belongs to one goroutine. The zero value
-// is held by whoever asks.
+// is held as soon as it is asked for.
 type Place struct {
 	places    *Places
 	namespace string

@@ -14,7 +14,7 @@ const (
 	ExitPaused      = 3   // a run waits for an operator
 	ExitDegraded    = 4   // a run is done, but something was ignored or skipped by policy
 	ExitInterrupted = 130 // a signal ended it
-	ExitPipe        = 141 // whoever read its output has gone away
+	ExitPipe        = 141 // the reader of its output is gone
 )
 
 // ExitError ends a command with a code of its own.

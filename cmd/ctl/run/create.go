@@ -79,7 +79,7 @@ func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1al
 }
 
 // unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
-// filled in: only suspend of a Workflow can be changed. Whoever may not ask it is not held up by that.
+// filled in: only suspend of a Workflow can be changed. A user who may not make that request is not stopped by it.
 func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *v1alpha1.Workflow) error {
 	if runs.Finished(r.Phase()) {
 		return nil
