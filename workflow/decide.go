@@ -120,7 +120,7 @@ func (s *State) tooLate(i int, now time.Time) []Event {
 	}
 	var events []Event
 	for _, c := range s.kids[i] {
-		if e := &s.tasks[c.task].edges[c.need]; e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now) {
+		if s.tasks[c.task].edges[c.need].late(now) {
 			events = append(events, EdgeExpired{Task: s.def[c.task].Name, Need: s.def[i].Name})
 		}
 	}
@@ -174,7 +174,7 @@ func (s *State) failed(i int, in ActFailed, now time.Time) []Event {
 		}
 		in.Cause, in.Message = CauseTimeout, in.Message+"; no time is left for another attempt"
 	}
-	return append(s.tooLate(i, now), s.failForGood(i, in)...)
+	return s.failForGood(i, in, now)
 }
 
 // unclear is what becomes of an attempt that nobody knows the outcome of: another one, which does not count, or none at
@@ -195,11 +195,15 @@ func onlyOnce(message string) string {
 	return "it was started, " + message + ", and nobody knows what came of it; it may run at most once"
 }
 
-// failForGood is the verdict on a task whose attempts are used up.
-func (s *State) failForGood(i int, in ActFailed) []Event {
+// failForGood is the verdict on a task whose attempts are used up, after the edges that it can no longer satisfy.
+func (s *State) failForGood(i int, in ActFailed, now time.Time) []Event {
+	return append(s.tooLate(i, now), s.verdict(i, in, now)...)
+}
+
+func (s *State) verdict(i int, in ActFailed, now time.Time) []Event {
 	d := &s.def[i]
 	failed := TaskFailed{Task: in.Task, Step: in.Step, Attempt: in.Attempt, Cause: in.Cause, Message: in.Message, Policy: d.Policy, Output: in.Output}
-	if s.handled(i) {
+	if s.handled(i, now) {
 		failed.Verdict = v1alpha1.VerdictHandled
 		return []Event{failed}
 	}
@@ -227,12 +231,16 @@ func (s *State) blocks(i int, cause Cause, message string) Event {
 
 // handled says that a branch of the graph is there for this failure, and that nobody asked for another policy for this
 // very task or its kind. A branch that was skipped, or whose edge has run out of time, is not there any more.
-func (s *State) handled(i int) bool {
+func (s *State) handled(i int, now time.Time) bool {
 	if from := s.def[i].PolicyFrom; from == "task" || from == "kind" {
 		return false
 	}
 	for _, c := range s.kids[i] {
-		if s.def[c.task].Needs[c.need].On == v1alpha1.OnFailure && s.tasks[c.task].phase != taskSkipped && s.tasks[c.task].edges[c.need].state == edgeOpen {
+		e := &s.tasks[c.task].edges[c.need]
+		if s.def[c.task].Needs[c.need].On != v1alpha1.OnFailure || s.tasks[c.task].phase == taskSkipped || e.state != edgeOpen {
+			continue
+		}
+		if !s.goesOn() || !e.late(now) {
 			return true
 		}
 	}

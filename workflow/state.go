@@ -51,6 +51,11 @@ type edge struct {
 	expires time.Time // zero: not running
 }
 
+// late says that an edge is still open although its time is up.
+func (e *edge) late(now time.Time) bool {
+	return e.state == edgeOpen && !e.expires.IsZero() && !e.expires.After(now)
+}
+
 // stepState is what is known of one step.
 type stepState struct {
 	started, done      bool

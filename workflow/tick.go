@@ -71,8 +71,8 @@ func (s *State) lostAttempts(now time.Time) []Event {
 		case s.stopping != nil:
 			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
 		case t.lost+1 >= LostLimit && !(d.AtMostOnce && step == ""):
-			failed := s.failForGood(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostForGood(LostLimit)})
-			return append(events, append(s.tooLate(i, now), failed...)...) // with its verdict on the run; the next decision has the rest
+			failed := s.failForGood(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostForGood(LostLimit)}, now)
+			return append(events, failed...) // with its verdict on the run; the next decision has the rest
 		default:
 			events = append(events, s.unclear(i, CauseLost, "its process ended", now))
 		}
