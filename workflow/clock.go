@@ -179,7 +179,7 @@ func NextAt(s *State) time.Time {
 	if s.ended != nil || s.Stranded != "" || s.HandedOver != "" {
 		return at
 	}
-	if len(s.undoClock) > 0 {
+	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run gives nothing back
 		sooner(s.undoClock[0].at)
 	}
 	if s.goesOn() {
