@@ -26,6 +26,7 @@ func TestPolicy(t *testing.T) {
 	t.Run("owns", func(t *testing.T) { t.Parallel(); owns(ctx, t) })
 	t.Run("yields", func(t *testing.T) { t.Parallel(); yields(ctx, t) })
 	t.Run("told", func(t *testing.T) { t.Parallel(); told(ctx, t) })
+	t.Run("unselected", func(t *testing.T) { t.Parallel(); unselected(ctx, t) })
 	t.Run("refuses", func(t *testing.T) { t.Parallel(); refuses(ctx, t) })
 }
 
@@ -169,10 +170,12 @@ func told(ctx context.Context, t *testing.T) {
 	})
 	awaitEvent(ctx, t, "Machine", &m, "MachineMarkCleared")
 	c.calm(ctx, t)
+}
 
-	// Without a policy a request is only told so, and nothing of scute's keeps it.
-	must(t, shared.admin.Delete(ctx, p))
-	awaitNone(ctx, t, c)
+// unselected: without a policy a request is only told so, and nothing of scute's keeps it.
+func unselected(ctx context.Context, t *testing.T) {
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
+	m := c.machines(ctx, true)[0]
 	orphan := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
 	must(t, shared.admin.Create(ctx, orphan))
 	awaitRequest(ctx, t, &m, "nobody selects its machine", func(r *v1alpha1.SurgeRemediation) bool {
