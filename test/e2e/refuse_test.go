@@ -30,8 +30,9 @@ const (
 	targetField = "spec.target.kubeconfigSecretRef"
 	// older than any version of a provider, also than the v0.0.0 of a build that does not know its own.
 	older = "v0.0.0-older"
-	// prompt bounds a refusal: the slowest waits for an address where nobody answers.
-	prompt = 40 * time.Second
+	// prompt bounds a refusal: the slowest waits for an address where nobody answers. It ends a test that hangs, and says
+	// nothing of the machine.
+	prompt = 2 * time.Minute
 )
 
 // refusal is a Move that must be refused before anything is changed.
@@ -46,7 +47,7 @@ type refusal struct {
 
 // TestRefusals: whatever is wrong is said before anything is changed, with the field and the remedy.
 func TestRefusals(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := deadline(t, 15*time.Minute)
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(refusalsNS, "tiny"))
 	must(t, shared.blue.PutTarget(ctx, refusalsNS, shared.green))
 	must(t, shared.green.Side.Client().Create(ctx, namespace(refusalsNS)))

@@ -85,7 +85,7 @@ func contains(t *testing.T, text string, parts ...string) {
 
 const needsFlag = `  tasks:
   - {name: make, kind: Apply, with: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}, data: {v: "1"}}]}}
-  - {name: check, kind: Wait, needs: [make], totalTimeout: 1s, with: {object: {apiVersion: v1, kind: ConfigMap, name: NAME-flag}, for: {cel: "has(object.data)"}}}
+  - {name: check, kind: Wait, needs: [make], totalTimeout: 4s, with: {object: {apiVersion: v1, kind: ConfigMap, name: NAME-flag}, for: {cel: "has(object.data)"}}}
 `
 
 // scutectl makes runs in a cluster, resumes them, decides about them, and hands local ones over to it: real API server, real
