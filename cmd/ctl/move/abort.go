@@ -43,7 +43,7 @@ spec.abort of the Move is set instead, and the reason is not kept.`,
 		},
 		ValidArgsFunction: d.complete,
 	}
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	cmd.Flags().BoolVar(&o.Wait, "wait", true, "Wait for the daemon's answer")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 30*time.Second, "How long to wait for it")
 	return cmd

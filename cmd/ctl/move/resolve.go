@@ -40,7 +40,7 @@ if it is not safe.`,
 	}
 	cmd.Flags().BoolVar(&o.Forward, "forward", false, "Empty the source and resume the target")
 	cmd.Flags().BoolVar(&o.Back, "back", false, "Remove the copies from the target and resume the source")
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
 
@@ -87,7 +87,7 @@ spec.abandonTarget of the Move is set instead, and the reason is not kept.`,
 		},
 		ValidArgsFunction: d.complete,
 	}
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
 

@@ -143,7 +143,7 @@ func newCmdHold(d *Deps) *cobra.Command {
 	cmd := o.command("hold", "Keep an unhealthy machine as it is, for a closer look",
 		"The machine stays marked, and nothing is begun for it until the hold is over or taken off. What is under way already goes\non: abort takes that back.")
 	cmd.Flags().DurationVar(&length, "for", 0, "How long, for example 2h; until it is released if not given")
-	cmd.Flags().StringVar(&reason, "reason", "", "Why, for whoever looks")
+	cli.ReasonVar(cmd.Flags(), &reason)
 	cmd.Example = "  " + d.Env.Name + " remediation hold prod-cp-x7k2p --for 2h --reason 'looking at the disk'"
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {

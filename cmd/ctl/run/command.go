@@ -82,7 +82,7 @@ func (d *deps) afterwards(at *opened, f *runs.Fold) {
 // needReason refuses to write down a decision without one.
 func needReason(reason string) error {
 	if reason == "" {
-		return cli.Usagef("--reason is missing: say why, for whoever reads the log")
+		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ It is an event in the log, with you as its author and your reason. A local run g
 	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(actions(), ", "))
 	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
 	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")
-	f.StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(f, &o.Reason)
 	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(actions(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -37,7 +37,7 @@ It is an event in the log, with you as its author and your reason.`,
 	o.deps = newDeps(env, cmd, options)
 	cmd.ValidArgsFunction = o.complete
 	cmd.Flags().StringVar(&o.Task, "task", "", "Hold this task, instead of the run")
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
 
@@ -92,7 +92,7 @@ scutectl run.`,
 	cmd.ValidArgsFunction = o.complete
 	f := cmd.Flags()
 	f.StringVar(&o.Task, "task", "", "Release this task, instead of resuming the run")
-	f.StringVar(&o.Reason, "reason", "", "Why, for whoever reads the log")
+	cli.ReasonVar(f, &o.Reason)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", false, "Follow the run to where it rests. Runs in a cluster")
 	o.Format.AddFlag(f, "json", "yaml", "jsonpath=...")
