@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -24,9 +24,6 @@ import (
 
 // Finalizer keeps a Move until what it started has come to an end.
 const Finalizer = "scute.dev/move"
-
-// catchUpPause is how long a reconcile waits for the view.
-const catchUpPause = 100 * time.Millisecond
 
 // Moves is what the controller needs of the domain.
 type Moves interface {
@@ -50,6 +47,7 @@ type Reconciler struct {
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a move's absence.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 	// Started receives the controller's queue, before the first reconcile.
 	Started func(Queue)
 }
@@ -67,10 +65,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile hands the intent to the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	select {
-	case <-r.CaughtUp:
-	default:
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var m v1alpha1.Move
 	if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/remediator"
 )
@@ -32,6 +33,7 @@ type Gate struct {
 	Start func(ctx context.Context) (done bool, missing string, err error)
 	// CaughtUp is closed when the view holds all that the log held at the start.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 
 	open bool // of the one worker
 }
@@ -57,8 +59,8 @@ func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if r.open {
 		return ctrl.Result{}, nil
 	}
-	if waiting(r.CaughtUp) {
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	p := &v1alpha1.RepairPolicy{}
 	if req.Name == "" {

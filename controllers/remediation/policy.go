@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
 )
@@ -31,12 +32,13 @@ type Policies struct {
 	Totals func(namespace, policy string) runner.Totals
 	// CaughtUp is closed when the view holds all that the log held at the start.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 }
 
 // Reconcile makes, mends and removes what a policy owns, and says in its status what it watches.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if waiting(r.CaughtUp) {
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
@@ -33,18 +34,19 @@ type Requests struct {
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 	// CaughtUp is closed when the view holds all that the log held at the start.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 }
 
 // Reconcile holds or releases a request, and writes its status.
 func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if waiting(r.CaughtUp) {
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) { // the remediator wrote it too; the cache will have it in a moment
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+		return ctrl.Result{RequeueAfter: catchup.Pause}, nil
 	}
 	return ctrl.Result{}, err
 }

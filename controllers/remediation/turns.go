@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/remediator"
 )
 
@@ -43,6 +44,7 @@ type Turns struct {
 	Turn func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
 	// CaughtUp is closed when the view holds all that the log held at the start: before that no turn is taken.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 	// Concurrency is how many owners have their turn at once.
 	Concurrency int
 	// ControlPlanes: the API server serves KubeadmControlPlane.
@@ -111,8 +113,8 @@ func (r *Turns) marked(before, after client.Object) {
 
 // Reconcile takes one owner's turn.
 func (r *Turns) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
-	if waiting(r.CaughtUp) {
-		return reconcile.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return reconcile.Result{RequeueAfter: pause}, nil
 	}
 	again, err := r.Turn(ctx, owner)
 	if err != nil {

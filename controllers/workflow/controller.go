@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
@@ -26,8 +27,6 @@ import (
 const Finalizer = "scute.dev/workflow"
 
 const (
-	// catchUpPause is how long a reconcile waits for the view.
-	catchUpPause = 100 * time.Millisecond
 	// One reconcile may ask a cluster for manifests: it is bounded, and others go on beside it.
 	reconcileTimeout = 2 * time.Minute
 	reconcilers      = 4
@@ -61,6 +60,7 @@ type Reconciler struct {
 	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from
 	// a run's absence.
 	CaughtUp <-chan struct{}
+	behind   catchup.Wait
 	// Started receives the controller's queue, before the first reconcile.
 	Started func(Queue)
 
@@ -81,10 +81,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile hands the intent to the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	select {
-	case <-r.CaughtUp:
-	default:
-		return ctrl.Result{RequeueAfter: catchUpPause}, nil
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	var w v1alpha1.Workflow
 	if err := r.Client.Get(ctx, req.NamespacedName, &w); err != nil {

@@ -1,0 +1,26 @@
+package catchup
+
+import (
+	"testing"
+	"time"
+)
+
+// A reconcile looks again soon at first, seldom after long, and goes on as soon as the view has caught up.
+func TestLater(t *testing.T) {
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	now := start
+	w := Wait{now: func() time.Time { return now }}
+	caughtUp := make(chan struct{})
+	for _, c := range []struct{ after, want time.Duration }{
+		{0, Pause}, {500 * time.Millisecond, Pause}, {20 * time.Second, 2 * time.Second}, {time.Hour, longest},
+	} {
+		now = start.Add(c.after)
+		if got, wait := w.Later(caughtUp); got != c.want || !wait {
+			t.Errorf("after %s: %s, %t; want %s", c.after, got, wait, c.want)
+		}
+	}
+	close(caughtUp)
+	if got, wait := w.Later(caughtUp); got != 0 || wait {
+		t.Errorf("caught up: %s, %t", got, wait)
+	}
+}
