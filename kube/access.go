@@ -2,8 +2,11 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"regexp"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -24,4 +27,15 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 		return err
 	})
 	return allowed, err
+}
+
+// unauthorized is how an API server words what its authorizer denies. Quota, webhooks and admission policies may answer with
+// the same code and reason, in other words.
+var unauthorized = regexp.MustCompile(`User "[^"]*" cannot [a-z]+ (resource|path) "`)
+
+// Unpermitted says that an API server's authorizer denied a request: not its quota, nor a webhook or an admission policy. An
+// API server that has just started answers so as long as it has not read its roles.
+func Unpermitted(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsForbidden(err) && errors.As(err, &status) && unauthorized.MatchString(status.Status().Message)
 }

@@ -16,6 +16,9 @@ import (
 const (
 	// quietTime is how long a step before Verified may go on failing in ways that may pass.
 	quietTime = 5 * time.Minute
+	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified: an API server
+	// that has just started denies everything until it has read its roles.
+	permissionTime = 2 * time.Minute
 	// waitingEvery bounds how often the log is told what is waited for.
 	waitingEvery = 5 * time.Second
 	// waitingNamed bounds how many objects a Waiting event names.
@@ -289,6 +292,11 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if s.Phase == PhaseCreating {
 		since, limit = s.PhaseSince, time.Duration(s.Spec.Create)
 	}
+	if o.Unpermitted && s.granted() {
+		if events, waits := s.awaitPermission(o, now, since.Add(limit+permissionTime)); waits {
+			return events
+		}
+	}
 	if !o.Final && now.Sub(since) <= limit {
 		return again()
 	}
@@ -296,6 +304,26 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		return []Event{Refused{Findings: []Finding{{Severity: Error, Field: "spec", Message: o.Message, Remedy: o.Next}}}}
 	}
 	return s.failed(o.Message, o.Next)
+}
+
+// granted: the preflight has asked for, or used, every permission that the move needs.
+func (s *State) granted() bool { return s.Phase != PhasePreflight && s.Phase != PhasePending }
+
+// awaitPermission waits for a permission that was granted before, until permissionTime has passed since it was first denied,
+// and not beyond the latest time.
+func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
+	until := s.SetbackUntil
+	if until.IsZero() {
+		until = now.Add(permissionTime)
+	}
+	switch {
+	case now.After(until) || now.After(latest):
+		return nil, false
+	case s.Setback == o.Message && until.Equal(s.SetbackUntil):
+		return nil, true
+	default:
+		return []Event{Setback{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true
+	}
 }
 
 func (s *State) failed(message, next string) []Event {

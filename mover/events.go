@@ -213,6 +213,8 @@ type (
 		// Stranded: one of the clusters does not hold what the log says, and going on could lose an object or leave both
 		// clusters active. Nothing is changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
+		// Until is set while a permission is waited for that was granted at the preflight: that is how long.
+		Until time.Time `json:"until,omitzero"`
 	}
 	// Failed: the move cannot go on.
 	Failed struct {

@@ -321,7 +321,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "source-restored":
 		return mover.SourceBack{}
 	case "fails":
-		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "mend it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded")}
+		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "mend it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded"), Unpermitted: d.HasArg("unpermitted")}
 	default:
 		d.Fatalf(t, "no such command: %s", d.Cmd)
 		return nil

@@ -77,6 +77,8 @@ type State struct {
 	Setback      string
 	SetbackNext  string
 	SetbackSince time.Time
+	// SetbackUntil is how long a permission is waited for that was granted at the preflight; zero for another setback.
+	SetbackUntil time.Time
 	// Stranded says that the setback is a disagreement between the log and the clusters: see Setback.
 	Stranded bool
 	// Lost is set while the log does not know how far the move came.
@@ -125,6 +127,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Setback, Claimed, AbortRequested, AbortRefused:
 	default:
 		s.Setback, s.SetbackNext, s.SetbackSince, s.Stranded = "", "", time.Time{}, false // something went on
+		s.SetbackUntil = time.Time{}
 	}
 	switch e := e.(type) {
 	case Requested:
@@ -231,7 +234,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		if s.Setback == "" {
 			s.SetbackSince = at
 		}
-		s.Setback, s.SetbackNext, s.Stranded = e.Message, e.Next, e.Stranded
+		s.Setback, s.SetbackNext, s.Stranded, s.SetbackUntil = e.Message, e.Next, e.Stranded, e.Until
 	case Failed:
 		s.Failure = e
 		s.enter(PhaseFailed, at)

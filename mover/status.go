@@ -116,6 +116,10 @@ func Explain(s *State) (message, next string) {
 	if s.Stranded {
 		return "stranded: " + s.Setback, s.SetbackNext
 	}
+	if !s.SetbackUntil.IsZero() {
+		return message + "; waiting until " + s.SetbackUntil.Format(time.RFC3339) + " for a permission that was granted at the preflight: " + s.Setback,
+			"nothing if the API server has just started and has not read its roles yet; else " + s.SetbackNext
+	}
 	if s.Setback != "" {
 		message += "; trying again after: " + s.Setback
 		next = "nothing if it passes; else " + cmp.Or(s.SetbackNext, "fix the cause") + "; then the move goes on by itself"

@@ -153,12 +153,13 @@ type (
 	// SourceBack of RestoreSource.
 	SourceBack struct{}
 	// StepFailed: a step could not be performed. Final: trying again cannot help. Stranded: the clusters do not hold what
-	// the log says, so the step changed nothing.
+	// the log says, so the step changed nothing. Unpermitted: an API server denied what it had granted at the preflight.
 	StepFailed struct {
-		Message  string
-		Next     string
-		Final    bool
-		Stranded bool
+		Message     string
+		Next        string
+		Final       bool
+		Stranded    bool
+		Unpermitted bool
 	}
 )
 

@@ -36,6 +36,8 @@ type fakeAPI struct {
 	last    int
 	// hook sees each request before it is served, without the lock.
 	hook func(r *http.Request)
+	// deny says why a request is answered with 403; "" is not at all.
+	deny func(r *http.Request) string
 }
 
 // fakeKind is a kind that the fake serves.
@@ -166,6 +168,11 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
+	if f.deny != nil {
+		if why := f.deny(r); why != "" {
+			return http.StatusForbidden, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": metav1.StatusReasonForbidden, "message": why, "code": http.StatusForbidden}
+		}
+	}
 	if found, ok := discovery(r.URL.Path); ok {
 		return http.StatusOK, found
 	}

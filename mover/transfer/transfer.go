@@ -129,6 +129,7 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move goes on by itself"
 	case apierrors.IsForbidden(err):
 		failed.Next = "grant it to the identity that scute uses there"
+		failed.Unpermitted = kube.Unpermitted(err)
 	}
 	return failed
 }

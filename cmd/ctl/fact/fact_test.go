@@ -3,6 +3,7 @@ package fact_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/eventlog"
@@ -37,6 +38,7 @@ func TestWords(t *testing.T) {
 		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 was there before"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
 		{mover.Setback{Message: "gone\x1b[2J"}, "setback: gone [2J"},
+		{mover.Setback{Message: "denied", Until: time.Date(2026, 5, 1, 12, 2, 0, 0, time.UTC)}, "waiting for a permission: denied; until 2026-05-01T12:02:00Z"},
 		{mover.Failed{Message: "m", Next: "n"}, "failed: m; n"},
 		{mover.AbortRequested{Reason: "r"}, "abort requested: r"},
 		{mover.Succeeded{}, "succeeded: "},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -78,6 +79,9 @@ func move(e mover.Event) Fact {
 	case mover.Setback:
 		if e.Stranded {
 			return Fact{What: "stranded", Detail: join(e.Message, e.Next)}
+		}
+		if !e.Until.IsZero() {
+			return Fact{What: "waiting for a permission", Detail: join(e.Message, "until "+e.Until.Format(time.RFC3339))}
 		}
 		return Fact{What: "setback", Detail: e.Message}
 	case mover.Failed:

@@ -1,0 +1,57 @@
+package transfer
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// An API server that has just started denies everything until it has read its roles: a move that has begun waits for what
+// its preflight was granted.
+func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
+	const denied = `machines.cluster.x-k8s.io is forbidden: User "system:serviceaccount:scute:scuted" cannot list resource "machines" in API group "cluster.x-k8s.io" in the namespace "fleet"`
+	f := moved(t, mover.AllAcknowledged{})
+	for _, ref := range []object.Ref{f.cluster, f.machine} {
+		f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
+	f.src.deny = func(*http.Request) string { return denied }
+	message, next := f.step()
+	if f.state.Phase != mover.PhasePlanned || !strings.Contains(message, "waiting until "+f.now.Add(2*time.Minute).UTC().Format(time.RFC3339)) ||
+		!strings.Contains(message, denied) || !strings.Contains(next, "grant it") {
+		t.Errorf("%s: %q, next %q", f.state.Phase, message, next)
+	}
+	f.src.deny = nil
+	f.run(mover.CreateCopies)
+	if f.state.Setback != "" || f.state.RollbackCause != "" {
+		t.Errorf("%q, %q", f.state.Setback, f.state.RollbackCause)
+	}
+}
+
+// Neither a denial that outlasts the wait nor one by a quota, a webhook or a policy is waited for.
+func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		denied string
+		after  time.Duration
+	}{
+		"authorizer": {`clusters is forbidden: User "scute" cannot list resource "clusters" in API group "cluster.x-k8s.io" at the cluster scope`, 3 * time.Minute},
+		"webhook":    {`admission webhook "guard.example.com" denied the request: User scute cannot do that`, 0},
+		"quota":      {`secrets "a" is forbidden: exceeded quota: count, requested: count/secrets=1, used: count/secrets=9, limited: count/secrets=9`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.AllAcknowledged{})
+			f.src.deny = func(*http.Request) string { return c.denied }
+			if c.after > 0 {
+				f.step()
+				f.now = f.now.Add(c.after)
+			}
+			f.step()
+			if f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "forbidden") && !strings.Contains(f.state.RollbackCause, "denied") {
+				t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+			}
+		})
+	}
+}

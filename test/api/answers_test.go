@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/kube"
+)
+
+// TestUnpermitted: what the authorizer denies is told from what an admission policy denies with the same code.
+func TestUnpermitted(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	side := bed.Side("one")
+	meta := metav1.ObjectMeta{Namespace: "unpermitted", Name: "unpermitted"}
+	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace}}))
+	must(t, admin().Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}))
+	config, _, err := side.ServiceAccountConfig(ctx, meta.Namespace, meta.Name)
+	must(t, err)
+	c, err := kube.Connect("source", config)
+	must(t, err)
+	maps := kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
+	try := func() error {
+		return c.Do(ctx, "delete", func(ctx context.Context) error {
+			return c.Resource(maps, meta.Namespace).Delete(ctx, "it", metav1.DeleteOptions{})
+		})
+	}
+	must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
+	if err := try(); !kube.Unpermitted(err) {
+		t.Errorf("a namespaced resource: %v", err)
+	}
+	if _, err := c.Get(ctx, kube.Namespaces(), "", meta.Namespace); !kube.Unpermitted(err) {
+		t.Errorf("a resource of the cluster: %v", err)
+	}
+
+	rule := rbacv1.PolicyRule{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}
+	must(t, admin().Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}))
+	must(t, admin().Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
+	}))
+	protect(t, meta.Name, meta.Namespace)
+	wait(ctx, t, "the policy denies what the role grants", func() error {
+		switch err := try(); {
+		case kube.Unpermitted(err):
+			return err
+		case err == nil:
+			return errors.Join(errors.New("it was deleted"), admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
+		case !apierrors.IsForbidden(err):
+			t.Fatal(err)
+		}
+		return nil
+	})
+}
+
+// protect denies deletions in a namespace by a policy.
+func protect(t *testing.T, name, namespace string) {
+	t.Helper()
+	ctx := deadline(t, time.Minute)
+	forbidden := metav1.StatusReasonForbidden
+	all := admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Delete},
+		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+	}
+	there := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+	must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: there, ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}},
+			},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "it is protected", Reason: &forbidden}},
+		},
+	}))
+	must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}))
+}
