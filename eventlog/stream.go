@@ -13,6 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// subjectsOverlap is what a server says of a stream whose subjects another stream of the account has. The client does not name it.
+const subjectsOverlap jetstream.ErrorCode = 10065
+
 // DefaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
 const DefaultMaxBytes = 1 << 30
 
@@ -66,6 +69,9 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 			// Another writer was first; what it made is judged like any other.
 			stream, err = js.Stream(ctx, s.name)
 		}
+	}
+	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == subjectsOverlap {
+		return nil, fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log an account of its own, or a server", ErrConfig)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -111,6 +111,13 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 	}
 }
 
+// TestTwoLogsInOneAccount: the subjects of all logs are the same, so that an account of NATS has room for one.
+func TestTwoLogsInOneAccount(t *testing.T) {
+	host := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
+	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
+	wantErr(t, err, ErrConfig, "ANOTHER", "another stream", "an account of its own")
+}
+
 // TestReaderChangesNothing: only a writer creates and resizes the stream.
 func TestReaderChangesNothing(t *testing.T) {
 	host := emptyHost(t)

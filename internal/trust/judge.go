@@ -64,7 +64,7 @@ func Judge(s *State, log Identity, mark Mark) *Fault {
 		return &Fault{
 			AnotherCluster,
 			fmt.Sprintf("event log %s belongs to the management cluster with the ID %s, and this one has the ID %s: nothing is driven here", log.LogID, s.Cluster, log.Cluster),
-			"give each management cluster a log of its own (--log-stream, or another NATS account); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
+			"give each management cluster a log of its own (an account of its own on the NATS server, another server, or an embedded log); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
 		}
 	case mark.LogID == "" || slices.Contains(s.Accepted, mark):
 		return nil
