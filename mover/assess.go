@@ -3,6 +3,7 @@ package mover
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,6 +19,8 @@ type Original struct {
 	Marked bool
 	// Released: a move has taken its finalizers off to delete it.
 	Released bool
+	// Emptying: it is a root, and the move has begun to delete what belongs to it. Nothing tells what is gone already.
+	Emptying bool
 }
 
 // Copy is an object of the target that carries the mark of the move, which made it and has not resumed it.
@@ -82,12 +85,13 @@ func Assess(source []Original, target []Copy) Assessment {
 		}
 	}
 	released := slices.ContainsFunc(source, func(o Original) bool { return o.Released && !copies[o.Ref] })
+	emptying := slices.ContainsFunc(source, func(o Original) bool { return o.Emptying })
 	switch {
 	case len(replaced) > 0:
 		return assessed(AskHuman, replaced)
-	case len(only) > 0 && len(uncopied) > 0, released:
+	case (len(only) > 0 || emptying) && len(uncopied) > 0, released:
 		return assessed(AskHuman, append(uncopied, only...))
-	case len(only) > 0:
+	case len(only) > 0, emptying:
 		return assessed(OnlyForward, only)
 	case len(target) > 0 || len(marked) > 0:
 		return assessed(CanRollBack, marked)
@@ -103,11 +107,23 @@ func assessed(v Verdict, because []Wait) Assessment {
 	return Assessment{Verdict: v, Because: because[:min(len(because), waitingNamed)]}
 }
 
-// Explain says in words what the verdict means and what a human should do. A name is that of the Move.
-func (a Assessment) Explain(namespace, name string) (message, next string) {
-	command := func(verb string) string {
-		return fmt.Sprintf("`scutectl move %s %s -n %s --reason ...`", verb, name, namespace)
-	}
+// NoTrace says that neither cluster has anything of what moves: it had come to its end, or somebody removed it from both.
+func (a Assessment) NoTrace() bool { return a.Verdict == AskHuman && len(a.Because) == 0 }
+
+// nothingLeft says it.
+const nothingLeft = "the source has nothing that the move selects, and the target no paused copy: it may have come to its end"
+
+// lookThere is what is left to a human when neither cluster has anything of a move.
+const lookThere = "look at the target: if the clusters work there, delete this Move"
+
+// Command is the command by which an operator decides about a move that needs it.
+func Command(s Spec, verb string) string {
+	return fmt.Sprintf("`scutectl move %s %s -n %s --reason ...`", verb, s.Name, s.Namespace)
+}
+
+// Explain says in words what the verdict means and what a human should do about the Move.
+func (a Assessment) Explain(s Spec) (message, next string) {
+	command := func(verb string) string { return Command(s, verb) }
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {
 	case NothingStarted:
@@ -116,16 +132,13 @@ func (a Assessment) Explain(namespace, name string) (message, next string) {
 		return "the source holds everything that moves", leave + ". Bring the event log back if there is a newer one; else " +
 			command("resolve --back") + " removes the copies from the target and resumes the source"
 	case OnlyForward:
-		return "objects are on the target alone, and the target has everything: " + summary(a.Because), leave +
+		return strings.TrimSuffix("the source has begun to be emptied, and the target has everything: "+summary(a.Because), ": "), leave +
 			". Bring the event log back if there is a newer one; else " + command("resolve --forward") + " empties the source and resumes the target"
 	default:
-		message = "no way keeps every object"
-		if len(a.Because) > 0 {
-			message += ": " + summary(a.Because)
-		} else {
-			message = "the source has nothing that the move selects, and the target no paused copy: it may have come to its end"
-			leave = "look at the target: if the clusters work there, delete this Move"
+		if a.NoTrace() {
+			return nothingLeft, lookThere
 		}
+		message = "no way keeps every object: " + summary(a.Because)
 		return message, leave + ". See \"When a move is stranded\" in the documentation; " + command("abandon") +
 			" ends the Move without changing the target, and keeps a source paused that was half emptied"
 	}

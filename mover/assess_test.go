@@ -11,6 +11,7 @@ func TestAssess(t *testing.T) {
 	whole := func(name string) mover.Original { return mover.Original{Ref: ref(t, name), UID: uid(ref(t, name))} }
 	paused := func(name string) mover.Original { o := whole(name); o.Marked = true; return o }
 	released := func(name string) mover.Original { o := whole(name); o.Released = true; return o }
+	emptying := func(name string) mover.Original { o := paused(name); o.Emptying = true; return o }
 	replaced := func(name string) mover.Original { o := whole(name); o.UID = "another"; return o }
 	copied := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name), Origin: uid(ref(t, name))} }
 	shared := func(name string) mover.Copy { return mover.Copy{Ref: ref(t, name)} }
@@ -36,11 +37,13 @@ func TestAssess(t *testing.T) {
 		{"shared and kept", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
 		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "no copy"},
 		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.AskHuman, "a-1"},
+		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, ""},
+		{"begun to be emptied, without copies", src{emptying("Cluster/a")}, nil, mover.AskHuman, "no copy"},
 		{"made again", src{replaced("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "another object"},
 		{"nothing anywhere", nil, nil, mover.AskHuman, ""},
 	} {
 		got := mover.Assess(c.source, c.target)
-		message, next := got.Explain("fleet", "go")
+		message, next := got.Explain(mover.Spec{Namespace: "fleet", Name: "go"})
 		if got.Verdict != c.want || !strings.Contains(message+because(got.Because), c.names) || next == "" {
 			t.Errorf("%s: %s (%q, next %q), want %s", c.name, got.Verdict, message, next, c.want)
 		}

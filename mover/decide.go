@@ -39,6 +39,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return []Event{TraceMissing{}}, nil
 	case WorldRead:
 		return s.decideRebuilt(o)
+	case NothingLeft:
+		return []Event{Abandoned{Why: nothingLeft, Next: lookThere}}, nil
 	case SourceKept:
 		return []Event{Abandoned{Why: redact.Message(o.Why)}}, nil
 	case CreateStarts:

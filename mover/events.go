@@ -113,9 +113,11 @@ type (
 	TargetAbandoned struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Abandoned ends a move whose target was abandoned after the source had begun to be emptied. The source stays paused.
+	// Abandoned ends a move whose target was abandoned after the source had begun to be emptied: the source stays paused. With
+	// Next, it ends one of which neither cluster has anything.
 	Abandoned struct {
-		Why string `json:"why"`
+		Why  string `json:"why"`
+		Next string `json:"next,omitempty"`
 	}
 	// Claimed fences off every earlier holder: their next append fails.
 	Claimed struct {

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -154,7 +155,7 @@ func (s *State) Apply(e Event, at time.Time) {
 			s.RollbackCause += ": " + e.Reason
 		}
 	case Abandoned:
-		s.Failure = Failed{Message: e.Why, Next: abandonedNext}
+		s.Failure = Failed{Message: e.Why, Next: cmp.Or(e.Next, abandonedNext)}
 		s.finish(PhaseFailed, at)
 	case CreateStarted:
 		s.Posted = true

@@ -102,6 +102,9 @@ func Explain(s *State) (message, next string) {
 			return message, "do not unpause or delete anything by hand; both clusters are being asked"
 		}
 	case PhaseFailed:
+		if s.Finished() && s.Failure.Message != "" && !s.Abandon {
+			return "ended: " + s.Failure.Message, s.Failure.Next
+		}
 		if s.Finished() && s.Failure.Message != "" {
 			return "abandoned: " + s.Failure.Message, s.Failure.Next
 		}

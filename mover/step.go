@@ -101,6 +101,8 @@ type (
 		Items    []Item
 		Created  map[object.Ref]types.UID
 	}
+	// NothingLeft of Rebuild: neither cluster has anything of the move.
+	NothingLeft struct{}
 	// SourceKept of LeaveTarget: the source has begun to be emptied, so it stays paused.
 	SourceKept struct{ Why string }
 	// CreateStarts of CreateCopies: nothing was sent yet.
@@ -166,6 +168,7 @@ type (
 func (OwnMarkSeen) outcome()   {}
 func (NoTrace) outcome()       {}
 func (WorldRead) outcome()     {}
+func (NothingLeft) outcome()   {}
 func (SourceKept) outcome()    {}
 func (CreateStarts) outcome()  {}
 func (Tick) outcome()          {}

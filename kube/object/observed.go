@@ -90,6 +90,7 @@ type Observed struct {
 	Mark            string // scute.dev/move: the move that works on it
 	MarkLog         string // scute.dev/log: the event log of that move; empty for one that an older version began
 	Released        bool   // a move has released it to be deleted
+	Emptying        bool   // a move has begun to delete what belongs to it
 	FoundPaused     bool   // it had been paused before the move that holds it
 	Touched         bool   // scute.dev/touched: a touch that a death cut in two
 	GitOps          string // the tool that says it manages the object, if any
@@ -145,6 +146,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.Remediating = annotations[controlplanev1.RemediationInProgressAnnotation]
 	o.Mark, o.MarkLog = annotations[MoveAnnotation], annotations[LogAnnotation]
 	_, o.Released = annotations[DeleteForMoveAnnotation]
+	_, o.Emptying = annotations[EmptyingAnnotation]
 	_, o.FoundPaused = annotations[FoundAnnotation]
 	_, o.Touched = annotations[TouchAnnotation]
 	o.GitOps = gitOps(labels, annotations)

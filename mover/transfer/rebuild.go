@@ -64,7 +64,7 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	var target []mover.Copy
 	for _, m := range found.members.Objects {
 		if m.Keep == "" {
-			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Marked: markOf(m) == t.mark(), Released: m.Released})
+			source = append(source, mover.Original{Ref: m.Ref, UID: m.UID, Marked: markOf(m) == t.mark(), Released: m.Released, Emptying: m.Emptying})
 		}
 	}
 	for ref, u := range found.copies {
@@ -95,7 +95,7 @@ func (t *Transfer) assessWorld(ctx context.Context, s *mover.State) (mover.Outco
 	if a.Verdict == mover.NothingStarted {
 		return mover.NoTrace{}, nil
 	}
-	message, next := a.Explain(s.Spec.Namespace, s.Spec.Name)
+	message, next := a.Explain(s.Spec)
 	return nil, &strandedError{what: "the event log does not know how far the move came: " + message, next: next}
 }
 
@@ -106,12 +106,15 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 		return nil, err
 	}
 	a := t.assess(found)
+	if a.NoTrace() {
+		return mover.NothingLeft{}, nil
+	}
 	safe := a.Verdict == mover.CanRollBack || a.Verdict == mover.NothingStarted
 	if s.Way == mover.Forward {
 		safe = a.Verdict == mover.OnlyForward
 	}
 	if !safe {
-		message, next := a.Explain(s.Spec.Namespace, s.Spec.Name)
+		message, next := a.Explain(s.Spec)
 		return nil, &strandedError{what: "the move cannot go " + string(s.Way) + ": " + message, next: next}
 	}
 	out := mover.WorldRead{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}

@@ -92,6 +92,47 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 	}
 }
 
+// The log is lost after the last mark was taken off: neither cluster tells of the move any more. Whichever way an operator
+// chooses, it ends; so a Move that is deleted goes.
+func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
+	for _, way := range []mover.Way{mover.Back, mover.Forward} {
+		f := moved(t, mover.Verified{})
+		f.run(mover.AwaitAwake)
+		f.forget()
+		message, next := f.step()
+		f.stranded(message, next, "delete this Move")
+		f.state.Apply(mover.Resolved{Way: way}, f.now)
+		message, next = f.step()
+		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may have come to its end") || !strings.Contains(next, "look at the target") {
+			t.Errorf("%s: %s: %q, next %q", way, f.state.Phase, message, next)
+		}
+		f.there(f.dst, f.cluster)
+		f.there(f.dst, f.machine)
+	}
+}
+
+// The target is wiped while the source is emptied: what is left at the source is not all there was, and no command says that it is.
+func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.emptying()
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	message, next := f.step()
+	f.stranded(message, next, "resolve --back")
+	for _, way := range []mover.Way{mover.Back, mover.Forward} {
+		f.state.Apply(mover.Resolved{Way: way}, f.now)
+		message, next = f.step()
+		f.stranded(message, next, "cannot go "+string(way), "no way keeps every object", "abandon")
+		f.isPaused(f.src, f.cluster, true)
+	}
+	f.state.Apply(mover.TargetAbandoned{}, f.now)
+	f.step()
+	if f.state.Phase != mover.PhaseFailed || !f.state.Finished() {
+		t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+	}
+	f.isPaused(f.src, f.cluster, true)
+}
+
 // A log that went back before the pause meets the move's own mark: it is stranded, not refused with "nothing was changed".
 func TestTheLogWentBackBeforeThePause(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})

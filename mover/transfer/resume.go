@@ -140,7 +140,7 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
-		there, err := t.mayRemove(ctx, s.Plan)
+		there, err := t.mayRemove(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -158,16 +158,16 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 }
 
 // mayRemove asks both sides whether the copies may be removed, and returns what the target has.
-func (t *Transfer) mayRemove(ctx context.Context, plan []mover.Item) (objects, error) {
-	there, err := t.present(ctx, t.target, t.onto, plan)
+func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, error) {
+	there, err := t.present(ctx, t.target, t.onto, s.Plan)
 	if err != nil {
 		return nil, err
 	}
-	source, err := t.present(ctx, t.Source, t.types, plan)
+	source, err := t.present(ctx, t.Source, t.types, s.Plan)
 	if err != nil {
 		return nil, err
 	}
-	return there, t.originals(plan, source, there)
+	return there, t.originals(s, source, there)
 }
 
 // removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.

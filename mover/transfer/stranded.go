@@ -40,16 +40,19 @@ func strand(found []mover.Wait, what, next string) error {
 }
 
 // keepLog is what to do where the clusters show that the move had gone further than the log knows.
-const keepLog = "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back"
+func keepLog(s mover.Spec) string {
+	return "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back; if there is none, " +
+		mover.Command(s, "resolve --forward") + " empties the source and resumes the target, if the target has everything"
+}
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
 // originals makes sure that the source still holds, whole, what the given objects of the target are copies of. A copy
 // whose original is gone, or was released to be deleted by a move, is the only one there is: the log may have gone back
 // behind Verified.
-func (t *Transfer) originals(plan []mover.Item, source, copies objects) error {
+func (t *Transfer) originals(s *mover.State, source, copies objects) error {
 	var only []mover.Wait
-	for _, item := range plan {
+	for _, item := range s.Plan {
 		if c := copies[item.Ref]; c == nil || !t.isOurs(c) {
 			continue
 		}
@@ -58,7 +61,7 @@ func (t *Transfer) originals(plan []mover.Item, source, copies objects) error {
 		}
 	}
 	return strand(only, "the rollback stopped before it removed anything, because the target has the only copy of",
-		keepLog+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback goes on by itself")
+		keepLog(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback goes on by itself")
 }
 
 // notHeld says why an object of the source is not the whole one of the plan; "" when it is.
@@ -99,6 +102,7 @@ func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
 	}
 	return strand(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
 		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move goes on by itself. "+
+			"If it cannot be restored, "+mover.Command(s.Spec, "resolve --back")+" resumes the source, if nothing was deleted there yet. "+
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }
 
@@ -180,5 +184,5 @@ func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
 	if err != nil {
 		return err
 	}
-	return strand(emptied, "the source stays paused, because a move has begun to empty it", keepLog)
+	return strand(emptied, "the source stays paused, because a move has begun to empty it", keepLog(s.Spec))
 }
