@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,13 @@ import (
 	"scute.dev/pause/hold"
 )
 
+// Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too:
+// that lists all that they have.
+const (
+	deleteChunk = 250
+	lookEvery   = 10 * time.Second
+)
+
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
 // objects of the plan. Before each level both sides are asked again: whatever has happened since Verified, nothing is
 // deleted that the target does not hold, and nothing beside a source that works on the same machines again.
@@ -29,21 +37,45 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 		if err != nil {
 			return nil, err
 		}
+		looked := time.Now()
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return item.Keep != "" || s.Deleted[item.Ref] })
-		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
-			typ, err := t.sourceType(item.Ref, item.Version)
-			if err != nil {
-				return item.Ref, err
+		for chunk := range slices.Chunk(todo, deleteChunk) {
+			if time.Since(looked) > lookEvery {
+				if there, err = t.mayDelete(ctx, s); err != nil {
+					return nil, err
+				}
+				looked = time.Now()
 			}
-			return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID, there[item.Ref])
-		}, func(batch []object.Ref) error {
-			return emit(mover.DeletedSome{Objects: batch})
-		})
-		if err != nil {
-			return nil, err
+			if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
+				return nil, err
+			}
+			if err := t.deleteSome(ctx, chunk, there, emit); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return mover.DeleteDone{}, t.sourceEmpty(ctx, s)
+}
+
+func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there objects, emit Emit) error {
+	return each(ctx, t.workers(), chunk, func(ctx context.Context, item mover.Item) (object.Ref, error) {
+		typ, err := t.sourceType(item.Ref, item.Version)
+		if err != nil {
+			return item.Ref, err
+		}
+		return item.Ref, remove(ctx, t.Source, typ, item.Ref, item.UID, there[item.Ref])
+	}, func(batch []object.Ref) error {
+		return emit(mover.DeletedSome{Objects: batch})
+	})
+}
+
+// rootsAbove are the roots whose pause holds the items: their own Clusters, and every ClusterClass.
+func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
+	clusters := make(map[string]bool)
+	for _, item := range items {
+		clusters[item.Cluster] = true
+	}
+	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
 // mayDelete asks both sides whether the next deletion is safe, and returns what the source has.
@@ -51,11 +83,16 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 	if err := t.copies(ctx, s); err != nil {
 		return nil, err
 	}
-	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	there, unplanned, err := t.dependants(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.recreated(ctx, s.Plan, there); err != nil {
+		return nil, err
+	}
+	err = strand(unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
+		"copy it to the target if it is needed there; then delete it at the source, or take the owner reference off: the move goes on by itself")
+	if err != nil {
 		return nil, err
 	}
 	return there, t.keepPaused(ctx, s.Roots)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -178,14 +179,44 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 		cluster[o.Ref] = o.ClusterName
 	}
 	chooses := selection(spec).Chooses()
+	lost := checkDependants(members, w, f)
 	for _, l := range members.Left {
 		name := cluster[l.Ref]
+		if lost[l.Ref] {
+			continue
+		}
 		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
 			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "mend its owner references, or label it "+object.MoveLabel)
 			continue
 		}
 		f.warn(l.Ref.String(), "it is not moved: "+l.Why, "label it "+object.MoveLabel+" if it is to move")
 	}
+}
+
+// checkDependants: what does not move and is owned by what does. The garbage collector would remove it once its owner is
+// deleted at the source.
+func checkDependants(members mover.Members, w *world, f *findings) map[object.Ref]bool {
+	moves := make(map[types.UID]object.Ref, len(members.Objects))
+	known := make(map[object.Ref]bool, len(members.Objects))
+	for _, m := range members.Objects {
+		if known[m.Ref] = true; m.Keep == "" {
+			moves[m.UID] = m.Ref
+		}
+	}
+	lost := make(map[object.Ref]bool)
+	for _, o := range w.objects {
+		if known[o.Ref] || o.Ref.Group == object.OwnGroup || o.Deleting {
+			continue
+		}
+		for _, owner := range o.Owners {
+			if of, ok := moves[owner.UID]; ok && !lost[o.Ref] {
+				lost[o.Ref] = true
+				f.fail(o.Ref.String(), "it does not move, and would be removed from the source with "+of.String()+", which moves and owns it",
+					"label it "+object.MoveLabel+" and with the name of the Cluster if it is to move, or take the owner reference off")
+			}
+		}
+	}
+	return lost
 }
 
 // checkMark: a root that bears a mark is in the hands of a move.

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -15,7 +16,11 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	out := mover.VerifyDone{Differences: append(drift(s.Plan, found.items), found.awake...)}
+	_, unplanned, err := t.dependants(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, unplanned)}
 	err = each(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) (mover.Wait, error) {
 		why, err := t.differs(ctx, s, item)
 		return mover.Wait{Ref: item.Ref, Why: why}, err
