@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -40,7 +41,7 @@ type Fact[E any] struct {
 func Define[E, T any](name string, version int) Fact[E] {
 	return Fact[E]{name: name, version: version, goType: reflect.TypeFor[T](), decode: func(data json.RawMessage) (E, error) {
 		var v T
-		if err := json.Unmarshal(data, &v); err != nil {
+		if err := strict(data, &v); err != nil {
 			var none E
 			return none, err
 		}
@@ -50,6 +51,21 @@ func Define[E, T any](name string, version int) Fact[E] {
 		}
 		return e, nil
 	}}
+}
+
+// strict decodes data that has no other fields than v. A field that is not known was written by a newer program, which gave
+// it a meaning: to drop it would be to act on another fact than the one that was recorded.
+func strict(data json.RawMessage, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	unknown := d.Decode(v)
+	if unknown == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
 // Upcast says how the JSON of version from of a fact becomes that of version from+1. It is used on read; stored bytes
@@ -111,7 +127,8 @@ func (c *Catalog[E]) Encode(e E) (Event, error) {
 }
 
 // Decode turns an event into its fact, upcast to the current version. ErrUnknownType says that this program does not
-// know the type or that it was written in a newer version: the event is kept, and only the aggregate that needs it stops.
+// know the type, that it was written in a newer version, or that it has a field that this program does not know: the event
+// is kept, and only the aggregate that needs it stops.
 func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	var none E
 	name, version, ok := c.parse(ev.Type)

@@ -71,6 +71,11 @@ func TestCatalog(t *testing.T) {
 	if _, err := c.Decode(Event{ID: "e1", Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":7}`)}); err == nil || errors.Is(err, ErrUnknownType) {
 		t.Errorf("broken data: %v", err)
 	}
+	// A field that this program does not know has a meaning for the one that wrote it.
+	newer := Event{ID: "e1", Type: "dev.scute.move.started.v3", Data: json.RawMessage(`{"clusters":["a"],"only":{"if":"safe"}}`)}
+	if _, err := c.Decode(newer); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), `unknown field "only"`) {
+		t.Errorf("a field of a newer program: %v", err)
+	}
 	if _, err := c.Encode(nil); !errors.Is(err, ErrUnknownType) {
 		t.Errorf("nil: %v", err)
 	}
@@ -102,7 +107,11 @@ func TestFold(t *testing.T) {
 	stored := func(types ...string) Record {
 		commit := Commit{Aggregate: Aggregate{Kind: KindMove, ID: "a"}, ID: "one"}
 		for i, typ := range types {
-			commit.Events = append(commit.Events, Event{Type: typ, Time: at.Add(time.Duration(i) * time.Second), Actor: "test", Data: json.RawMessage(`{"clusters":["a"]}`)})
+			data := `{}`
+			if strings.Contains(typ, "started") {
+				data = `{"clusters":["a"]}`
+			}
+			commit.Events = append(commit.Events, Event{Type: typ, Time: at.Add(time.Duration(i) * time.Second), Actor: "test", Data: json.RawMessage(data)})
 		}
 		m, err := commit.encode()
 		if err != nil {

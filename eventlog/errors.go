@@ -24,6 +24,6 @@ var (
 	ErrGap = errors.New("gap in the event log")
 	// ErrMissing: the stream was deleted, or was never there.
 	ErrMissing = errors.New("event log stream does not exist")
-	// ErrUnknownType: an event's type or version is not known to this program.
-	ErrUnknownType = errors.New("unknown event type")
+	// ErrUnknownType: an event's type or version, or a field of it, is not known to this program.
+	ErrUnknownType = errors.New("unknown event type or field")
 )

@@ -152,6 +152,8 @@ type (
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
+		// Cured is in old logs alone, and nothing follows from it.
+		Cured bool `json:"cured,omitempty"`
 	}
 	// SurgeRequested: the owner is about to be asked for one more machine. What is found is kept, to be put back.
 	SurgeRequested struct {
