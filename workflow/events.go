@@ -48,6 +48,9 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
+// KeysOfSteps is the form of idempotency keys that are distinct by step, and by whether the step is performed or taken back.
+const KeysOfSteps = 1
+
 // Facts about a run.
 type (
 	// Defined carries a part of a definition's tasks: parts 0 to Of-1 come before the Started or Migrated that uses them.
@@ -61,6 +64,8 @@ type (
 		Header
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
+		// Keys is the form of the idempotency keys: KeysOfSteps, or 0 in a run of an earlier version.
+		Keys int `json:"keys,omitempty"`
 	}
 	// Claimed says which process drives the run from here on.
 	Claimed struct {

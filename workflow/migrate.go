@@ -174,7 +174,7 @@ func Parts(d *Definition) []Event {
 
 // Start are the facts that begin a run.
 func Start(d *Definition, now time.Time) []Event {
-	started := Started{Header: d.Header, Hash: d.Hash()}
+	started := Started{Header: d.Header, Hash: d.Hash(), Keys: KeysOfSteps}
 	if d.Deadline > 0 {
 		started.Deadline = now.Add(time.Duration(d.Deadline))
 	}

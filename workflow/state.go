@@ -128,6 +128,7 @@ type stop struct {
 type State struct {
 	Header
 	Hash     string
+	Keys     int // the form of the idempotency keys; see Started
 	Holder   string
 	Stranded string
 	// HandedOver names the log that the run goes on in.

@@ -13,6 +13,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
 )
 
 const id = "default/story/1"
@@ -84,12 +85,7 @@ func (w *world) succeeded(t *testing.T) map[string]int {
 
 // successOf is the key of a step that a fact says has succeeded, or has been undone.
 func successOf(fact workflow.Event) string {
-	key := func(task, step string) string {
-		if step == "" {
-			return id + "/" + task
-		}
-		return id + "/" + task + "/" + step
-	}
+	key := func(name, step string) string { return (&task.Call{Run: id, Task: name, Step: step}).Key() }
 	switch e := fact.(type) {
 	case workflow.StepSucceeded:
 		return key(e.Task, e.Step)
@@ -97,7 +93,8 @@ func successOf(fact workflow.Event) string {
 		return key(e.Task, e.Step)
 	case workflow.Undone:
 		if e.Nothing == "" {
-			return "undo:" + key(e.Task, e.Step)
+			undo := task.Call{Run: id, Task: e.Task, Step: e.Step, Undoing: true}
+			return "undo:" + undo.Key()
 		}
 	}
 	return ""

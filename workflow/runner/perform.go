@@ -92,7 +92,7 @@ func deadline(ctx context.Context, e workflow.Effect) (context.Context, context.
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.state.Header
 	c := &task.Call{
-		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1),
+		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), OldKeys: d.a.state.Keys < workflow.KeysOfSteps,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,
 		Logger: d.runner.Logger.With("run", d.id, "task", e.Task),
@@ -214,6 +214,7 @@ func (p *performance) takeBack(ctx context.Context) error {
 		return err
 	case p.undo != nil:
 		// What undoes is not undone: the log takes no record of it, and the step's own record is of another kind.
+		call.Undoing = true
 		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
 		_, err = p.undo.Run(ctx, &call)
 		return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -537,4 +538,67 @@ func count(lines []string, line string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestKeys looks at the idempotency keys that a kind is given, of a run of this version and of one that an earlier version
+// has started: that one keeps its keys, for what it has started is known by them.
+func TestKeys(t *testing.T) {
+	const manifest = `
+failurePolicy: Rollback
+tasks:
+- {name: a, kind: Do, with: {key: true}, before: [{name: x, kind: Do, with: {key: true}}], undo: {kind: Do, with: {key: true}}}
+- {name: a/before/x, kind: Do, needs: [a], with: {key: true}}
+- {name: z, kind: Do, needs: [a/before/x], with: {fails: 1, final: true}}
+`
+	for name, c := range map[string]struct {
+		keys int
+		want []string
+	}{
+		"of this version":       {workflow.KeysOfSteps, []string{"run/1/a@before/x", "run/1/a", "run/1/a/before/x", "run/1/a:undo"}},
+		"of an earlier version": {0, []string{"run/1/a/before/x", "run/1/a", "run/1/a/before/x", "run/1/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if c.keys == workflow.KeysOfSteps {
+				w.request(manifest)
+			} else {
+				w.store(t, workflow.Start(w.build(manifest), time.Now()), func(e workflow.Event) workflow.Event {
+					if started, ok := e.(workflow.Started); ok {
+						started.Keys = c.keys
+						return started
+					}
+					return e
+				})
+			}
+			w.drive("one")
+			w.want("RolledBack a=Undone a/before/x=Undone z=Undone")
+			var keys []string
+			for _, line := range w.noted() {
+				if key, ok := strings.CutPrefix(line, "key "); ok {
+					keys = append(keys, key)
+				}
+			}
+			if !slices.Equal(keys, c.want) {
+				t.Errorf("the keys are %v, want %v", keys, c.want)
+			}
+		})
+	}
+}
+
+// store appends facts to the run as an earlier process may have done.
+func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.Event) workflow.Event) {
+	t.Helper()
+	commit := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}}
+	for _, fact := range facts {
+		ev, err := workflow.NewCatalog().Encode(edit(fact))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev.Time, ev.Actor, ev.Correlation = time.Now().UTC(), "test", id
+		commit.Events = append(commit.Events, ev)
+	}
+	commit.ID = commit.IDFor("test")
+	if _, err := w.log.Append(t.Context(), commit); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -94,6 +94,7 @@ type inputs struct {
 	Undo     string          `json:"undo,omitempty"` // attempts to undo that fail: "once", "always"; "none": it has no inverse
 	NoRecord bool            `json:"noRecord,omitempty"`
 	Waits    bool            `json:"waits,omitempty"` // it only waits once it has begun
+	Key      bool            `json:"key,omitempty"`   // it notes its idempotency key
 }
 
 // kind acts on a world.
@@ -141,6 +142,9 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		k.mu.Unlock()
 	}()
 	k.note("do %s%s", name, in.Say)
+	if in.Key {
+		k.note("key %s", c.Key())
+	}
 	c.Progress("at it")
 	if in.Waits {
 		c.Waits()

@@ -27,10 +27,10 @@ func (w *applying) observe(ctx context.Context) error {
 			// It is to be created; if it was there before, somebody has deleted it since.
 			entry = w.record.entry(item.ref)
 			*entry = applyEntry{ObjectRef: item.ref, Created: true}
-			mark(item.want, w.call.Key())
+			mark(item.want, w.call.StepKey())
 			item.todo = true
 			continue
-		case markOf(live) == w.call.Key():
+		case markOf(live) == w.call.StepKey():
 			// This step's own work, from before a failure or a death.
 			entry = w.record.entry(item.ref)
 			*entry = applyEntry{ObjectRef: item.ref, Created: true}

@@ -58,7 +58,7 @@ func (a *Apply) uncreate(ctx context.Context, c *Call, cluster *Cluster, e *appl
 	if err != nil {
 		return refusalOf(e.ObjectRef, err)
 	}
-	if live == nil || markOf(live) != c.Key() && live.GetUID() != uids[e.ObjectRef] {
+	if live == nil || markOf(live) != c.StepKey() && live.GetUID() != uids[e.ObjectRef] {
 		return nil
 	}
 	if live.GetDeletionTimestamp() == nil {

@@ -47,11 +47,11 @@ func TestExec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `["fleet/a/1","part/of","2","fleet/a/1/part/of/before/x","mine",{"first":{"ip":"10.0.0.1"}},{"task":"broken","cause":"error","message":"no"}]`
+	want := `["fleet/a/1","part/of","2","fleet/a/1/part/of@before/x","mine",{"first":{"ip":"10.0.0.1"}},{"task":"broken","cause":"error","message":"no"}]`
 	if string(output) != want {
 		t.Errorf("output %s\nwant   %s", output, want)
 	}
-	said, err := os.ReadFile(filepath.Join(c.Dir, "part-of-before-x-2.log"))
+	said, err := os.ReadFile(filepath.Join(c.Dir, "part+of@before+x-2.log"))
 	if err != nil || string(said) != "hello\n" {
 		t.Errorf("log %q: %v", said, err)
 	}

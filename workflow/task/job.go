@@ -239,7 +239,17 @@ func (w *JobWith) spec() *batchv1.JobSpec {
 
 // jobName is TASK-HASH-ATTEMPT, short enough for the names of its pods.
 func jobName(c *Call) string {
-	name := strings.Trim(strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ".", "-").Replace(fileName(c.Task))), "-")
+	const looked = 150
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, c.Task[max(0, len(c.Task)-looked):]), "-")
 	const longest = 30
 	name = strings.TrimRight(name[:min(len(name), longest)], "-")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

@@ -46,6 +46,10 @@ type Keeper interface {
 type Call struct {
 	// Run is the run's id in the log; Task and Step say which step it is (Step is "" for the task's own).
 	Run, Task, Step string
+	// Undoing says that this call, of a kind that the manifest gives, takes the step back.
+	Undoing bool
+	// OldKeys: the run was started with keys that may be those of other steps; see Key.
+	OldKeys bool
 	// Attempt counts from 1.
 	Attempt int
 	// Namespace and Name of the Workflow; ServiceAccount whose permissions the task has in the daemon.
@@ -81,14 +85,6 @@ type Failure struct {
 	Attempt int    `json:"attempt,omitempty"`
 	Cause   string `json:"cause"`
 	Message string `json:"message"`
-}
-
-// Key is the idempotency key: the same for all attempts of a step.
-func (c *Call) Key() string {
-	if c.Step == "" {
-		return c.Run + "/" + c.Task
-	}
-	return c.Run + "/" + c.Task + "/" + c.Step
 }
 
 // onlyWaits tells Waits.

@@ -35,34 +35,55 @@ func openOutput(c *Call) (*commandOutput, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's folder: %w", err)
 	}
-	file, err := os.OpenFile(logPath(c, ""), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(logPath(c, ""), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	return &commandOutput{file: file}, nil
-}
-
-// logPath is the file of one attempt in the run's folder: TASK-ATTEMPT.log.
-func logPath(c *Call, suffix string) string {
-	name := c.Task
-	if c.Step != "" {
-		name += "-" + c.Step
+	// A retry that recreates takes an attempt back under its number, and so may a rollback later.
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	return filepath.Join(c.Dir, fmt.Sprintf("%s-%d%s.log", fileName(name), c.Attempt, suffix))
+	return &commandOutput{file: file, written: int(info.Size())}, nil
 }
 
-// fileName makes one path element of a name.
+// logPath is the file of one attempt in the run's folder: TASK-ATTEMPT.log, TASK@HOOK-ATTEMPT.log for a hook, and
+// ...-undoATTEMPT.log for what takes it back. No two of a run have the same one.
+func logPath(c *Call, suffix string) string {
+	name, undo := fileName(c.Task), ""
+	if c.Step != "" {
+		name += "@" + fileName(c.Step)
+	}
+	if c.Undoing {
+		undo = "undo"
+	}
+	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shortened(name), undo, c.Attempt, suffix))
+}
+
+// fileName makes a part of a file's name of a name, and another one of every other name.
 func fileName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.' && i > 0:
+			b.WriteByte(c)
+		case c == '/':
+			b.WriteByte('+')
 		default:
-			return '-'
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
-	}, name)
+	}
+	return b.String()
+}
+
+// shortened is a name that every file system takes. What is left out is told by a hash.
+func shortened(name string) string {
 	const longest = 150
-	return strings.TrimLeft(name[max(0, len(name)-longest):], ".")
+	if len(name) <= longest {
+		return name
+	}
+	return name[:longest] + "~" + hashOf(name)
 }
 
 // Write never fails: a full disk must not end the command.

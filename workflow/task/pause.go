@@ -140,7 +140,7 @@ func (p *Pause) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		}
 	}
 	h, err := newHolding(ctx, p.Clusters, c, paused{
-		Holder: c.Key(), Cluster: w.Cluster, Namespace: orElse(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
+		Holder: c.StepKey(), Cluster: w.Cluster, Namespace: orElse(w.Namespace, c.Namespace), Clusters: w.Clusters, All: w.All,
 	})
 	if err != nil {
 		return nil, pauseError(err)

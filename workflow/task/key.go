@@ -1,0 +1,34 @@
+package task
+
+import "strings"
+
+// Key is the idempotency key: the same for all attempts of a step, another one for its undo, and no other step's.
+//
+// A run keeps the form of its keys to its end: Jobs, Moves and other people's servers know the work of the run by them. In
+// the form of runs that were started by an earlier version (OldKeys), a hook and a task can have one key, and an undo has
+// the key of what it takes back.
+func (c *Call) Key() string {
+	if c.Undoing && !c.OldKeys {
+		return c.StepKey() + ":undo"
+	}
+	return c.StepKey()
+}
+
+// StepKey names the step, whether it is performed or taken back. Objects that it made carry it.
+func (c *Call) StepKey() string {
+	switch {
+	case c.OldKeys && c.Step != "":
+		return c.Run + "/" + c.Task + "/" + c.Step
+	case c.OldKeys:
+		return c.Run + "/" + c.Task
+	case c.Step != "":
+		return c.Run + "/" + keyPart(c.Task) + "@" + keyPart(c.Step)
+	default:
+		return c.Run + "/" + keyPart(c.Task)
+	}
+}
+
+// keyPart escapes what separates the parts of a key. Names of tasks have none of it, names of hooks may.
+func keyPart(name string) string {
+	return strings.NewReplacer("%", "%25", "@", "%40", ":", "%3A").Replace(name)
+}
