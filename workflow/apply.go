@@ -220,7 +220,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case Progressed:
 		t.message = e.Message
 	case AttemptFailed:
-		t.message, t.retryAt = e.Message, e.RetryAt.Add(-at.Sub(s.frozen(at)))
+		t.message, t.retryFrom, t.retryAt = e.Message, s.frozen(at), e.RetryAt.Add(-at.Sub(s.frozen(at)))
 		switch e.Cause {
 		case CauseLost:
 			t.lost++
@@ -276,7 +276,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 	case Decided:
 		s.applyDecided(i, e, at)
 	default:
-		s.applyUndo(i, e)
+		s.applyUndo(i, e, at)
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *State) shift(d time.Duration) {
 			s.alarm(t.expiresAt, i, ringExpiry)
 		}
 		if t.phase == taskRetrying || t.undo == undoWaiting {
-			t.retryAt = t.retryAt.Add(d)
+			t.retryFrom, t.retryAt = t.retryFrom.Add(d), t.retryAt.Add(d)
 			if t.phase == taskRetrying {
 				s.alarm(t.retryAt, i, ringRetry)
 			} else {
@@ -165,6 +165,12 @@ func (s *State) edgesRest() bool {
 		}
 	}
 	return true
+}
+
+// waited says that the wait for another attempt is over. A clock that is behind the failure was set back, or is another
+// machine's: it cannot tell, and the delay must not become longer by as much.
+func (s *State) waited(a alarm, now time.Time) bool {
+	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
 // NextAt is when Decide will have something to say without anything else happening; zero if never. What is due already and

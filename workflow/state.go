@@ -80,7 +80,7 @@ type taskState struct {
 	recreate bool
 	message  string
 
-	startedAt, endedAt, retryAt, timeoutAt, totalAt, pausedAt time.Time
+	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
 	asking    bool      // for an approval, while the clocks go on
 	expiresAt time.Time // of the approval; zero if never

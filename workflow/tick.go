@@ -207,7 +207,7 @@ func (s *State) alarms(free int, now time.Time) []Event {
 	if len(s.expiryClock) > 0 && !s.expiryClock[0].at.After(now) {
 		return s.expire(s.expiryClock[0].task, now)
 	}
-	if len(s.retryClock) > 0 && !s.retryClock[0].at.After(now) && free > 0 {
+	if len(s.retryClock) > 0 && s.waited(s.retryClock[0], now) && free > 0 {
 		return []Event{s.start(s.retryClock[0].task, now)}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (s *State) alarms(free int, now time.Time) []Event {
 
 // undoAlarms are the attempts to undo that follow others.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
-	if len(s.undoClock) == 0 || s.undoClock[0].at.After(now) || free <= 0 {
+	if len(s.undoClock) == 0 || !s.waited(s.undoClock[0], now) || free <= 0 {
 		return nil
 	}
 	t, d := &s.tasks[s.undoClock[0].task], &s.def[s.undoClock[0].task]

@@ -23,14 +23,14 @@ func (s *State) startUndo(i, n int, release bool) Event {
 	return UndoStarted{Task: d.Name, Step: d.Steps[n].Name, Attempt: t.undoAttempts + 1, Release: release}
 }
 
-func (s *State) applyUndo(i int, e Event) {
+func (s *State) applyUndo(i int, e Event, at time.Time) {
 	t := &s.tasks[i]
 	switch e := e.(type) {
 	case UndoStarted:
 		t.undoStep, t.undoAttempts = s.stepIndex(i, e.Step), e.Attempt
 		s.setUndo(i, undoRunning)
 	case UndoAttemptFailed:
-		t.message, t.retryAt = e.Message, e.RetryAt
+		t.message, t.retryFrom, t.retryAt = e.Message, at, e.RetryAt
 		s.setUndo(i, undoWaiting)
 		s.alarm(e.RetryAt, i, ringUndo)
 	case Undone:

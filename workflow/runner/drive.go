@@ -29,9 +29,10 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		return nil
 	}
 	d := &drive{
-		runner: r, a: a, id: id, place: r.Places.Place(a.state.Namespace),
+		runner: r, a: a, id: id, clock: newClock(r.now), place: r.Places.Place(a.state.Namespace),
 		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),
 	}
+	a.now = d.clock.now
 	defer func() {
 		d.place.Give()
 		r.throttle(id, Throttled{})
@@ -45,6 +46,7 @@ type drive struct {
 	runner *Runner
 	a      *aggregate
 	id     string
+	clock  *clock
 	kinds  task.Kinds
 	// place is held while something works. Without it nothing is started; what only waits goes on.
 	place *supervise.Place
@@ -240,7 +242,7 @@ func (d *drive) decide() error {
 		}
 		d.untold[i].late = !said
 	}
-	d.decided = d.runner.now()
+	d.decided = d.clock.now()
 	return d.a.settle(d.tick())
 }
 
@@ -260,7 +262,7 @@ func (d *drive) tell(err error) {
 
 // rests says that nothing happens any more without an operator.
 func (d *drive) rests() bool {
-	return !workflow.Due(d.a.state, d.runner.now()) || d.a.state.Stranded != ""
+	return !workflow.Due(d.a.state, d.clock.now()) || d.a.state.Stranded != ""
 }
 
 // wait gathers at least one report, or what others appended, or lets the time come at which something is due.
@@ -271,7 +273,7 @@ func (d *drive) wait(ctx context.Context) error {
 	wake := lookEvery
 	// What was due already when all was decided waits for a free place: an effect's end brings it on, not the time.
 	if at := workflow.NextAt(d.a.state); at.After(d.decided) {
-		wake = min(wake, max(at.Sub(d.runner.now()), 0))
+		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
 	timer := time.NewTimer(wake)
 	defer timer.Stop()

@@ -26,7 +26,7 @@ const handlerTimeout = 10 * time.Minute
 
 // begin performs an effect in a goroutine of its own. All that it needs of the state is taken here.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
-	ctx, cancel := deadline(ctx, e)
+	ctx, cancel := deadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
 	d.inFlight[e.EffectID] = f
 	if e.Kind == workflow.EffectVerify {
@@ -68,10 +68,12 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
+// errTotal ends an attempt that runs out of the time of all attempts.
+var errTotal = errors.New("it ran out of its total time")
+
 // deadline is the context of an effect: an attempt ends when it runs out of time, an undo is not reached by the end of
-// anything but the process.
-func deadline(ctx context.Context, e workflow.Effect) (context.Context, context.CancelFunc) {
-	limit := func(at time.Time) (context.Context, context.CancelFunc) { return context.WithDeadline(ctx, at) }
+// anything but the process. What is left of the time is counted from now, and not by the machine's clock, which may be set.
+func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
 		return context.WithTimeout(ctx, workflow.UndoTimeout)
@@ -80,9 +82,9 @@ func deadline(ctx context.Context, e workflow.Effect) (context.Context, context.
 	case e.Kind == workflow.EffectHandle:
 		return context.WithTimeout(ctx, handlerTimeout)
 	case !e.TotalAt.IsZero() && (e.TimeoutAt.IsZero() || e.TotalAt.Before(e.TimeoutAt)):
-		return limit(e.TotalAt)
+		return context.WithTimeoutCause(ctx, e.TotalAt.Sub(now), errTotal)
 	case !e.TimeoutAt.IsZero():
-		return limit(e.TimeoutAt)
+		return context.WithTimeout(ctx, e.TimeoutAt.Sub(now))
 	default:
 		return context.WithCancel(ctx)
 	}
@@ -248,13 +250,13 @@ func (p *performance) report(ctx context.Context, err error) {
 		out.in = workflow.ActAsks{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message}
 	default:
 		failed := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseError, Message: message, Final: task.IsFinal(err), Output: p.output}
-		switch at := time.Now(); {
+		switch {
 		case !errors.Is(ctx.Err(), context.DeadlineExceeded):
 			if ctx.Err() != nil {
 				failed.Cause = workflow.CauseCancelled
 			}
-		case !e.TotalAt.IsZero() && !at.Before(e.TotalAt):
-			failed.Cause, failed.Final, failed.Message = workflow.CauseTimeout, true, "it ran out of its total time: "+message
+		case errors.Is(context.Cause(ctx), errTotal):
+			failed.Cause, failed.Final, failed.Message = workflow.CauseTimeout, true, errTotal.Error()+": "+message
 		default:
 			failed.Cause, failed.Message = workflow.CauseTimeout, "the attempt ran out of time: "+message
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -600,5 +601,35 @@ func (w *world) store(t *testing.T, facts []workflow.Event, edit func(workflow.E
 	commit.ID = commit.IDFor("test")
 	if _, err := w.log.Append(t.Context(), commit); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestClockSetBack drives a run whose machine's clock is set back by an hour in the middle: no delay and no timeout becomes
+// longer by that.
+func TestClockSetBack(t *testing.T) {
+	w := newWorld(t)
+	gate := w.gate("first")
+	w.request(`
+tasks:
+- {name: first, kind: Do}
+- {name: again, kind: Do, needs: [first], with: {fails: 1}, retry: {max: 1, delay: 100ms}}
+- {name: slow, kind: Do, needs: [again], with: {sleep: 1h}, timeout: 100ms, failurePolicy: Ignore}
+- {name: all, kind: Do, needs: [slow], with: {sleep: 1h}, totalTimeout: 100ms, failurePolicy: Ignore}
+`)
+	var back atomic.Int64
+	r := w.process("one", nil)
+	r.Now = func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	done := w.driving(ctx, r)
+	w.until("do first")
+	back.Store(int64(time.Hour))
+	close(gate)
+	if err := <-done; err != nil {
+		t.Fatalf("%v; %v", err, w.noted())
+	}
+	w.want("Degraded first=Succeeded again=Succeeded slow=Ignored all=Ignored")
+	if message := workflow.Status(w.state()).Tasks[3].Message; !strings.Contains(message, "total time") {
+		t.Errorf("the last task says %q", message)
 	}
 }
