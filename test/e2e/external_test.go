@@ -224,9 +224,14 @@ func (n *natsServer) certify(t *testing.T) {
 // replica starts a daemon on the server; another program than the daemon's own has the same flags.
 func (n *natsServer) replica(t *testing.T, program string) *scuted.Daemon {
 	t.Helper()
-	d, err := shared.blue.Start(scuted.DaemonOptions{Program: program, Args: []string{
-		"--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key,
-	}})
+	return n.run(t, shared.blue, scuted.DaemonOptions{Program: program})
+}
+
+// run starts a daemon of a management cluster on the server.
+func (n *natsServer) run(t *testing.T, on *scuted.Installation, o scuted.DaemonOptions) *scuted.Daemon {
+	t.Helper()
+	o.Args = append(o.Args, "--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key)
+	d, err := on.Start(o)
 	must(t, err)
 	cleanup(t, d.Kill)
 	return d

@@ -144,9 +144,7 @@ func TestTwoClustersOnOneLog(t *testing.T) {
 	n.replica(t, "")
 	question(ctx, t, shared.blue, ns, "first")
 	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
-	d, err := shared.green.Start(scuted.DaemonOptions{Args: []string{"--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}})
-	must(t, err)
-	cleanup(t, d.Kill)
+	n.run(t, shared.green, scuted.DaemonOptions{})
 	question(ctx, t, shared.green, ns, "first")
 	untilWorkflow(ctx, t, shared.green, ns, "first", stalled(trust.AnotherCluster))
 	if w := untilWorkflow(ctx, t, shared.blue, ns, "first", asks); w.Status.FinishedAt != nil {

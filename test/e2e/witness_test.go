@@ -101,32 +101,38 @@ func clusters() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "clusters"}
 }
 
-// objects lists everything of Cluster API in a namespace, with its Secrets, as "Kind name".
-func objects(ctx context.Context, t *testing.T, in *scuted.Installation, namespace string) map[string]*unstructured.Unstructured {
+// kinds are those of Cluster API, and Secrets, by what their resources are called.
+func kinds(ctx context.Context, t *testing.T, in *scuted.Installation) map[schema.GroupVersionResource]string {
 	t.Helper()
-	admin := in.Side.Client()
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	must(t, admin.List(ctx, crds))
-	kinds := []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+	must(t, in.Side.Client().List(ctx, crds))
+	found := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "secrets"}: "Secret"}
 	for i := range crds.Items {
 		group, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "names", "kind")
+		plural, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "names", "plural")
 		if strings.HasSuffix(group, "cluster.x-k8s.io") {
-			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: storage(&crds.Items[i]), Kind: kind})
+			found[schema.GroupVersionResource{Group: group, Version: storage(&crds.Items[i]), Resource: plural}] = kind
 		}
 	}
+	return found
+}
+
+// objects lists everything of Cluster API in a namespace, with its Secrets, as "Kind name".
+func objects(ctx context.Context, t *testing.T, in *scuted.Installation, namespace string) map[string]*unstructured.Unstructured {
+	t.Helper()
 	found := make(map[string]*unstructured.Unstructured)
-	for _, gvk := range kinds {
+	for resource, kind := range kinds(ctx, t, in) {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gvk)
-		must(t, admin.List(ctx, list, inNamespace(namespace)))
+		list.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
+		must(t, in.Side.Client().List(ctx, list, inNamespace(namespace)))
 		for i := range list.Items {
 			u := &list.Items[i]
-			if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; gvk.Kind == "Secret" && !ours {
+			if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; kind == "Secret" && !ours {
 				continue
 			}
-			found[gvk.Kind+" "+u.GetName()] = u
+			found[kind+" "+u.GetName()] = u
 		}
 	}
 	return found

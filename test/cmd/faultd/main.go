@@ -6,6 +6,12 @@
 //	SCUTE_FAULT=after:2:remediation   dies right after the second write of a remediation
 //	SCUTE_FAULT=before:1:bookkeeping  dies before the first claim, status or finalizer is written
 //	SCUTE_FAULT_JOURNAL=file          takes "reached", "done" and "counted", each with the class and the write
+//
+// Or it stops the moves of chosen namespaces at a write each, and lives on: nothing of them is written after that.
+//
+//	SCUTE_FAULT_HOLD="fleet after 5 DELETE"   a move of namespace fleet stops after its fifth deletion; one line for each namespace
+//
+// The journal takes "held", with the namespace and the write.
 package main
 
 import (
@@ -30,7 +36,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	points, err := newPoints(os.Getenv("SCUTE_FAULT"), os.Getenv("SCUTE_FAULT_JOURNAL"))
+	points, err := newPoints(os.Getenv("SCUTE_FAULT"), os.Getenv("SCUTE_FAULT_HOLD"), os.Getenv("SCUTE_FAULT_JOURNAL"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "faultd:", err)
 		return 2
@@ -70,6 +76,7 @@ type points struct {
 	class   class
 	before  bool
 	journal *os.File
+	holds   *holds
 
 	// gate is held for reading by every write that is under way, and for writing by a death before a write: what was
 	// sent earlier is done by then, and nothing more is sent. Without it a death could cut off the same slow call in
@@ -77,8 +84,8 @@ type points struct {
 	gate sync.RWMutex
 }
 
-func newPoints(fault, journal string) (*points, error) {
-	p := &points{}
+func newPoints(fault, hold, journal string) (*points, error) {
+	p := &points{holds: &holds{}}
 	if fault != "" {
 		parts := strings.Split(fault, ":")
 		n := 0
@@ -93,6 +100,12 @@ func newPoints(fault, journal string) (*points, error) {
 	if journal != "" {
 		var err error
 		if p.journal, err = os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if hold != "" {
+		var err error
+		if p.holds, err = newHolds(hold, p.journal); err != nil {
 			return nil, err
 		}
 	}
@@ -171,10 +184,40 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.UserAgent() == "scute/remediator":
 		of = ofRemedy
 	}
-	leave := t.points.enter(of, r.Method+" "+r.URL.Host+path)
+	what := r.Method + " " + r.URL.Host + path
+	if of != ofMove {
+		leave := t.points.enter(of, what)
+		response, err := t.next.RoundTrip(r)
+		leave(err == nil && response.StatusCode < http.StatusMultipleChoices)
+		return response, err
+	}
+	return t.move(r, namespaceOf(path), what)
+}
+
+// move sends a write of a move, unless that is held.
+func (t *transport) move(r *http.Request, namespace, what string) (*http.Response, error) {
+	if err := t.points.holds.before(r.Context(), namespace, what); err != nil {
+		return nil, err
+	}
+	leave := t.points.enter(ofMove, what)
 	response, err := t.next.RoundTrip(r)
-	leave(err == nil && response.StatusCode < http.StatusMultipleChoices)
-	return response, err
+	done := err == nil && response.StatusCode < http.StatusMultipleChoices
+	leave(done)
+	if !done {
+		return response, err
+	}
+	if err := t.points.holds.after(r.Context(), namespace, what); err != nil {
+		response.Body.Close()
+		return nil, err
+	}
+	return response, nil
+}
+
+// namespaceOf is that of the object that a path of an API server leads to.
+func namespaceOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/namespaces/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return namespace
 }
 
 type log struct {
@@ -192,8 +235,23 @@ func (l *log) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, 
 	case c.Aggregate.Kind == eventlog.KindRemediation:
 		of = ofRemedy
 	}
-	leave := l.points.enter(of, "APPEND "+c.Events[0].Type)
+	what := "APPEND"
+	for _, e := range c.Events {
+		what += " " + e.Type
+	}
+	held := &holds{} // nothing is
+	if of == ofMove && c.Aggregate.Kind == eventlog.KindMove {
+		held = l.points.holds
+	}
+	namespace, _, _ := strings.Cut(c.Aggregate.ID, "/")
+	if err := held.before(ctx, namespace, what); err != nil {
+		return eventlog.Receipt{}, err
+	}
+	leave := l.points.enter(of, what)
 	receipt, err := l.Log.Append(ctx, c)
 	leave(err == nil)
+	if err == nil {
+		err = held.after(ctx, namespace, what)
+	}
 	return receipt, err
 }

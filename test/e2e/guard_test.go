@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"scute.dev/test/scuted"
+)
+
+// guard watches every object of some namespaces on both management clusters, and finds what may never be: an object that is on
+// neither, and a Cluster that is not paused on either. What an event makes suspicious is read from both API servers again, so that
+// watches that are late say nothing wrong.
+type guard struct {
+	known map[string]bool // "Namespace Kind name", of what was there before
+
+	mu    sync.Mutex
+	wiped map[string]bool // namespaces from which the test itself removes objects of green
+	wrong []string
+}
+
+// watched is one kind on one side, with the same kind on the other side.
+type watched struct {
+	kind, side  string
+	here, there dynamic.NamespaceableResourceInterface
+}
+
+func (s *suite) guard(ctx context.Context, t *testing.T, namespaces ...string) *guard {
+	t.Helper()
+	g := &guard{known: make(map[string]bool), wiped: make(map[string]bool)}
+	for _, ns := range namespaces {
+		for _, side := range []*scuted.Installation{s.blue, s.green} {
+			for name := range objects(ctx, t, side, ns) {
+				g.known[ns+" "+name] = true
+			}
+		}
+	}
+	client := func(in *scuted.Installation) dynamic.Interface {
+		c, err := dynamic.NewForConfig(in.Side.Config())
+		must(t, err)
+		return c
+	}
+	blue, green := client(s.blue), client(s.green)
+	background, stop := context.WithCancel(context.Background())
+	var watches sync.WaitGroup
+	for resource, kind := range kinds(ctx, t, s.blue) {
+		for _, w := range []watched{{kind, "blue", blue.Resource(resource), green.Resource(resource)}, {kind, "green", green.Resource(resource), blue.Resource(resource)}} {
+			watches.Go(func() { g.watch(background, w) })
+		}
+	}
+	t.Cleanup(func() { stop(); watches.Wait() })
+	return g
+}
+
+// watch follows one kind until ctx ends, also over the end of an API server.
+func (g *guard) watch(ctx context.Context, w watched) {
+	for ctx.Err() == nil {
+		events, err := w.here.Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		for e := range events.ResultChan() {
+			if u, ok := e.Object.(*unstructured.Unstructured); ok && g.known[u.GetNamespace()+" "+w.kind+" "+u.GetName()] {
+				g.look(ctx, w, e.Type, u)
+			}
+		}
+	}
+}
+
+func (g *guard) look(ctx context.Context, w watched, event watch.EventType, u *unstructured.Unstructured) {
+	switch {
+	case event == watch.Deleted && !g.isWiped(w.side, u.GetNamespace()):
+		there, missing := read(ctx, w.there, u)
+		if _, here := read(ctx, w.here, u); there == nil && missing && here {
+			g.found("%s %s/%s was deleted on %s, and is on neither side", w.kind, u.GetNamespace(), u.GetName(), w.side)
+		}
+	case event != watch.Deleted && w.kind == "Cluster" && active(u):
+		there, _ := read(ctx, w.there, u)
+		if !active(there) {
+			return
+		}
+		here, _ := read(ctx, w.here, u)
+		still, _ := read(ctx, w.there, u)
+		if active(here) && active(still) && still.GetResourceVersion() == there.GetResourceVersion() {
+			g.found("Cluster %s/%s is active on both sides", u.GetNamespace(), u.GetName())
+		}
+	}
+}
+
+// read returns the object of that name, or whether it is missing; neither when the API server does not say.
+func read(ctx context.Context, in dynamic.NamespaceableResourceInterface, u *unstructured.Unstructured) (found *unstructured.Unstructured, missing bool) {
+	found, err := in.Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, apierrors.IsNotFound(err)
+	}
+	return found, false
+}
+
+func active(cluster *unstructured.Unstructured) bool {
+	if cluster == nil {
+		return false
+	}
+	paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused")
+	return !paused
+}
+
+// wipes announces that the test removes objects of a namespace from green.
+func (g *guard) wipes(namespace string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wiped[namespace] = true
+}
+
+func (g *guard) isWiped(side, namespace string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return side == "green" && g.wiped[namespace]
+}
+
+func (g *guard) found(format string, args ...any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.wrong = append(g.wrong, fmt.Sprintf(format, args...))
+}
+
+// clean checks that nothing was found.
+func (g *guard) clean(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.wrong) > 0 {
+		t.Errorf("what may never be:\n%s", strings.Join(g.wrong, "\n"))
+	}
+}
+
+// removeAll removes objects of a namespace as the documentation says it: first the finalizers, then the objects.
+func removeAll(ctx context.Context, t *testing.T, on *scuted.Installation, ns string, chosen func(*unstructured.Unstructured) bool) {
+	t.Helper()
+	c, err := dynamic.NewForConfig(on.Side.Config())
+	must(t, err)
+	everything := func(do func(dynamic.ResourceInterface, string) error) {
+		for resource := range kinds(ctx, t, on) {
+			list, err := c.Resource(resource).Namespace(ns).List(ctx, metav1.ListOptions{})
+			must(t, err)
+			for i := range list.Items {
+				u := &list.Items[i]
+				if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; resource == secrets() && !ours || !chosen(u) {
+					continue
+				}
+				if err := do(c.Resource(resource).Namespace(ns), u.GetName()); !apierrors.IsNotFound(err) {
+					must(t, err)
+				}
+			}
+		}
+	}
+	everything(func(r dynamic.ResourceInterface, name string) error {
+		_, err := r.Patch(ctx, name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		return err
+	})
+	background := metav1.DeletePropagationBackground
+	everything(func(r dynamic.ResourceInterface, name string) error {
+		return r.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+	})
+}
+
+func secrets() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+}

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+	"scute.dev/test/rotation"
+)
+
+// lostAt is a place in a move, what the clusters allow when the log is lost there, and how the move ends then.
+type lostAt struct {
+	hold string
+	says string // a command, or words
+	ends v1alpha1.MovePhase
+}
+
+// TestLogLost loses the event log while moves are at every phase. Nothing is driven before an operator says that there is no
+// better log; then each Move says what is safe, and what it says brings it to an end.
+func TestLogLost(t *testing.T) {
+	ctx := deadline(t, 12*time.Minute)
+	green := strings.TrimPrefix(shared.green.Side.Config().Host, "https://")
+	cases := rotation.Cases(t, 4, map[string]lostAt{
+		"preflight":    {"after 1 preflight-passed", "", mover.PhaseSucceeded},
+		"pausing":      {"after 1 PATCH .*/clusters/", "resolve --back", mover.PhaseRolledBack},
+		"acks":         {"after 1 move.paused", "resolve --back", mover.PhaseRolledBack},
+		"planned":      {"after 1 move.planned", "resolve --back", mover.PhaseRolledBack},
+		"creating":     {"after 8 POST", "resolve --back", mover.PhaseRolledBack},
+		"created":      {"before 1 move.verified", "resolve --back", mover.PhaseRolledBack},
+		"verified":     {"after 1 move.verified", "resolve --back", mover.PhaseRolledBack},
+		"deleting":     {"after 5 DELETE", "resolve --forward", mover.PhaseSucceeded},
+		"emptied":      {"after 1 source-emptied", "resolve --forward", mover.PhaseSucceeded},
+		"marks-off":    {"after 2 PATCH " + green + ".*/secrets/", "resolve --forward", mover.PhaseSucceeded},
+		"resumed":      {"after 1 PATCH " + green + ".*/clusters/tiny$", "delete this Move", ""},
+		"awake":        {"after 1 pauses-restored", "delete this Move", ""},
+		"rolling-back": {"after 4 DELETE", "resolve --back", mover.PhaseRolledBack},
+	})
+	holds := make(map[string]string)
+	for name, c := range cases {
+		holds[name] = c.hold
+	}
+	s := strand(ctx, t, "lost", namesOf(cases))
+	if _, taken := cases["rolling-back"]; taken {
+		refuse(ctx, t, shared.green, s.ns("rolling-back"), "devmachines")
+	}
+	dir, err := shared.blue.NewLogDir()
+	must(t, err)
+	for name := range cases {
+		s.move(ctx, t, name)
+	}
+	s.hold(ctx, t, dir, holds)
+
+	s.daemon(t, emptyDir(t))
+	s.distrusts(ctx, t, string(trust.Replaced))
+	s.reconcile(ctx, t)
+	for name, c := range cases { // all of them first: a move looks again after a while
+		if strings.HasPrefix(c.says, "resolve") {
+			s.obeys(ctx, t, s.stranded(ctx, t, name, c.says), c.says)
+		}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if c.ends != "" {
+				s.ends(ctx, t, name, c.ends)
+				return
+			}
+			s.deletes(ctx, t, s.stranded(ctx, t, name, c.says))
+			s.active(ctx, t, name, shared.green)
+			s.undisturbed(t, name)
+		})
+	}
+	s.guard.clean(t)
+}
+
+// TestLogRestored restores a copy of the log that was taken before Verified, after the moves had gone on.
+func TestLogRestored(t *testing.T) {
+	ctx := deadline(t, 12*time.Minute)
+	cases := map[string]string{"verified": "after 1 move.verified", "deleting": "after 5 DELETE", "emptied": "after 1 source-emptied", "put-back": "after 5 DELETE"}
+	s := strand(ctx, t, "restored", namesOf(cases))
+	newest, err := shared.blue.NewLogDir()
+	must(t, err)
+	early := make(map[string]string)
+	for name := range cases {
+		s.move(ctx, t, name)
+		early[name] = "before 1 move.verified"
+	}
+	s.hold(ctx, t, newest, early)
+	old := filepath.Join(t.TempDir(), "copy")
+	must(t, os.CopyFS(old, os.DirFS(newest)))
+	s.hold(ctx, t, newest, cases)
+
+	t.Run("the newest log is put back, as it says", func(t *testing.T) {
+		d := s.daemon(t, old)
+		s.distrusts(ctx, t, string(trust.WentBack))
+		must(t, d.Stop(ctx))
+		still := map[string]string{"put-back": "after 1 succeeded"}
+		for name := range cases {
+			if name != "put-back" {
+				still[name] = "before 1 ."
+			}
+		}
+		s.hold(ctx, t, newest, still)
+		s.ends(ctx, t, "put-back", mover.PhaseSucceeded)
+	})
+	s.daemon(t, old)
+	s.distrusts(ctx, t, string(trust.WentBack))
+	s.reconcile(ctx, t)
+	t.Run("verified", func(t *testing.T) { s.ends(ctx, t, "verified", mover.PhaseSucceeded) })
+	for _, name := range []string{"deleting", "emptied"} {
+		t.Run(name, func(t *testing.T) {
+			s.obeys(ctx, t, s.stranded(ctx, t, name, "the target has the only copy of"), "resolve --forward")
+			s.ends(ctx, t, name, mover.PhaseSucceeded)
+		})
+	}
+	s.guard.clean(t)
+}
+
+func namesOf[T any](cases map[string]T) []string {
+	var list []string
+	for name := range cases {
+		list = append(list, name)
+	}
+	return list
+}
