@@ -21,7 +21,7 @@ import (
 
 // runInCluster makes the Workflow, or resumes the one that is there, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, problems []workflow.Problem) error {
-	problems = append(problems, o.foresee(w)...)
+	problems = runs.Together(problems, o.foresee(w))
 	if refused(problems) {
 		return o.refuse(problems)
 	}

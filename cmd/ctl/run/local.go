@@ -73,7 +73,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.Workflow, problem
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	problems = append(problems, more...)
+	problems = runs.Together(problems, more)
 	if refused(problems) {
 		return o.refuse(problems)
 	}

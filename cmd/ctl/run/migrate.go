@@ -83,7 +83,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	if problems = append(problems, more...); refused(problems) {
+	if problems = runs.Together(problems, more); refused(problems) {
 		return o.refuse(problems)
 	}
 	o.warn(problems)

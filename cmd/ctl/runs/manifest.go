@@ -39,8 +39,15 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one Workflow to a file"}}, nil
 	}
 	document, problems := withoutBadDurations(documents[0])
+	broken, err := againstSchema(document)
+	if err != nil {
+		return nil, nil, err
+	}
 	w, more := decode(document)
-	problems = append(problems, more...)
+	if w == nil && len(broken) > 0 { // which says where it is
+		return nil, append(problems, broken...), nil
+	}
+	problems = append(problems, Together(broken, more)...)
 	if w == nil {
 		return nil, problems, nil
 	}

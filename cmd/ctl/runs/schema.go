@@ -1,0 +1,48 @@
+package runs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/internal/crd"
+	"scute.dev/workflow"
+)
+
+// againstSchema finds what an API server would refuse of a manifest by the schema of the resource. Of the number of tasks and
+// needs it says nothing: in a cluster they must fit into etcd, a local run has no limit.
+func againstSchema(document []byte) ([]workflow.Problem, error) {
+	var object map[string]any
+	data, unread := yaml.YAMLToJSON(document)
+	if unread != nil || json.Unmarshal(data, &object) != nil || object["spec"] == nil {
+		return nil, nil // the decoder says so
+	}
+	v, err := crd.New("Workflow")
+	if err != nil {
+		return nil, err
+	}
+	errs := slices.DeleteFunc(v.Validate(context.Background(), object), func(err *field.Error) bool {
+		return err.Type == field.ErrorTypeTooMany && (err.Field == "spec.tasks" || strings.HasSuffix(err.Field, ".needs"))
+	})
+	var problems []workflow.Problem
+	for _, err := range errs {
+		problems = append(problems, workflow.Problem{Field: strings.Replace(err.Field, "<nil>", "spec", 1), Message: err.ErrorBody(), Remedy: "correct it"})
+	}
+	slices.SortStableFunc(problems, func(a, b workflow.Problem) int { return strings.Compare(a.Field, b.Field) })
+	return problems, nil
+}
+
+// Together are the problems that the reader of a manifest has found, and those of a later look that knows more: where both name
+// a field, the latter say what to do.
+func Together(read, known []workflow.Problem) []workflow.Problem {
+	named := make(map[string]bool, len(known))
+	for i := range known {
+		named[known[i].Field] = true
+	}
+	read = slices.DeleteFunc(slices.Clone(read), func(p workflow.Problem) bool { return named[p.Field] })
+	return append(read, known...)
+}

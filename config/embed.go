@@ -1,0 +1,9 @@
+// Package config holds what is installed beside scute's programs: the definitions of its resources, which are generated.
+package config
+
+import "embed"
+
+// CRDs are the definitions of scute's resources, in the folder crd.
+//
+//go:embed crd/*.yaml
+var CRDs embed.FS

@@ -1,0 +1,38 @@
+package crd
+
+import (
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct{ kind, spec, field string }{
+		"good":              {"Workflow", "{tasks: [{name: a, kind: Approve}]}", ""},
+		"null":              {"Workflow", "{tasks: [{name: a, kind: Approve, timeout: null}]}", ""},
+		"of another type":   {"Workflow", "{tasks: [{name: a, kind: Approve, always: 1}]}", "spec.tasks[0].always"},
+		"missing":           {"Workflow", "{tasks: [{name: a}]}", "spec.tasks[0].kind"},
+		"of no pattern":     {"Workflow", "{deadline: 1d, tasks: [{name: a, kind: Approve}]}", "spec.deadline"},
+		"twice in a list":   {"Workflow", "{policies: [{kind: a}, {kind: a}], tasks: [{name: a, kind: Approve}]}", "spec.policies[1]"},
+		"against a rule":    {"Workflow", "{workflow: {name: workload-create}, tasks: [{name: a, kind: Approve}]}", "spec"},
+		"by its default":    {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: true}, timeouts: {}}", ""},
+		"no such selection": {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {}}", "spec.selection"},
+		"a list for a time": {"SurgeRemediation", "{hold: {until: []}}", "spec.hold.until"},
+	} {
+		v, err := New(c.kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte("{apiVersion: scute.dev/v1alpha1, kind: "+c.kind+", metadata: {name: a}, spec: "+c.spec+"}"), &object); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if errs := v.Validate(t.Context(), object); len(errs) > 0 {
+			got = errs[0].Field
+		}
+		if got != c.field {
+			t.Errorf("%s: %q, want %q", name, got, c.field)
+		}
+	}
+}
