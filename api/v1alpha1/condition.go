@@ -12,7 +12,7 @@ const (
 	// ConditionThrottled is True while work that could be started waits: for a free place (reason NoFreePlace), or because
 	// the namespace has reached its quota of events (reason QuotaExceeded).
 	ConditionThrottled = "Throttled"
-	// ConditionReadable is False, for the reason Unreadable, when scute cannot read the spec or the status; it is there
-	// only then. The message names the field.
+	// ConditionReadable is False, for the reason Unreadable, when scute cannot read the spec; it is there only then. The
+	// message names the field.
 	ConditionReadable = "Readable"
 )

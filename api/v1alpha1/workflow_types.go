@@ -9,6 +9,7 @@ import (
 // changed: the log has pinned the rest when the run began.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
+// +kubebuilder:validation:XValidation:rule="!has(self.tasks) || self.tasks == self.tasks",fieldPath=".tasks",message="an item of needs must not be null"
 // +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
 // +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
 // +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"

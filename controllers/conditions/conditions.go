@@ -42,13 +42,14 @@ const Unreadable = "Unreadable"
 // Remedy is what to do about an object that cannot be read.
 const Remedy = "correct the field; where the spec is fixed, delete the object and make another"
 
-// Readable says that a part of an object cannot be read, or with nil takes back that it was said; old is not changed. fresh
-// says that it was not said before.
-func Readable(old []metav1.Condition, generation int64, wrong *v1alpha1.UnreadablePart) (list []metav1.Condition, fresh bool) {
+// Readable says that the spec of an object cannot be read, or takes back that it was said; old is not changed. A status that
+// cannot be read is written with these conditions, and then it can be. fresh says that there is something to tell.
+func Readable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
 	list = slices.Clone(old)
+	wrong := unread.Spec
 	if wrong == nil {
 		meta.RemoveStatusCondition(&list, v1alpha1.ConditionReadable)
-		return list, false
+		return list, unread.Status != nil
 	}
 	fresh = meta.FindStatusCondition(old, v1alpha1.ConditionReadable) == nil
 	meta.SetStatusCondition(&list, metav1.Condition{

@@ -173,7 +173,7 @@ func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alp
 	if status.Conditions = kstatus(m.Status.Conditions, status, m.Generation); status.MoveID == "" && m.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
 	}
-	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unread())
+	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unreadable)
 	status.Conditions = list
 	m.Status = status
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {

@@ -144,7 +144,7 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 	}{
 		"nothing said":   {v1alpha1.RepairPolicySpec{}, ""},
 		"a good ladder":  {v1alpha1.RepairPolicySpec{Escalation: step(fine)}, ""},
-		"bad selector":   {v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.selector: "},
+		"bad selector":   {v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.selector.matchExpressions[0].operator: "},
 		"no template":    {v1alpha1.RepairPolicySpec{Escalation: step("")}, "spec.escalation[0].template: it is no object"},
 		"no kind":        {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1"}`)}, `spec.escalation[0].template: apiVersion "v1" and kind "": both`},
 		"a role":         {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}`)}, "kind Role grants access"},

@@ -29,7 +29,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong)
 	var unreadable bool
-	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unread())
+	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
 	if equality.Semantic.DeepEqual(p.Status, after.Status) {
 		return ctrl.Result{RequeueAfter: calm}, nil
 	}

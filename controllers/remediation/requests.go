@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -61,7 +62,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 		return err
 	}
 	if machine == nil {
-		return r.release(ctx, request) // it goes with its Machine
+		return r.withoutMachine(ctx, request)
 	}
 	owner, owned, err := r.OwnerOf(ctx, machine)
 	if err != nil {
@@ -92,6 +93,18 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 		}
 	}
 	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
+}
+
+// withoutMachine lets a request go. One that a Machine owns goes with it; one that was made by hand stays, and says why
+// nothing comes of it. What the log said of a remediation is not written over.
+func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
+	if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
+		return err
+	}
+	before := request.DeepCopy()
+	request.Status = noMachine(request)
+	_, err := r.write(ctx, request, before)
+	return err
 }
 
 // earlier says that what the log has ended before this request was made: it is of an illness that is over. Times of
@@ -128,12 +141,20 @@ func (r *Requests) machine(ctx context.Context, request *v1alpha1.SurgeRemediati
 	if err != nil {
 		return nil, fmt.Errorf("reading Machine %s: %w", request.Name, err)
 	}
-	for _, ref := range request.OwnerReferences {
-		if ref.Kind == "Machine" && ref.UID != m.UID {
-			return nil, nil // a later one of this name
-		}
+	if owner := ofMachine(request); owner != "" && owner != m.UID {
+		return nil, nil // a later one of this name
 	}
 	return m, nil
+}
+
+// ofMachine is the UID of the Machine that owns a request, "" for one that was made by hand.
+func ofMachine(request *v1alpha1.SurgeRemediation) types.UID {
+	for _, ref := range request.OwnerReferences {
+		if ref.Kind == "Machine" {
+			return ref.UID
+		}
+	}
+	return ""
 }
 
 // policy that selects a machine, "" without one.
@@ -187,26 +208,33 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 	status.ObservedGeneration = request.Generation
 	status.Message, status.Next = conditions.Long(status.Message), conditions.Long(status.Next)
 	status.Conditions = requestConditions(before.Status.Conditions, &status, request.Generation)
-	list, unreadable := conditions.Readable(status.Conditions, request.Generation, before.Unread())
-	status.Conditions = list
 	request.Status = status
-	if equality.Semantic.DeepEqual(before.Status, request.Status) {
-		return nil
-	}
-	if err := r.Live.Status().Patch(ctx, request, client.MergeFrom(before)); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	if unreadable {
-		r.Recorder.Eventf(request, m, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
+	if written, err := r.write(ctx, request, before); !written {
+		return err
 	}
 	for _, n := range news(&before.Status, &status) {
 		r.Recorder.Eventf(request, m, n.kind, n.reason, "Remediate", "%s", n.note)
 		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
 	}
 	return nil
+}
+
+// write patches the status if it has changed.
+func (r *Requests) write(ctx context.Context, request, before *v1alpha1.SurgeRemediation) (written bool, err error) {
+	var unreadable bool
+	request.Status.Conditions, unreadable = conditions.Readable(request.Status.Conditions, request.Generation, before.Unreadable)
+	if equality.Semantic.DeepEqual(before.Status, request.Status) {
+		return false, nil
+	}
+	if err := r.Live.Status().Patch(ctx, request, client.MergeFrom(before)); apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("writing the status: %w", err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(request, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
+	}
+	return true, nil
 }
 
 // over are the phases in which nothing more is to come.

@@ -78,6 +78,18 @@ func TestRequestConditions(t *testing.T) {
 	}
 }
 
+func TestARequestWithoutAMachineSaysSo(t *testing.T) {
+	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "gone", Generation: 2}}
+	s := noMachine(request)
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != "MachineNotFound" || !strings.Contains(c.Message, "no Machine gone in namespace fleet") {
+		t.Errorf("%+v", c)
+	}
+	if s.Next == "" || s.ObservedGeneration != 2 || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReconciling) {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestNews(t *testing.T) {
 	frozen := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, Decision: "Freeze", Message: "2 of 3 do not answer", Next: "mend etcd"}
 	got := news(&v1alpha1.SurgeRemediationStatus{}, &frozen)

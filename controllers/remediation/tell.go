@@ -29,6 +29,18 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 		conditions.Said{True: stalled, Message: message})
 }
 
+// noMachine is the status of a request whose Machine does not exist.
+func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
+	s := v1alpha1.SurgeRemediationStatus{
+		ObservedGeneration: request.Generation,
+		Message:            fmt.Sprintf("there is no Machine %s in namespace %s: nothing is done", request.Name, request.Namespace),
+		Next:               "delete this SurgeRemediation; one that you make yourself has the name of its Machine",
+	}
+	s.Conditions = conditions.Kstatus(request.Status.Conditions, request.Generation, "MachineNotFound",
+		conditions.Said{Message: s.Message}, conditions.Said{}, conditions.Said{True: true, Message: s.Message + "; " + s.Next})
+	return s
+}
+
 // item is one thing to tell by a Kubernetes event.
 type item struct{ kind, reason, note string }
 

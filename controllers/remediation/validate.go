@@ -7,7 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
@@ -22,8 +24,8 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	if wrong := p.Unreadable.Spec; wrong != nil {
 		return []string{wrong.String() + ": correct it"}
 	}
-	if _, err := metav1.LabelSelectorAsSelector(&p.Spec.Selector); err != nil {
-		say("spec.selector: %v: correct it; an empty one selects all clusters of the namespace", err)
+	for _, err := range validation.ValidateLabelSelector(&p.Spec.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "selector")) {
+		say("%v: correct it; an empty selector selects all clusters of the namespace", err)
 	}
 	for i, step := range p.Spec.Escalation {
 		if err := template(step.Template.Raw); err != nil {

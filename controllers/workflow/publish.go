@@ -72,7 +72,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1a
 	if status.Conditions = throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
 	}
-	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unread())
+	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unreadable)
 	status.Conditions = list
 	w.Status = status
 	if equality.Semantic.DeepEqual(before.Status, w.Status) {

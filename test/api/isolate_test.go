@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,16 +35,9 @@ func unreadable() map[string]struct{ spec, field string } {
 // other from being handled: not when they come, and not when the daemon starts again under the schema of today.
 func TestUnreadableObjects(t *testing.T) {
 	ctx := deadline(t, 15*time.Minute)
-	programs, err := scuted.Build(ctx, os.Stderr)
-	must(t, err)
-	side := bed.Side("one")
-	in, err := scuted.Install(ctx, side, programs)
-	must(t, err)
+	in := install(ctx, t)
 	crds := definitions(t)
 	serve(ctx, t, crds...)
-	for _, name := range []string{"good", "bad"} {
-		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
-	}
 	dir, err := in.NewLogDir()
 	must(t, err)
 	stop := daemon(ctx, t, in, dir)
@@ -69,16 +61,28 @@ func TestUnreadableObjects(t *testing.T) {
 	defer stop()
 	good(ctx, t, in, "after")
 	reported(ctx, t, bad)
-	for _, o := range bad {
-		must(t, client.IgnoreNotFound(admin().Delete(ctx, o)))
-		wait(ctx, t, o.GetKind()+" is gone", func() error {
-			err := admin().Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopy())
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("it is still there: %w", err)
-		})
+	remove(ctx, t, bad...)
+}
+
+// installed is what the first test that runs a daemon has installed: the API server is the same for all.
+var installed *scuted.Installation //nolint:gochecknoglobals // as bed
+
+// install gives scute its permissions, and makes the namespaces good and bad. The log of an earlier test is forgotten.
+func install(ctx context.Context, t *testing.T) *scuted.Installation {
+	t.Helper()
+	if installed != nil {
+		must(t, installed.ForgetLog(ctx))
+		return installed
 	}
+	programs, err := scuted.Build(ctx, os.Stderr)
+	must(t, err)
+	in, err := scuted.Install(ctx, bed.Side("one"), programs)
+	must(t, err)
+	for _, name := range []string{"good", "bad"} {
+		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+	}
+	installed = in
+	return in
 }
 
 // daemon runs scuted; what it returns stops it.

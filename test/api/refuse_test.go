@@ -28,11 +28,24 @@ func bases(kind string) []string {
 		}
 	case "Workflow":
 		return []string{
-			"spec: {tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]}",
+			`spec:
+  policies: [{kind: Approve, timeout: 1h}]
+  hooks:
+    pre: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+    post: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+    onFailure: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+  tasks:
+  - name: b
+    kind: Approve
+    with: {message: 'go on?'}
+    needs: [{task: a}]
+    before: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+    after: [{name: a, kind: Approve, with: {message: 'go on?'}}]
+  - {name: a, kind: Approve, with: {message: 'go on?'}}`,
 			"spec: {workflow: {name: workload-create}}",
 		}
 	case "RepairPolicy":
-		return []string{"spec: {selector: {}}"}
+		return []string{"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "SurgeRemediation", "SurgeRemediationTemplate":
 		return []string{"spec: {}"}
 	default:
@@ -45,7 +58,10 @@ type trial struct {
 	field
 	what   string
 	object *unstructured.Unstructured
-	status bool // it is in the status
+	// without is the object without the field; nil where it cannot be left out.
+	without *unstructured.Unstructured
+	value   any
+	status  bool // it is in the status
 }
 
 func (t *trial) String() string {
@@ -66,13 +82,22 @@ func trials(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 		for _, f := range below(field{[]string{part}, &s, false}) {
 			base := baseFor(ctx, t, c, crd, f)
 			for what, v := range wrong(f) {
-				o := base.DeepCopy()
-				o.Object, _ = place(base.Object, root, f.path, v).(map[string]any)
-				all = append(all, trial{f, what, o, part == "status"})
+				wrong := trial{field: f, what: what, object: with(base, root, f.path, v), value: v, status: part == "status"}
+				if v == nil && !f.required && f.path[len(f.path)-1] != item {
+					wrong.without = with(base, root, f.path, absent)
+				}
+				all = append(all, wrong)
 			}
 		}
 	}
 	return all
+}
+
+// with is an object with another value where a path leads.
+func with(base *unstructured.Unstructured, root *schema, path []string, v any) *unstructured.Unstructured {
+	o := base.DeepCopy()
+	o.Object, _ = place(base.Object, root, path, v).(map[string]any)
+	return o
 }
 
 // baseFor is the first base that takes a valid value of a field.
@@ -81,9 +106,7 @@ func baseFor(ctx context.Context, t *testing.T, c client.Client, crd *apiextensi
 	var errs []error
 	for i := range bases(crd.Spec.Names.Kind) {
 		base := object(ctx, t, c, crd, i)
-		o := base.DeepCopy()
-		o.Object, _ = place(base.Object, crd.Spec.Versions[0].Schema.OpenAPIV3Schema, f.path, kept).(map[string]any)
-		err := try(ctx, c, o, f.path[0] == "status")
+		_, err := try(ctx, c, with(base, crd.Spec.Versions[0].Schema.OpenAPIV3Schema, f.path, kept), f.path[0] == "status")
 		if err == nil {
 			return base
 		}
@@ -110,15 +133,15 @@ func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 	return o
 }
 
-// try asks the API server whether it would take an object.
-func try(ctx context.Context, c client.Client, o *unstructured.Unstructured, status bool) error {
+// try asks the API server whether it would take an object, and what it would store.
+func try(ctx context.Context, c client.Client, o *unstructured.Unstructured, status bool) (*unstructured.Unstructured, error) {
 	o = o.DeepCopy()
 	if status {
-		return c.Status().Update(ctx, o, client.DryRunAll)
+		return o, c.Status().Update(ctx, o, client.DryRunAll)
 	}
 	o.SetName("trial")
 	o.SetResourceVersion("")
-	return c.Create(ctx, o, client.DryRunAll)
+	return o, c.Create(ctx, o, client.DryRunAll)
 }
 
 // names says that a refusal names the field: its path, or that of what it is in and the field in the message.
@@ -135,37 +158,74 @@ func names(err error, f field) bool {
 	return false
 }
 
-// TestWrongValues: each wrong value of each field of each kind is refused by the field's name. What the API server takes all
-// the same is listed.
+// TestWrongValues: each wrong value of each field of each kind is refused by the field's name; or taken says what becomes of
+// it, and so it does, while good objects of another namespace are taken up.
 func TestWrongValues(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
-	c := admin()
-	serve(ctx, t, definitions(t)...)
-	for _, crd := range definitions(t) {
-		t.Run(crd.Spec.Names.Kind, func(t *testing.T) {
-			all := trials(ctx, t, c, crd)
-			errs := make([]error, len(all))
-			var group errgroup.Group
-			group.SetLimit(16)
-			for i := range all {
-				group.Go(func() error {
-					errs[i] = try(ctx, c, all[i].object, all[i].status)
-					return nil
-				})
+	ctx := deadline(t, 20*time.Minute)
+	crds, rules := definitions(t), taken()
+	serve(ctx, t, crds...)
+	var all []trial
+	for _, crd := range crds {
+		t.Run(crd.Spec.Names.Kind, func(t *testing.T) { all = append(all, tried(ctx, t, crd, rules)...) })
+	}
+	for _, r := range rules {
+		if !r.used {
+			t.Errorf("no value is taken by the rule of %s %s %s (%s): remove it", r.kind, r.field, r.what, r.why)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	in := install(ctx, t)
+	dir, err := in.NewLogDir()
+	must(t, err)
+	stop := daemon(ctx, t, in, dir)
+	defer stop()
+	good(ctx, t, in, "before-wrong-values")
+	t.Run("reported", func(t *testing.T) { areReported(ctx, t, of(toReport, all, rules)) })
+	good(ctx, t, in, "between-wrong-values")
+	t.Run("rewritten", func(t *testing.T) { areRewritten(ctx, t, crds, of(toRewrite, all, rules)) })
+	good(ctx, t, in, "after-wrong-values")
+}
+
+// tried are the wrong values of a kind that the API server takes.
+func tried(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, rules []*rule) (accepted []trial) {
+	t.Helper()
+	all := trials(ctx, t, admin(), crd)
+	errs := answers(ctx, t, all)
+	for i := range all {
+		wrong := &all[i]
+		if err := errs[i]; err != nil {
+			if !names(err, wrong.field) {
+				t.Errorf("%s: the refusal does not name the field: %v", wrong, err)
 			}
-			must(t, group.Wait())
-			refused := 0
-			for i := range all {
-				switch err := errs[i]; {
-				case err == nil:
-					t.Logf("taken: %s", &all[i])
-				case names(err, all[i].field):
-					refused++
-				default:
-					t.Errorf("%s: the refusal does not name the field: %v", &all[i], err)
-				}
-			}
-			t.Logf("%d wrong values, %d refused", len(all), refused)
+			continue
+		}
+		accepted = append(accepted, *wrong)
+		switch end, known := wrong.end(rules); {
+		case !known:
+			t.Errorf("%s: it is taken: refuse it in the schema, or say in taken what becomes of it", wrong)
+		case end == asLeftOut:
+			wrong.isLeftOut(ctx, t)
+		}
+	}
+	t.Logf("%d wrong values, %d refused by the field's name; of the others, %d are as if left out, %d right, %d reported, %d rewritten", len(all), len(all)-len(accepted),
+		len(of(asLeftOut, accepted, rules)), len(of(right, accepted, rules)), len(of(toReport, accepted, rules)), len(of(toRewrite, accepted, rules)))
+	return accepted
+}
+
+// answers are what the API server says of each.
+func answers(ctx context.Context, t *testing.T, all []trial) []error {
+	t.Helper()
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range all {
+		group.Go(func() error {
+			_, errs[i] = try(ctx, admin(), all[i].object, all[i].status)
+			return nil
 		})
 	}
+	must(t, group.Wait())
+	return errs
 }

@@ -24,6 +24,9 @@ func nonsense() []string {
 	}
 }
 
+// unlikely are those of nonsense that are tried in a spec where the schema takes any text.
+func unlikely() []string { return []string{"a b", "a\nb", "../a"} }
+
 // valid is a value that the schema takes, the simplest.
 func valid(s *schema) any {
 	switch {
@@ -84,7 +87,8 @@ func wrong(f field) map[string]any {
 	switch s.Type {
 	case "string":
 		for _, text := range nonsense() {
-			if len(s.Enum) > 0 || s.Pattern != "" && !takes(s, text) || s.Format != "" || text == "" {
+			name := s.Pattern == "" && f.path[0] == "spec" && slices.Contains(unlikely(), text)
+			if len(s.Enum) > 0 || s.Pattern != "" && !takes(s, text) || s.Format != "" || text == "" || name {
 				all[fmt.Sprintf("%q", text)] = text
 			}
 		}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apifield "k8s.io/apimachinery/pkg/util/validation/field"
+
+	"scute.dev/internal/crd"
+)
+
+// TestLocalSchema: without a cluster the wrong values of all specs are refused as by the API server, in the same fields.
+func TestLocalSchema(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	crds := definitions(t)
+	serve(ctx, t, crds...)
+	for _, d := range crds {
+		local, err := crd.New(d.Spec.Names.Kind)
+		must(t, err)
+		all := slices.DeleteFunc(trials(ctx, t, admin(), d), func(wrong trial) bool { return wrong.status })
+		refused := 0
+		for i, err := range answers(ctx, t, all) {
+			data, broken := all[i].object.MarshalJSON()
+			must(t, broken)
+			sent := all[i].object.DeepCopy() // with the types of numbers that JSON has
+			must(t, sent.UnmarshalJSON(data))
+			here := local.Validate(ctx, sent.Object)
+			if diff := cmp.Diff(causes(err), fields(here)); diff != "" {
+				t.Errorf("%s (-API server +local):\n%s%v\n%v", &all[i], diff, err, here.ToAggregate())
+			}
+			if err != nil {
+				refused++
+			}
+		}
+		t.Logf("%s: %d wrong values, %d refused by both", d.Spec.Names.Kind, len(all), refused)
+	}
+}
+
+// causes are the fields that a refusal names.
+func causes(err error) []string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	var names []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "<nil>" { // of the object as a whole
+			names = append(names, cause.Field)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func fields(errs apifield.ErrorList) []string {
+	var names []string
+	for _, err := range errs {
+		if err.Field != "<nil>" { // a number out of the range of its type, which is refused by its field too
+			names = append(names, err.Field)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// ending is what becomes of a value of the table that the API server takes.
+type ending int
+
+const (
+	// asLeftOut: it is read as if the field were not there.
+	asLeftOut ending = iota
+	// right: it is wrong in other fields only.
+	right
+	// toReport: the daemon says on the object what is wrong, by the field's name.
+	toReport
+	// toRewrite: the daemon writes the status as it was.
+	toRewrite
+)
+
+// rule says what becomes of values in some fields.
+type rule struct {
+	kind, field, what *regexp.Regexp
+	end               ending
+	why               string
+
+	used bool
+}
+
+// taken are all values of the table that the API server takes, except for null in an optional field. The first rule that
+// fits decides.
+func taken() []*rule {
+	const (
+		hook   = `^spec\.(hooks\.\w+|tasks\[0\]\.(before|after))\[0\]\.`
+		labels = `^spec\.selector\.matchLabels`
+		name   = `"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"$`
+	)
+	fits := func(kind, field, what string, end ending, why string) *rule {
+		return &rule{kind: regexp.MustCompile(kind), field: regexp.MustCompile(field), what: regexp.MustCompile(what), end: end, why: why}
+	}
+	return []*rule{
+		fits("Workflow", `^spec\..*\.retry\.max$`, "^0$", right, "no further attempt: the default"),
+		fits("Workflow", hook+`name$`, `^"`, right, "the name of a hook is any text"),
+		fits("Workflow", `^spec\..*\.(name|kind)$`, `^"`, toReport, "the program knows which there are"),
+		fits("Workflow", `^spec\..*\.(with|undo)$`, `^an? `, toReport, "each kind of task has its own inputs"),
+		fits("Workflow", `^spec\.workflow\.params$`, `^an? `, toReport, "each named workflow has its own parameters"),
+		fits("Workflow", `\.needs\[0\](\.task)?$`, `^(a|")`, toReport, "a structural schema has no item of two types"),
+		fits("Move", `\.acknowledgeKinds$`, "^the key "+name, right, "a kind of the core group has no dot"),
+		fits("RepairPolicy", labels+"$", "^the key "+name, right, "the key of a label"),
+		fits("RepairPolicy", labels+`\.|\.values\[0\]$`, `^""$`, right, "the value of a label may be empty"),
+		fits("RepairPolicy", `^spec\.selector\.`, `^("|the key )`, toReport, "the type is Kubernetes' own, without bounds"),
+		fits("RepairPolicy", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
+		fits("SurgeRemediation", `\.hold\.reason$`, `^"`, right, "a text for people"),
+		fits("", "^status", "", toRewrite, "the daemon writes it from the log"),
+	}
+}
+
+// end is what becomes of a value that the API server takes; false when it must not take it.
+func (t *trial) end(rules []*rule) (ending, bool) {
+	if t.without != nil {
+		return asLeftOut, true
+	}
+	for _, r := range rules {
+		if r.kind.MatchString(t.object.GetKind()) && r.field.MatchString(t.field.String()) && r.what.MatchString(t.what) {
+			r.used = true
+			return r.end, true
+		}
+	}
+	return 0, false
+}
+
+// isLeftOut checks that a null is read as if the field were not there.
+func (t *trial) isLeftOut(ctx context.Context, test *testing.T) {
+	test.Helper()
+	var read [2]any
+	for i, o := range []*unstructured.Unstructured{t.object, t.without} {
+		stored, err := try(ctx, admin(), o, t.status)
+		must(test, err)
+		read[i] = understood(test, stored)[t.path[0]]
+	}
+	if diff := cmp.Diff(read[1], read[0]); diff != "" {
+		test.Errorf("%s: it is not read as if it were left out (-left out +null):\n%s", t, diff)
+	}
+}
+
+// understood is an object as scute reads it.
+func understood(t *testing.T, o *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must(t, v1alpha1.AddToScheme(scheme))
+	into, err := scheme.New(o.GroupVersionKind())
+	must(t, err)
+	data, err := o.MarshalJSON()
+	must(t, err)
+	must(t, json.Unmarshal(data, into))
+	data, err = json.Marshal(into)
+	must(t, err)
+	fields, ok := decoded(data).(map[string]any)
+	if !ok {
+		t.Fatalf("%s is no object: %s", o.GetKind(), data)
+	}
+	return fields
+}
