@@ -76,6 +76,7 @@ func (v *visit) run(ctx context.Context) {
 		}
 	}
 	if v.installed {
+		readable(ctx, v)
 		sickMachines(ctx, v)
 	}
 	eventLog(ctx, v)

@@ -1,0 +1,67 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/reach"
+)
+
+// stored is an object of scute's kinds.
+type stored interface {
+	client.Object
+	Unread() *v1alpha1.UnreadablePart
+}
+
+// readable looks for objects that were stored under another schema, and that scute cannot read.
+func readable(ctx context.Context, v *visit) {
+	const subject = "resources"
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	all, bad := 0, 0
+	for kind, list := range map[string]client.ObjectList{
+		"Move": &v1alpha1.MoveList{}, "Workflow": &v1alpha1.WorkflowList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{},
+		"SurgeRemediation": &v1alpha1.SurgeRemediationList{}, "SurgeRemediationTemplate": &v1alpha1.SurgeRemediationTemplateList{},
+	} {
+		err := v.cluster.Client.List(ctx, list)
+		if apierrors.IsForbidden(err) {
+			err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+		}
+		if err != nil {
+			v.report(warning(subject, "ask for permission to list them, or upgrade the chart", "%ss: %v", kind, v.cluster.Explain(err)))
+			bad++
+			continue
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			all++
+			if o, ok := o.(stored); ok && o.Unread() != nil {
+				bad++
+				v.report(unread(subject, kind, o))
+			}
+			return nil
+		})
+	}
+	if bad == 0 {
+		v.report(ok(subject, "%s of scute's kinds, all can be read", number(all, "object")))
+	}
+}
+
+// unread says what cannot be read of an object, and what to do.
+func unread(subject, kind string, o stored) Result {
+	name, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), o.Unread()
+	if strings.HasPrefix(part.Field, "status") {
+		return warning(subject, "nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines", "%s: %s", name, part)
+	}
+	ref := strings.ToLower(kind) + " " + o.GetName()
+	remedy := "correct the field: kubectl -n " + o.GetNamespace() + " edit " + ref
+	if kind == "Move" || kind == "Workflow" {
+		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl -n " + o.GetNamespace() + " delete " + ref
+	}
+	return problem(subject, remedy, "%s: %s", name, part)
+}

@@ -1,0 +1,36 @@
+package doctor
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/api/v1alpha1"
+)
+
+func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		into  stored
+		parts string
+		want  Result
+	}{
+		{"Move", &v1alpha1.Move{}, `"spec":{"timeouts":{"create":"1d"}}`, problem("resources",
+			"its spec is fixed: make another one without the mistake, and delete this: kubectl -n fleet delete move bad",
+			`Move fleet/bad: spec.timeouts.create cannot be read: "1d" is not a duration: write it in h, m and s, such as 90s, 5m or 1h30m`)},
+		{"RepairPolicy", &v1alpha1.RepairPolicy{}, `"spec":{"selector":[]}`, problem("resources",
+			"correct the field: kubectl -n fleet edit repairpolicy bad",
+			`RepairPolicy fleet/bad: spec.selector cannot be read: it is of type array, and must be v1.LabelSelector`)},
+		{"Workflow", &v1alpha1.Workflow{}, `"status":{"startedAt":[]}`, warning("resources",
+			"nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines",
+			`Workflow fleet/bad: status.startedAt cannot be read: it is of type array, and must be string`)},
+	} {
+		if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"fleet","name":"bad"},`+c.parts+`}`), c.into); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, unread("resources", c.kind, c.into)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.kind, diff)
+		}
+	}
+}
