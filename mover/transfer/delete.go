@@ -173,14 +173,19 @@ func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref
 	if _, marked := have.GetAnnotations()[object.DeleteForMoveAnnotation]; marked && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
 		return nil
 	}
+	return patchRelease(ctx, c, typ, ref, have.GetUID())
+}
+
+// patchRelease takes the finalizers off and says that it is for a move, in one write.
+func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": have.GetUID(), "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
+		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: ""},
 	}})
 	if err != nil {
 		return err
 	}
 	return c.Do(ctx, "release "+ref.String(), func(ctx context.Context) error {
-		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager, DryRun: dryRun})
 		return err
 	})
 }

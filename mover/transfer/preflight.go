@@ -39,6 +39,16 @@ func (f *findings) warn(field, message, remedy string) {
 	f.add(mover.Warning, field, message, remedy)
 }
 
+// warnOnce is warn for what is the same of many objects.
+func (f *findings) warnOnce(field, message, remedy string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := mover.Finding{Severity: mover.Warning, Field: field, Message: message, Remedy: remedy}
+	if !slices.Contains(f.list, one) {
+		f.list = append(f.list, one)
+	}
+}
+
 // sorted: errors first, then by field, so that the same world gives the same answer.
 func (f *findings) sorted() []mover.Finding {
 	slices.SortFunc(f.list, func(a, b mover.Finding) int {
@@ -69,7 +79,11 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		clusters = t.checkSelection(s.Spec, w, f)
 		t.checkSource(s.Spec, members, f)
 		checkLeft(s.Spec, members, w, f)
-		if _, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f); err != nil {
+		denied, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.tryRemoval(ctx, members, denied, f); err != nil {
 			return nil, err
 		}
 	}

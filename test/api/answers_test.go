@@ -60,6 +60,35 @@ func TestUnpermitted(t *testing.T) {
 	})
 }
 
+// TestTryDelete: nothing is deleted in a dry run, be it held by a finalizer or not, and a policy is asked all the same.
+func TestTryDelete(t *testing.T) {
+	ctx := deadline(t, 2*time.Minute)
+	c, err := kube.Connect("source", bed.Side("one").Config())
+	must(t, err)
+	maps := kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
+	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "try"}}))
+	for _, finalizers := range [][]string{nil, {"scute.dev/test"}} {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", GenerateName: "it-", Finalizers: finalizers}}
+		must(t, admin().Create(ctx, o))
+		must(t, c.TryDelete(ctx, maps, "try", o.Name))
+		got, err := c.Get(ctx, maps, "try", o.Name)
+		if err != nil || got.GetDeletionTimestamp() != nil {
+			t.Errorf("finalizers %v: it was deleted: %v", finalizers, err)
+		}
+	}
+	if err := c.TryDelete(ctx, kube.Namespaces(), "", "try"); err != nil {
+		t.Error(err)
+	}
+	must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", Name: "protected"}}))
+	protect(t, "try", "try")
+	wait(ctx, t, "the policy denies", func() error {
+		if err := c.TryDelete(ctx, maps, "try", "protected"); !apierrors.IsForbidden(err) {
+			return errors.Join(errors.New("it is not denied"), err)
+		}
+		return nil
+	})
+}
+
 // protect denies deletions in a namespace by a policy.
 func protect(t *testing.T, name, namespace string) {
 	t.Helper()

@@ -1,0 +1,56 @@
+package transfer
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"scute.dev/mover"
+)
+
+// What denies that objects are taken away from the source is found before anything is changed. A webhook that goes by the
+// annotation for a move does not see it in a dry run of the deletion, so that is no error.
+func TestRemovalIsTried(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, why string
+		want        mover.Severity
+		field, says string
+	}{
+		"accepted":                {"", "", "", "", ""},
+		"release denied":          {http.MethodPatch, `admission webhook "keep" denied the request`, mover.Error, "Machine.cluster.x-k8s.io fleet/a-1", "finalizers"},
+		"deletion denied":         {http.MethodDelete, `admission webhook "keep" denied the request`, mover.Warning, "Machine.cluster.x-k8s.io fleet/a-1", "denies its deletion"},
+		"webhook of side effects": {http.MethodDelete, `admission webhook "keep" does not support dry run`, mover.Warning, "source", "could not be tried"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			f.src.deny = func(r *http.Request) string {
+				if r.Method == http.MethodPatch || r.Method == http.MethodDelete {
+					if r.URL.Query().Get("dryRun") != "All" {
+						t.Errorf("%s %s is no dry run", r.Method, r.URL)
+					}
+				}
+				if r.Method == c.method && strings.HasSuffix(r.URL.Path, "/machines/a-1") {
+					return c.why
+				}
+				return ""
+			}
+			found := &findings{}
+			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+				t.Fatal(err)
+			}
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.transfer.tryRemoval(t.Context(), members, nil, found); err != nil {
+				t.Fatal(err)
+			}
+			f.there(f.src, f.machine)
+			switch {
+			case c.want == "" && len(found.list) == 0:
+			case len(found.list) != 1 || found.list[0].Severity != c.want || found.list[0].Field != c.field || !strings.Contains(found.list[0].Message, c.says):
+				t.Errorf("%+v", found.list)
+			}
+		})
+	}
+}
