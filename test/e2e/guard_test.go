@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
@@ -24,7 +23,6 @@ type guard struct {
 	known map[string]bool // "Namespace Kind name", of what was there before
 
 	mu    sync.Mutex
-	wiped map[string]bool // namespaces from which the test itself removes objects of green
 	wrong []string
 }
 
@@ -36,7 +34,7 @@ type watched struct {
 
 func (s *suite) guard(ctx context.Context, t *testing.T, namespaces ...string) *guard {
 	t.Helper()
-	g := &guard{known: make(map[string]bool), wiped: make(map[string]bool)}
+	g := &guard{known: make(map[string]bool)}
 	for _, ns := range namespaces {
 		for _, side := range []*scuted.Installation{s.blue, s.green} {
 			for name := range objects(ctx, t, side, ns) {
@@ -78,7 +76,7 @@ func (g *guard) watch(ctx context.Context, w watched) {
 
 func (g *guard) look(ctx context.Context, w watched, event watch.EventType, u *unstructured.Unstructured) {
 	switch {
-	case event == watch.Deleted && !g.isWiped(w.side, u.GetNamespace()):
+	case event == watch.Deleted:
 		there, missing := read(ctx, w.there, u)
 		if _, here := read(ctx, w.here, u); there == nil && missing && here {
 			g.found("%s %s/%s was deleted on %s, and is on neither side", w.kind, u.GetNamespace(), u.GetName(), w.side)
@@ -113,19 +111,6 @@ func active(cluster *unstructured.Unstructured) bool {
 	return !paused
 }
 
-// wipes announces that the test removes objects of a namespace from green.
-func (g *guard) wipes(namespace string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.wiped[namespace] = true
-}
-
-func (g *guard) isWiped(side, namespace string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return side == "green" && g.wiped[namespace]
-}
-
 func (g *guard) found(format string, args ...any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,38 +125,4 @@ func (g *guard) clean(t *testing.T) {
 	if len(g.wrong) > 0 {
 		t.Errorf("what may never be:\n%s", strings.Join(g.wrong, "\n"))
 	}
-}
-
-// removeAll removes objects of a namespace as the documentation says it: first the finalizers, then the objects.
-func removeAll(ctx context.Context, t *testing.T, on *scuted.Installation, ns string, chosen func(*unstructured.Unstructured) bool) {
-	t.Helper()
-	c, err := dynamic.NewForConfig(on.Side.Config())
-	must(t, err)
-	everything := func(do func(dynamic.ResourceInterface, string) error) {
-		for resource := range kinds(ctx, t, on) {
-			list, err := c.Resource(resource).Namespace(ns).List(ctx, metav1.ListOptions{})
-			must(t, err)
-			for i := range list.Items {
-				u := &list.Items[i]
-				if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; resource == secrets() && !ours || !chosen(u) {
-					continue
-				}
-				if err := do(c.Resource(resource).Namespace(ns), u.GetName()); !apierrors.IsNotFound(err) {
-					must(t, err)
-				}
-			}
-		}
-	}
-	everything(func(r dynamic.ResourceInterface, name string) error {
-		_, err := r.Patch(ctx, name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		return err
-	})
-	background := metav1.DeletePropagationBackground
-	everything(func(r dynamic.ResourceInterface, name string) error {
-		return r.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
-	})
-}
-
-func secrets() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
