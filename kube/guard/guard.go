@@ -53,8 +53,8 @@ func (g *Guard) Check(ip netip.Addr) error {
 	if class == "" {
 		return nil
 	}
-	only := own || isMetadata(ip)
-	if g != nil && slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) && (p.IsSingleIP() || !only) }) {
+	alone := own || isMetadata(ip)
+	if g != nil && slices.ContainsFunc(g.allowed, func(p netip.Prefix) bool { return p.Contains(ip) && (p.IsSingleIP() || !alone) }) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is %s, which scuted reaches only if its operator lists it in --allow-addresses (allowAddresses in the chart)", ErrDenied, ip, class)
@@ -107,7 +107,12 @@ func (g *Guard) Pin(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
+// isOwn says whether a connection to an address stays on this machine. One to 0.0.0.0 or :: does, and one to any loopback
+// address reaches what listens on all addresses.
 func isOwn(ip netip.Addr) (bool, error) {
+	if ip.IsUnspecified() || ip.IsLoopback() {
+		return true, nil
+	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return false, fmt.Errorf("listing the machine's own addresses: %w", err)

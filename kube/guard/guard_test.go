@@ -19,8 +19,8 @@ import (
 func TestCheck(t *testing.T) {
 	var none *guard.Guard
 	denied := map[string]string{
-		"0.0.0.0": "unspecified", "::": "unspecified", "0.1.2.3": "unspecified",
-		"127.0.0.1": "machine", "127.8.8.8": "loopback", "::1": "machine", "::ffff:127.8.8.8": "loopback",
+		"0.0.0.0": "machine", "::": "machine", "::ffff:0.0.0.0": "machine", "0.1.2.3": "unspecified",
+		"127.0.0.1": "machine", "127.8.8.8": "machine", "::1": "machine", "::ffff:127.8.8.8": "machine",
 		"169.254.169.254": "link-local", "169.254.0.1": "link-local", "fe80::1%eth0": "link-local", "::ffff:169.254.169.254": "link-local",
 		"64:ff9b::a9fe:a9fe": "link-local", "::169.254.169.254": "link-local", "2002:a9fe:a9fe::1": "link-local",
 		"100.100.100.200": "metadata", "168.63.129.16": "metadata", "fd00:ec2::254": "metadata", "fd20:ce::254": "metadata",
@@ -55,10 +55,10 @@ func TestAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ip, want := range map[string]bool{
-		"10.9.9.9": true, "64:ff9b::10.0.0.1": true, "fd12::1": true, "100.64.0.1": true, "192.168.1.1": true, "127.8.8.8": true,
+		"10.9.9.9": true, "64:ff9b::10.0.0.1": true, "fd12::1": true, "100.64.0.1": true, "192.168.1.1": true,
 		"192.168.1.2": false, "172.16.0.1": false,
 		// A range does not allow what would be a surprise in it.
-		"127.0.0.1": false, "100.100.100.200": false, "fd00:ec2::254": false, "169.254.169.254": false,
+		"127.0.0.1": false, "127.8.8.8": false, "100.100.100.200": false, "fd00:ec2::254": false, "169.254.169.254": false,
 	} {
 		if err := g.Check(netip.MustParseAddr(ip)); (err == nil) != want {
 			t.Errorf("%s: %v", ip, err)
@@ -71,6 +71,23 @@ func TestAllowed(t *testing.T) {
 	for _, wrong := range []string{"", "10.0.0.0/33", "example.com", "fe80::1%eth0"} {
 		if _, err := guard.New([]string{wrong}); err == nil || !strings.Contains(err.Error(), "neither an address nor a range") {
 			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+// TestEverythingAllowed: the range of all addresses leads to the machine itself in no way.
+func TestEverythingAllowed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") }))
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	g, err := guard.New([]string{"0.0.0.0/0", "::/0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "127.8.8.8", "0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:127.0.0.1", "localhost"} {
+		conn, err := g.Dialer(time.Second).DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
+		if !errors.Is(err, guard.ErrDenied) {
+			t.Errorf("%s: %v, %v", host, conn, err)
 		}
 	}
 }
