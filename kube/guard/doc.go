@@ -3,7 +3,8 @@
 // The author of a Workflow or of a Secret names a URL or an API server; the daemon dials it from its own place in the
 // network, beside its log, the cloud's metadata service and the Services of other tenants. So the daemon reaches public
 // addresses, and beyond them only what its operator has listed. Every address is checked when it is dialled, after the
-// name was resolved, so that a name cannot lead elsewhere at the second look.
+// name was resolved, so that a name cannot lead elsewhere at the second look. Nor does an API server of somebody's fill the
+// daemon's memory: its answers are bounded.
 //
 //	g, err := guard.New([]string{"10.0.0.0/8"}) // what the operator permits
 //	client.Transport = &http.Transport{DialContext: g.Dialer(30 * time.Second).DialContext}

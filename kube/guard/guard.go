@@ -73,10 +73,12 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect has all connections of an API server's clients checked. No proxy is used: it would dial what is checked here.
+// Protect has all connections of an API server's clients checked, and bounds its answers. No proxy is used: it would dial
+// what is checked here.
 func (g *Guard) Protect(config *rest.Config) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
 }
 
 // Pin replaces the name of an API server with an address that was checked, for a library that takes no dialer. The

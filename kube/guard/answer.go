@@ -1,0 +1,41 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// ErrTooLarge is the cause of the error with which the reading of an answer ends that has no end in sight.
+var ErrTooLarge = errors.New("answer too large")
+
+// answerLimit bounds one answer of somebody's API server, in bytes as they are read: decompressed. A page of 500 objects of
+// a usual size is a few MiB.
+const answerLimit = 64 << 20
+
+// limited bounds the answers of a transport: a client keeps the whole of one in memory.
+type limited struct{ next http.RoundTripper }
+
+// RoundTrip sends a request.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(r)
+	if err == nil && response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
+		response.Body = &answer{ReadCloser: response.Body, left: answerLimit}
+	}
+	return response, err
+}
+
+type answer struct {
+	io.ReadCloser
+	left int
+}
+
+// Read reads on, up to the limit.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if a.left -= n; a.left < 0 {
+		return 0, fmt.Errorf("%w: it has more than %d MiB", ErrTooLarge, answerLimit>>20)
+	}
+	return n, err
+}
