@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -79,34 +78,6 @@ func (g *Guard) Protect(config *rest.Config) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // that is how a transport is told to use none
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{next} })
-}
-
-// Pin replaces the name of an API server with an address that was checked, for a library that takes no dialer. The
-// server's certificate is still checked against the name.
-func (g *Guard) Pin(ctx context.Context, config *rest.Config) error {
-	u, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return fmt.Errorf("reading the server's address: %w", err)
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	if err != nil {
-		return fmt.Errorf("looking up %s: %w", u.Hostname(), err)
-	}
-	for _, ip := range ips {
-		if err = g.Check(ip); err == nil {
-			if config.ServerName == "" {
-				config.ServerName = u.Hostname()
-			}
-			port := u.Port()
-			if port == "" {
-				port = "443"
-			}
-			u.Host = net.JoinHostPort(plain(ip).String(), port)
-			config.Host, config.APIPath = u.String(), ""
-			return nil
-		}
-	}
-	return err
 }
 
 // isOwn says whether a connection to an address stays on this machine. One to 0.0.0.0 or :: does, and one to any loopback

@@ -1,7 +1,6 @@
 package guard_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -115,23 +114,5 @@ func TestDialer(t *testing.T) {
 	}
 	if !errors.Is(err, guard.ErrDenied) {
 		t.Errorf("%v, %v", response, err)
-	}
-}
-
-func TestPin(t *testing.T) {
-	config := &rest.Config{Host: "https://localhost:6443/prefix", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("x")}}
-	var none *guard.Guard
-	if err := none.Pin(context.Background(), rest.CopyConfig(config)); !errors.Is(err, guard.ErrDenied) {
-		t.Errorf("%v", err)
-	}
-	g, err := guard.New([]string{"127.0.0.1", "::1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Pin(context.Background(), config); err != nil {
-		t.Fatal(err)
-	}
-	if ip, _ := strings.CutPrefix(config.Host, "https://"); !strings.HasPrefix(ip, "127.0.0.1:6443/prefix") && !strings.HasPrefix(ip, "[::1]:6443/prefix") || config.ServerName != "localhost" {
-		t.Errorf("%s, %s", config.Host, config.ServerName)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
@@ -41,18 +40,22 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 	if err != nil {
 		return nil, err
 	}
-	target := cluster.Config
+	target, stop := cluster.Config, func() {}
 	if !p.Clusters.Local && ref.KubeconfigSecretRef != nil {
-		target = rest.CopyConfig(target)
-		if err := p.Clusters.Guard.Pin(ctx, target); err != nil { // clusterctl's library takes no dialer
+		if target, stop, err = relay(target); err != nil {
 			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
 		}
 	}
 	path, remove, err := kubeconfigFile(c, target)
 	if err != nil {
+		stop()
 		return nil, err
 	}
-	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: remove, hidden: reader.hidden, refusal: &refusals{}}
+	release := func() {
+		remove()
+		stop()
+	}
+	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, hidden: reader.hidden, refusal: &refusals{}}
 	proxy := refusalProxy{
 		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
 		refusal: a.refusal,
@@ -67,7 +70,7 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 		}),
 		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
 	if err != nil {
-		remove()
+		release()
 		return nil, err
 	}
 	return a, nil
