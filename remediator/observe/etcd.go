@@ -16,8 +16,15 @@ import (
 	"scute.dev/remediator"
 )
 
-// atOnce bounds the members asked at the same time.
-const atOnce = 9
+const (
+	// atOnce bounds the members asked at the same time.
+	atOnce = 9
+	// An etcd has a handful of members, each with the name of a node. The tenant whose etcd it is may have it list more:
+	// every one would be asked, and shown.
+	mostMembers = 63
+	longestName = 253
+	mostAlarms  = 2 * mostMembers
+)
 
 // answer of one member, asked itself.
 type answer struct {
@@ -71,10 +78,15 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 		return a
 	}
 	defer line.Close()
-	cluster, maintenance := etcd.NewClusterClient(line.ClientConn), etcd.NewMaintenanceClient(line.ClientConn)
+	return line.inquire(ctx, a)
+}
+
+// inquire asks the member at the other end.
+func (l *line) inquire(ctx context.Context, a answer) answer {
+	cluster, maintenance := etcd.NewClusterClient(l.ClientConn), etcd.NewMaintenanceClient(l.ClientConn)
 	status, err := maintenance.Status(ctx, &etcd.StatusRequest{})
 	if err != nil {
-		a.answers, a.why = line.meaning(err)
+		a.answers, a.why = l.meaning(err)
 		return a
 	}
 	a.answers, a.leader = object.True, status.Leader
@@ -83,14 +95,24 @@ func (d *dialer) ask(ctx context.Context, node string) answer {
 	} else if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
 		a.stale = list.Members
 	}
+	if list := slices.Concat(a.list, a.stale); !credible(list) {
+		a.answers, a.list, a.stale = object.False, nil, nil
+		a.why = fmt.Sprintf("it lists %d members: more than %d, or one whose name has more than %d bytes", len(list), mostMembers, longestName)
+		return a
+	}
 	complaints := status.Errors
 	if alarm, err := maintenance.Alarm(ctx, &etcd.AlarmRequest{Action: etcd.AlarmRequest_GET}); err == nil {
-		a.alarms, complaints = alarm.Alarms, ownComplaints(complaints)
+		a.alarms, complaints = alarm.Alarms[:min(len(alarm.Alarms), mostAlarms)], ownComplaints(complaints)
 	}
 	if len(complaints) > 0 {
-		a.answers, a.why = object.False, strings.Join(complaints, "; ")
+		a.answers, a.why = object.False, brief(errors.New(strings.Join(complaints, "; ")))
 	}
 	return a
+}
+
+// credible says whether an etcd may have these members.
+func credible(list []*etcd.Member) bool {
+	return len(list) <= mostMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool { return len(m.Name) > longestName })
 }
 
 // ownComplaints are those of a status that are about the member itself. Every member tells the alarms of all: conclude
