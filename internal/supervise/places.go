@@ -8,7 +8,7 @@ import (
 
 // Places bound what works at once. They are shared fairly: a free place goes to the namespace that holds the fewest, of
 // those to the one that was served longest ago, and within a namespace to the one that asked first. A namespace that holds
-// no place gets one although all are taken, up to twice the limit in all.
+// less than an equal share of them gets one although all are taken, up to twice the limit in all.
 //
 // A nil *Places has room for everybody.
 type Places struct {

@@ -1,8 +1,8 @@
 package supervise
 
-// share counts what the namespaces hold of something that is limited. A namespace that holds nothing always gets its
-// first one while the others together hold less than twice the limit: what one tenant holds for a long time cannot keep
-// another from beginning.
+// share counts what the namespaces hold of something that is limited. A namespace that holds less than an equal share of
+// the limit, or nothing, always gets one while all together hold less than twice the limit: what one tenant holds for a
+// long time, or for ever, leaves the others their share.
 type share struct {
 	limit, total int
 	held         map[string]int
@@ -11,10 +11,14 @@ type share struct {
 func newShare(limit int) share { return share{limit: limit, held: make(map[string]int)} }
 
 func (s *share) admits(namespace string) bool {
-	if s.held[namespace] == 0 {
+	if s.total < s.limit {
+		return true
+	}
+	held := s.held[namespace]
+	if held == 0 {
 		return s.total < 2*s.limit
 	}
-	return s.total < s.limit
+	return s.total < 2*s.limit && held < s.limit/len(s.held)
 }
 
 func (s *share) take(namespace string) {
