@@ -159,7 +159,9 @@ func (h *HTTP) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 		return nil, httpError(request, err)
 	}
 	for _, secret := range secrets { // an answer may repeat what it was asked with
-		body = bytes.ReplaceAll(body, secret, []byte(redact.Removed))
+		for _, written := range spellings(secret) {
+			body = bytes.ReplaceAll(body, written, []byte(redact.Removed))
+		}
 	}
 	if err := with.Expect.check(response, body, h.local()); err != nil {
 		return nil, fmt.Errorf("%s: %w", asked(request), err)
@@ -232,6 +234,21 @@ func (h *HTTP) request(ctx context.Context, c *Call, with *HTTPWith) (request *h
 		request.URL.RawQuery = query.Encode()
 	}
 	return request, secrets, nil
+}
+
+// spellings are the ways in which an answer may write a value: as it is, in a string of JSON, in a URL.
+func spellings(value []byte) [][]byte {
+	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
+	var text bytes.Buffer
+	for _, html := range []bool{true, false} {
+		text.Reset()
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(html)
+		_ = e.Encode(string(value)) // a string always has a form in JSON
+		quoted := bytes.TrimSpace(text.Bytes())
+		all = append(all, bytes.Clone(quoted[1:len(quoted)-1]))
+	}
+	return all
 }
 
 // check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the

@@ -1,13 +1,17 @@
 package task_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
@@ -108,4 +112,37 @@ func TestHTTPFails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHTTPEcho: an answer that repeats a Secret's value in the way that JSON or a URL writes it does not bring it into the log.
+func TestHTTPEcho(t *testing.T) {
+	const secret = `c4n4ry+/"<\\=`
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode([]string{r.URL.RequestURI(), r.URL.Query().Get("key"), r.Header.Get("X-Key"), url.PathEscape(r.Header.Get("X-Key"))})
+	}))
+	defer echo.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			fmt.Fprint(w, `{"kind": "APIVersions", "versions": ["v1"]}`)
+		case "/apis":
+			fmt.Fprint(w, `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`)
+		case "/api/v1":
+			fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": ["get"]}]}`)
+		default:
+			fmt.Fprintf(w, `{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s", "namespace": "n"}, "data": {"value": %q}}`, base64.StdEncoding.EncodeToString([]byte(secret)))
+		}
+	}))
+	defer own.Close()
+	kind := &task.HTTP{Clusters: &task.Clusters{Local: true, Own: func() (*rest.Config, error) { return &rest.Config{Host: own.URL}, nil }}}
+	with := fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "X-Key", "secretRef": {"name": "s", "key": "value"}}], "queryFrom": [{"name": "key", "secretRef": {"name": "s", "key": "value"}}]}`, echo.URL+"/x")
+	output, err := kind.Run(t.Context(), &task.Call{Run: "r", Task: "t", Namespace: "n", With: json.RawMessage(with)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(output), "(removed)") || strings.Contains(string(output), "c4n4ry") {
+		t.Errorf("the output is %s", output)
+	}
 }
