@@ -35,6 +35,9 @@ type Supervisor struct {
 // and the view may not have come as far as its end.
 const restDelay = 2 * time.Second
 
+// lookEvery is how often at most Due is asked, however often it is woken: to look at thousands of runs takes milliseconds.
+const lookEvery = 50 * time.Millisecond
+
 // Run drives until ctx ends, and returns when all has been let go of.
 func (s *Supervisor) Run(ctx context.Context) {
 	var (
@@ -44,9 +47,12 @@ func (s *Supervisor) Run(ctx context.Context) {
 		ended   = make(chan string)
 		rest    = time.NewTicker(restDelay)
 		resting = make(map[string]bool)
+		looked  time.Time
+		look    <-chan time.Time // when Due is asked next; nil when nothing calls for it
 	)
 	defer rest.Stop()
 	start := func() {
+		look, looked = nil, time.Now()
 		for _, id := range s.Due() {
 			namespace := s.Namespace(id)
 			if running[id] || resting[id] || !driven.admits(namespace) {
@@ -63,12 +69,15 @@ func (s *Supervisor) Run(ctx context.Context) {
 			})
 		}
 	}
+	start()
 	for {
-		start()
 		select {
 		case <-ctx.Done():
 			wg.Wait()
 			return
+		case <-look:
+			start()
+			continue
 		case <-s.Wake:
 		case id := <-ended:
 			delete(running, id)
@@ -76,6 +85,9 @@ func (s *Supervisor) Run(ctx context.Context) {
 			resting[id] = true
 		case <-rest.C:
 			clear(resting)
+		}
+		if look == nil {
+			look = time.After(lookEvery - time.Since(looked))
 		}
 	}
 }

@@ -46,3 +46,31 @@ func TestWaitingTenants(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// TestLooksSeldom: what is due is not looked at for each commit of a busy log.
+func TestLooksSeldom(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wake, looks := make(chan struct{}), 0
+	s := &Supervisor{
+		Noun: "run", Limit: 1, Logger: slog.New(slog.DiscardHandler), Wake: wake,
+		Due: func() []string {
+			looks++
+			return nil
+		},
+	}
+	ended := make(chan struct{})
+	begun := time.Now()
+	go func() {
+		defer close(ended)
+		s.Run(ctx)
+	}()
+	for range 100_000 {
+		wake <- struct{}{}
+	}
+	cancel()
+	<-ended
+	if most := 2 + int(time.Since(begun)/lookEvery); looks > most {
+		t.Errorf("looked %d times, want %d at most", looks, most)
+	}
+}
