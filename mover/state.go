@@ -143,7 +143,11 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Lost, s.MarkLog = &e, e.Log
 		s.enter(PhaseStranded, at)
 	case TraceMissing:
-		s.Lost, s.MarkLog = nil, s.Home.Log
+		// What an older log knew of pauses, plan and copies is no longer true.
+		*s = State{
+			Spec: s.Spec, Home: s.Home, MarkLog: s.Home.Log, Holder: s.Holder, ClaimedAt: s.ClaimedAt, StartedAt: s.StartedAt,
+			Abort: s.Abort, AbortReason: s.AbortReason,
+		}
 		s.enter(PhasePreflight, at)
 	case Resolved:
 		s.Way = e.Way

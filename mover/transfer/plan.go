@@ -44,6 +44,9 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	if err := stillHeld(s, members); err != nil && !s.Spec.DryRun {
 		return found, err
 	}
+	if err := unemptied(s.Spec, members); err != nil {
+		return found, err
+	}
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
 		return found, err
 	}
@@ -57,6 +60,22 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 		}
 	}
 	return found, nil
+}
+
+// unemptied makes sure that the source is whole. A plan of what is left of it would leave out what the target has alone, and a
+// rollback would remove the owners of that.
+func unemptied(spec mover.Spec, members mover.Members) error {
+	var found []mover.Wait
+	for _, m := range members.Objects {
+		switch {
+		case m.Keep != "":
+		case m.Released:
+			found = append(found, mover.Wait{Ref: m.Ref, Why: "it was released at the source to be deleted"})
+		case m.Emptying:
+			found = append(found, mover.Wait{Ref: m.Ref, Why: "what belongs to it is being deleted"})
+		}
+	}
+	return strand(found, "a move has begun to empty the source, and the event log does not know of it", keepLog(spec))
 }
 
 // hashConfigMaps reads the few ConfigMaps that move: they are listed by metadata only, because a namespace may hold

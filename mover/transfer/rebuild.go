@@ -201,6 +201,9 @@ func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outco
 			return nil, err
 		}
 		source.Roots = t.rootsOfTraces(traces{members: members})
+		if name, missing := missingCluster(s.Spec, members); missing {
+			return mover.SourceKept{Why: "Cluster " + name + " is not at the source, and the event log does not know what became of it"}, nil
+		}
 		if i := slices.IndexFunc(members.Objects, func(m mover.Member) bool { return m.Released }); i >= 0 {
 			return mover.SourceKept{Why: members.Objects[i].Ref.String() + ": it was released at the source to be deleted"}, nil
 		}
@@ -213,6 +216,22 @@ func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outco
 		return mover.SourceKept{Why: why}, nil
 	}
 	return t.restoreSource(ctx, &source)
+}
+
+// missingCluster names a Cluster of the selection that is not at the source.
+func missingCluster(spec mover.Spec, members mover.Members) (name string, missing bool) {
+	there := make(map[string]bool)
+	for _, m := range members.Objects {
+		if pause.IsCluster(m.Ref) {
+			there[m.Ref.Name] = true
+		}
+	}
+	for _, name := range spec.Clusters {
+		if !there[name] {
+			return spec.Namespace + "/" + name, true
+		}
+	}
+	return "of namespace " + spec.Namespace, len(there) == 0
 }
 
 // emptied says why the source is not whole any more; "" when it is.

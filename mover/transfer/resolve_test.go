@@ -10,6 +10,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
 )
 
 // forget gives the move a new log that knows only that the move had begun.
@@ -225,4 +226,63 @@ func TestAbandonTheTarget(t *testing.T) {
 		}
 		f.isPaused(f.src, f.cluster, true)
 	})
+}
+
+// The log went back to a creation, and a move that was aborted since had begun to empty the source: the copies stay until it
+// is known what is gone.
+func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: theMove}}})
+	f.state.Apply(mover.AbortRequested{}, f.now)
+	message, next := f.step()
+	f.stranded(message, next, "begun to empty it", "resolve --forward")
+	f.there(f.dst, f.cluster)
+	f.there(f.dst, f.machine)
+
+	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.run(mover.AwaitAwake)
+	f.isPaused(f.dst, f.cluster, false)
+}
+
+// The log went back to before the plan. A plan of what is left would leave out what the target has alone, and a rollback of
+// it would remove the owner of that: a garbage collector takes the rest.
+func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.emptying()
+	older := moved(t, mover.Paused{})
+	older.src, older.dst, older.transfer = f.src, f.dst, f.transfer
+	older.state.Roots = f.state.Roots
+	older.state.Apply(mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.Assumed}}, f.now)
+	older.state.Apply(mover.AllAcknowledged{}, f.now)
+	message, next := older.step()
+	older.stranded(message, next, "begun to empty the source", "fleet/a", "resolve --forward")
+	if len(older.state.Plan) > 0 {
+		t.Errorf("%d objects are planned", len(older.state.Plan))
+	}
+}
+
+// Abandoned without a log that tells, a move says that the source is as it was found only if its Clusters are there.
+func TestAbandonAfterTheSourceWasEmptied(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	f.run(mover.RestorePauses)
+	f.forget()
+	f.lose()
+	f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
+	if message, _ := f.step(); f.state.Phase != mover.PhaseFailed || !strings.Contains(message, "Cluster fleet/a is not at the source") {
+		t.Errorf("%s: %q", f.state.Phase, message)
+	}
+}
+
+// An operator accepted a log that had gone back: what it knows of an earlier life of the move is dropped when neither cluster
+// shows a trace of it.
+func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	f.state.Apply(mover.LogLost{Log: theLog, Phase: f.state.Phase}, f.now)
+	f.step()
+	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
+		t.Errorf("%s: %q, %d roots, %d planned, %d created", s.Phase, s.Setback, len(s.Roots), len(s.Plan), len(s.Created))
+	}
 }

@@ -157,7 +157,8 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.ClearDone{}, nil
 }
 
-// mayRemove asks both sides whether the copies may be removed, and returns what the target has.
+// mayRemove asks both sides whether the copies may be removed, and returns what the target has. A root that is being emptied
+// says that the target may have more than the plan tells.
 func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, error) {
 	there, err := t.present(ctx, t.target, t.onto, s.Plan)
 	if err != nil {
@@ -167,7 +168,10 @@ func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, erro
 	if err != nil {
 		return nil, err
 	}
-	return there, t.originals(s, source, there)
+	if err := t.originals(s, source, there); err != nil {
+		return nil, err
+	}
+	return there, t.mayUnpause(ctx, s)
 }
 
 // removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.
