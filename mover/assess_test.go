@@ -3,6 +3,7 @@ package mover_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"scute.dev/mover"
 )
@@ -56,4 +57,19 @@ func because(list []mover.Wait) string {
 		s.WriteString(" " + w.Ref.String() + " " + w.Why)
 	}
 	return s.String()
+}
+
+// A log may be lost again while a move whose log was lost is resolved: the third log has to know whose marks to look for.
+func TestStatusNamesTheLogOfTheMarks(t *testing.T) {
+	var s mover.State
+	s.Apply(mover.Requested{Home: mover.Home{Log: "second"}}, time.Time{})
+	s.Apply(mover.LogLost{Log: "first"}, time.Time{})
+	s.Apply(mover.Resolved{Way: mover.Back}, time.Time{})
+	if got := mover.Status(&s).LogID; got != "first" {
+		t.Errorf("status.logID is %q, and the marks name log \"first\"", got)
+	}
+	s.Apply(mover.TraceMissing{}, time.Time{})
+	if got := mover.Status(&s).LogID; got != "second" {
+		t.Errorf("status.logID is %q after the move began again in log \"second\"", got)
+	}
 }

@@ -26,7 +26,7 @@ func Due(s *State) bool {
 // Status is the state as a user sees it.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
-		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.Home.Log, Counts: s.Counts,
+		Phase: s.Phase, Stranded: s.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
 		StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
 	}
 	out.Message, out.Next = Explain(s)

@@ -139,7 +139,8 @@ type MoveStatus struct {
 	// MoveID names the move in the log and on the objects that it creates.
 	// +optional
 	MoveID string `json:"moveID,omitempty"`
-	// LogID is the ID of the event log that the move is in. Another log never drives it.
+	// LogID is the ID of the event log that the move began in, as on its marks in both clusters. Another log drives it only after the
+	// move was resolved.
 	// +optional
 	LogID string `json:"logID,omitempty"`
 	// +optional
