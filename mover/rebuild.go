@@ -32,3 +32,8 @@ func (s *State) decideRebuilt(o WorldRead) ([]Event, error) {
 	}
 	return append(events, Rebuilt{Way: s.Way}), nil
 }
+
+// Outlived ends a move whose end the log does not know, because it went back behind it. how is what the resource says of it.
+func Outlived(how string) Abandoned {
+	return Abandoned{Why: "the event log went back to before the end of the move, which was " + how, Next: lookThere}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,6 +14,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/controllers/move"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover/runner"
@@ -78,7 +80,11 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		o.Env.Notef("Nothing was recorded. `%s log reconcile --yes` records this, and the daemon acts.", o.Env.Name)
 		return nil
 	}
-	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: mark, Open: outcomes}, reach.Actor(ctx, cluster), seq, o.Env.Now())
+	actor := reach.Actor(ctx, cluster)
+	if err := open.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
+		return err
+	}
+	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: mark, Open: outcomes}, actor, seq, o.Env.Now())
 	if err != nil {
 		return err
 	}
@@ -138,11 +144,14 @@ type openings struct {
 	moves        *runner.Moves
 	runs         *runs.Runs
 	remediations *remediations.Remediations
+	// told is what the resource of each move says.
+	told map[string]runner.Told
 }
 
 func newOpenings() *openings {
 	return &openings{
 		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
+		told: make(map[string]runner.Told),
 	}
 }
 
@@ -155,6 +164,8 @@ func (s *openings) apply(r eventlog.Record) error {
 // What becomes of what is open.
 const (
 	thenMove    = "goes on: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
+	thenLost    = "is stranded until you resolve it: both clusters are asked how far it came; without a trace on either it begins again"
+	thenEnds    = "ends: its resource says that it is over, or is gone"
 	thenRun     = "goes on: each task observes before it acts; one that may run only once waits for a decision"
 	thenOwner   = "is looked at again, and goes on from what its machines are"
 	thenUnknown = "is not in this log: see its status, and compare what it touched by hand before it is deleted or made again"
@@ -181,21 +192,50 @@ func (s *openings) outcomes(ctx context.Context, cluster *reach.Cluster) ([]trus
 		m := &moves.Items[i].Status
 		_, known := s.moves.Status(m.MoveID)
 		note("move/"+m.MoveID, known, m.FinishedAt != nil, string(m.Phase))
+		s.told[move.ID(&moves.Items[i])] = runner.Told{Phase: m.Phase, Over: m.FinishedAt != nil}
 	}
 	for i := range workflows.Items {
 		w := &workflows.Items[i].Status
 		_, known := s.runs.Glance(w.RunID)
 		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase))
 	}
+	for _, id := range s.openMoves() {
+		if _, there := s.told[id]; !there {
+			s.told[id] = runner.Told{Over: true}
+		}
+	}
 	return append(s.inLog(world), alone...), nil
+}
+
+// openMoves are the moves that the log takes for unfinished.
+func (s *openings) openMoves() []string {
+	return slices.DeleteFunc(s.moves.IDs(), func(id string) bool {
+		status, ok := s.moves.Status(id)
+		return !ok || status.FinishedAt != nil
+	})
+}
+
+// reconcile records what becomes of the open moves, before a daemon acts on the log. What was recorded already is not again.
+func (s *openings) reconcile(ctx context.Context, r *runner.Runner, actor string) error {
+	for _, id := range s.openMoves() {
+		if s.moves.Becomes(id, s.told[id]) == runner.GoesOn {
+			continue
+		}
+		if err := r.Reconcile(ctx, id, actor, s.told[id]); err != nil {
+			return fmt.Errorf("recording what becomes of move %s: %w", id, err)
+		}
+	}
+	return nil
 }
 
 func (s *openings) inLog(world map[string]string) []trust.Outcome {
 	var out []trust.Outcome
-	for _, id := range s.moves.IDs() {
-		if status, ok := s.moves.Status(id); ok && status.FinishedAt == nil {
-			out = append(out, trust.Outcome{Name: "move/" + id, Log: string(status.Phase), World: world["move/"+id], Then: thenMove})
-		}
+	then := map[runner.Becomes]string{runner.GoesOn: thenMove, runner.IsLost: thenLost, runner.Ends: thenEnds}
+	for _, id := range s.openMoves() {
+		status, _ := s.moves.Status(id)
+		out = append(out, trust.Outcome{
+			Name: "move/" + id, Log: string(status.Phase), World: world["move/"+id], Then: then[s.moves.Becomes(id, s.told[id])],
+		})
 	}
 	for _, id := range s.runs.IDs() {
 		if g, ok := s.runs.Glance(id); ok && !g.Settled {
