@@ -146,6 +146,9 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	}
 	switch holder := hold.Holder(have); holder {
 	case t.mark():
+		if released(have) {
+			return made{}, final("make another Move", "%s on the target was released to be deleted: the move had been rolling back", item.Ref)
+		}
 	case hold.Mark{}:
 		return t.adopt(ctx, item, onto, want)
 	default:

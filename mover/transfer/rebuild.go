@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -27,11 +28,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 		return found, err
 	}
 	found.copies, found.byUID = make(objects), make(map[types.UID]object.Ref)
-	namespaces := []string{s.Spec.Namespace}
-	for _, m := range found.members.Objects {
-		if m.Ref.Namespace != "" && !slices.Contains(namespaces, m.Ref.Namespace) {
-			namespaces = append(namespaces, m.Ref.Namespace)
-		}
+	namespaces, err := t.copyNamespaces(ctx, s.Spec.Namespace, found.members)
+	if err != nil {
+		return found, err
 	}
 	var parts []listing
 	for _, typ := range t.onto {
@@ -56,6 +55,28 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 		})
 	})
 	return found, err
+}
+
+// copyNamespaces are the namespaces that may have copies: of the move, of what the source still has, and of the classes of the
+// copied Clusters, because a class stays on the target when the source's Clusters are gone.
+func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover.Members) ([]string, error) {
+	namespaces := map[string]bool{own: true}
+	for _, m := range members.Objects {
+		if m.Ref.Namespace != "" {
+			namespaces[m.Ref.Namespace] = true
+		}
+	}
+	clusters, ok := t.onto["Cluster."+object.CoreGroup]
+	if !ok {
+		return slices.Sorted(maps.Keys(namespaces)), nil
+	}
+	err := t.target.List(ctx, clusters, own, func(u *unstructured.Unstructured) error {
+		if class := object.Observe(u).Cluster.ClassNamespace; class != "" && t.isOurs(u) {
+			namespaces[class] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(namespaces)), err
 }
 
 // assess is what the traces say.

@@ -22,6 +22,18 @@ func (f *fakes) forget() {
 	f.state.Apply(mover.Claimed{Holder: "two"}, f.now)
 }
 
+// planned gives the plan the content that the source has.
+func (f *fakes) planned() {
+	f.t.Helper()
+	for i := range f.state.Plan {
+		hash, err := mover.ContentHash(f.src.get(f.state.Plan[i].Ref))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.state.Plan[i].Hash = hash
+	}
+}
+
 // emptying deletes what is owned at the source and dies before it deletes the Cluster.
 func (f *fakes) emptying() {
 	f.t.Helper()
@@ -284,5 +296,46 @@ func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f.step()
 	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
 		t.Errorf("%s: %q, %d roots, %d planned, %d created", s.Phase, s.Setback, len(s.Roots), len(s.Plan), len(s.Created))
+	}
+}
+
+// The log went back behind a rollback that had released a copy to be deleted. Without its finalizers, and with the word that
+// it may be deleted, it is not what was planned.
+func TestACopyThatARollbackReleasedIsNotTakenForWhole(t *testing.T) {
+	for _, step := range []mover.Step{mover.CreateCopies, mover.VerifyCopies} {
+		t.Run(string(step), func(t *testing.T) {
+			f := moved(t, mover.AllCreated{})
+			if step == mover.CreateCopies {
+				f.state.AllCreated = false
+				delete(f.state.Created, f.machine)
+			}
+			f.dst.merge(f.machine, obj{"metadata": obj{"finalizers": nil, "annotations": obj{object.DeleteForMoveAnnotation: ""}}})
+			f.planned()
+			f.step()
+			if message, _ := mover.Explain(f.state); f.state.Phase != mover.PhaseRollingBack || !strings.Contains(message, "released") {
+				t.Fatalf("%s: %q", f.state.Phase, message)
+			}
+			f.run(mover.None)
+			if f.dst.get(f.machine) != nil {
+				t.Error("the copy is left")
+			}
+			f.isPaused(f.src, f.cluster, false)
+		})
+	}
+}
+
+// The source is empty and the log lost: the copy of a class that stays at the source, in another namespace, is found by its
+// Cluster. With its mark left on, every later move that needs it would wait for this one.
+func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	class := object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: "classes", Name: "k"}
+	f.dst.put(class, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: theMove, object.LogAnnotation: theLog}}})
+	f.dst.merge(f.cluster, obj{"spec": obj{"topology": obj{"classRef": obj{"name": "k", "namespace": "classes"}}}})
+	f.run(mover.RestorePauses)
+	f.forget()
+	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
+	f.run(mover.None)
+	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
+		t.Errorf("%s: %q, the class bears %v", f.state.Phase, f.state.Setback, marks)
 	}
 }

@@ -72,10 +72,16 @@ func notHeld(item mover.Item, have *unstructured.Unstructured) string {
 	if have.GetUID() != item.UID {
 		return "another object of its name is at the source"
 	}
-	if _, released := have.GetAnnotations()[object.DeleteForMoveAnnotation]; released {
+	if released(have) {
 		return "it was released at the source to be deleted"
 	}
 	return ""
+}
+
+// released says that a move has taken the finalizers of an object off to delete it.
+func released(u *unstructured.Unstructured) bool {
+	_, marked := u.GetAnnotations()[object.DeleteForMoveAnnotation]
+	return marked
 }
 
 // copies makes sure, before anything is deleted at the source, that the target still holds every object that was created

@@ -61,6 +61,9 @@ func (t *Transfer) differs(ctx context.Context, s *mover.State, item mover.Item)
 	if have.GetDeletionTimestamp() != nil {
 		return "it is being deleted on the target", nil
 	}
+	if released(have) {
+		return "it was released on the target to be deleted: the move had been rolling back", nil
+	}
 	if s.Adopted[item.Ref] {
 		return "", nil
 	}
