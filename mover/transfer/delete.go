@@ -95,7 +95,37 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 	if err != nil {
 		return nil, err
 	}
-	return there, t.keepPaused(ctx, s.Roots)
+	if err := t.keepPaused(ctx, s.Roots); err != nil {
+		return nil, err
+	}
+	return there, t.atRest(ctx, s)
+}
+
+// atRest waits, after somebody lifted the pause of the source, until its controllers have taken note of the pause again. One
+// that is still at work replaces a Machine that is deleted under its hands.
+func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
+	if !t.lifted.Load() {
+		return nil
+	}
+	members, _, err := t.members(ctx, s.Spec, false)
+	if err != nil {
+		return err
+	}
+	for _, m := range members.Objects {
+		how, acked := s.Acks[m.Ref]
+		if why := pause.Broken(how, m.Observed); acked && m.Keep == "" && why != "" {
+			return liftedPause(m.Ref, why)
+		}
+	}
+	t.lifted.Store(false)
+	return nil
+}
+
+func liftedPause(ref object.Ref, why string) error {
+	return &waitError{
+		what: "somebody lifted the pause of the source, and it was set again; nothing is deleted before the source is at rest: " + ref.String() + ": " + why,
+		next: "find out what lifts it (a GitOps tool?), and stop that for the time of the move",
+	}
 }
 
 // sourceEmpty lists the source again: none of its controllers may work on what the target is about to resume.
@@ -125,15 +155,22 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 		if u.GetUID() != root.UID {
 			return nil
 		}
-		if !pause.RootOf(object.Observe(u)).Found {
+		held := pause.RootOf(object.Observe(u)).Found
+		if !held {
 			if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
 				return err
 			}
 		}
-		if _, marked := u.GetAnnotations()[object.EmptyingAnnotation]; marked {
-			return nil
+		if _, marked := u.GetAnnotations()[object.EmptyingAnnotation]; !marked {
+			if err := annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID}); err != nil {
+				return err
+			}
 		}
-		return annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
+		if !held {
+			t.lifted.Store(true)
+			return liftedPause(root.Ref, "it was not paused")
+		}
+		return nil
 	})
 }
 

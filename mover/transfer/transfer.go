@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +41,9 @@ type Transfer struct {
 
 	// pausing says that there is no move, only its pause: see Hold.
 	pausing bool
+
+	// lifted says that somebody lifted the pause while the source was emptied, and that it was not seen at rest since.
+	lifted atomic.Bool
 
 	lastGraph string // of the look before, to see when nothing changes any more
 	spoke     map[string]bool
