@@ -123,10 +123,18 @@ func Succeeded(s *State, fn func(Effect)) {
 // Output is what a task recorded, if it has ended: a failed or ignored one may have done so before it failed.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)
-	if !ok || !terminal(s.tasks[i].phase) || s.tasks[i].phase == taskSkipped {
+	if !ok {
 		return nil
 	}
-	return s.tasks[i].steps[s.def[i].Own()].output
+	return s.output(i)
+}
+
+func (s *State) output(i int) json.RawMessage {
+	t := &s.tasks[i]
+	if !terminal(t.phase) || t.phase == taskSkipped {
+		return nil
+	}
+	return t.steps[s.def[i].Own()].output
 }
 
 // Recorded is the latest output of a task, whatever has become of it since.
@@ -148,18 +156,19 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	if out := s.Recorded(task); out != nil && s.stepIndex(i, step) > s.def[i].Own() {
 		inputs[task] = out
 	}
-	seen := map[int]bool{i: true}
+	seen := make([]bool, len(s.tasks)) // not a map: each attempt of a large run comes by here
+	seen[i] = true
 	queue := []int{i}
-	for len(queue) > 0 {
-		i, queue = queue[0], queue[1:]
-		for _, e := range s.tasks[i].edges {
-			if seen[e.parent] {
+	for n := 0; n < len(queue); n++ {
+		for k := range s.tasks[queue[n]].edges {
+			parent := s.tasks[queue[n]].edges[k].parent
+			if seen[parent] {
 				continue
 			}
-			seen[e.parent] = true
-			queue = append(queue, e.parent)
-			if out := s.Output(s.def[e.parent].Name); out != nil {
-				inputs[s.def[e.parent].Name] = out
+			seen[parent] = true
+			queue = append(queue, parent)
+			if out := s.output(parent); out != nil {
+				inputs[s.def[parent].Name] = out
 			}
 		}
 	}

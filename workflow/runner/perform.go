@@ -106,7 +106,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 		c.Task, c.Step = e.Step, e.Task
 		c.Failure = &task.Failure{Task: e.Task, Kind: e.FailedKind, Attempt: e.FailedAttempt, Cause: string(e.Cause), Message: e.Message}
 	}
-	if e.Kind != workflow.EffectVerify {
+	if e.Kind != workflow.EffectVerify && (d.reads(e.Spec.Kind) || d.reads(undoKind(e.Spec))) {
 		c.Inputs = d.a.state.Inputs(e.Task, e.Step)
 	}
 	c.Record = func(ctx context.Context, undo json.RawMessage, adopted bool) error {
@@ -125,6 +125,11 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 	}
 	c.Progress = d.progress(e)
 	return c
+}
+
+func (d *drive) reads(kind string) bool {
+	_, ok := d.kinds[kind].(task.Reader)
+	return ok
 }
 
 // sayEvery bounds how often the log hears what an attempt waits for.

@@ -263,6 +263,20 @@ tasks:
 	}
 }
 
+// TestReaders: the outputs of all that comes before a task are gathered for those that read them, and for no other.
+func TestReaders(t *testing.T) {
+	w := newWorld(t)
+	w.request(`
+tasks:
+- {name: a, kind: Do, with: {output: {x: 1}}}
+- {name: b, kind: Do, needs: [a], with: {output: {x: 2}}}
+- {name: c, kind: Read, needs: [b]}
+- {name: d, kind: Do, needs: [c], undo: {kind: Read}}
+`)
+	w.drive("one")
+	w.wantJournal("do a", "done a", "do b", "done b", "do c", "c reads [a b]", "done c", "do d", "d reads [a b]", "done d")
+}
+
 func TestHooksAndHandlers(t *testing.T) {
 	w := newWorld(t)
 	w.request(`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -107,6 +108,11 @@ func (k *kind) Holds() bool { return k.holds }
 
 func (k *kind) Validate(json.RawMessage) []workflow.Problem { return nil }
 
+// reader is a kind that gets the outputs before it.
+type reader struct{ kind }
+
+func (*reader) ReadsInputs() {}
+
 func label(c *task.Call) string {
 	if c.Step == "" {
 		return c.Task
@@ -142,6 +148,9 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		k.mu.Unlock()
 	}()
 	k.note("do %s%s", name, in.Say)
+	if len(c.Inputs) > 0 {
+		k.note("%s reads %s", name, slices.Sorted(maps.Keys(c.Inputs)))
+	}
 	if in.Key {
 		k.note("key %s", c.Key())
 	}
@@ -221,7 +230,7 @@ func (k *kind) Verify(_ context.Context, c *task.Call) (string, error) {
 }
 
 func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
-	return task.Kinds{"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}}, nil
+	return task.Kinds{"Do": &kind{world: w}, "Hold": &kind{world: w, holds: true}, "Read": &reader{kind{world: w}}}, nil
 }
 
 func (w *world) build(manifest string) *workflow.Definition {
@@ -231,7 +240,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 		w.t.Fatal(err)
 	}
 	d, problems := workflow.Build(&spec, workflow.Options{Name: "test", Kind: func(name string) (workflow.KindInfo, bool) {
-		return workflow.KindInfo{Holds: name == "Hold"}, name == "Do" || name == "Hold"
+		return workflow.KindInfo{Holds: name == "Hold"}, slices.Contains([]string{"Do", "Hold", "Read"}, name)
 	}})
 	if d == nil {
 		w.t.Fatal(problems)

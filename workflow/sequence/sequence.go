@@ -168,6 +168,9 @@ func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
+// ReadsInputs says that a handler's context is restored from them.
+func (h hooks) ReadsInputs() {}
+
 // Run calls the handler.
 func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error) {
 	b, err := h.find(call.With)

@@ -55,6 +55,9 @@ type kind[A, B, O any] struct {
 	restore restore[A]
 }
 
+// ReadsInputs says that the context is restored from them.
+func (k *kind[A, B, O]) ReadsInputs() {}
+
 // Validate has nothing to do: a step has no inputs but its context.
 func (k *kind[A, B, O]) Validate(json.RawMessage) []workflow.Problem { return nil }
 

@@ -146,6 +146,9 @@ func (*Exec) Undo(context.Context, *Call) error {
 	return &KeptError{"a command has no inverse of its own, and the task gives no undo"}
 }
 
+// ReadsInputs says that a command gets them in a file.
+func (*Exec) ReadsInputs() {}
+
 // Keeps says that a command has no inverse.
 func (*Exec) Keeps(json.RawMessage) bool { return true }
 

@@ -34,6 +34,12 @@ type Verifier interface {
 	Verify(ctx context.Context, c *Call) (reason string, err error)
 }
 
+// Reader is a Kind that reads Call.Inputs, or has them read. To gather them takes a walk over all that comes before the task,
+// for each attempt: other kinds do not get them.
+type Reader interface {
+	ReadsInputs()
+}
+
 // Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
 type Holder interface{ Holds() bool }
 
@@ -56,7 +62,7 @@ type Call struct {
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with outputs of other tasks filled in.
 	With json.RawMessage
-	// Inputs are the outputs of the tasks that this one depends on, directly or not, by task.
+	// Inputs are the outputs of the tasks that this one depends on, directly or not, by task. Only a Reader gets them.
 	Inputs map[string]json.RawMessage
 	// Output that this very step recorded, in Undo and Verify.
 	Output json.RawMessage

@@ -44,6 +44,9 @@ func (*Resume) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
+// ReadsInputs says that the output of the Pause is one of them.
+func (*Resume) ReadsInputs() {}
+
 // Run puts back what the Pause recorded.
 func (r *Resume) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	w, err := inputs[ResumeWith](c, r.Validate)
