@@ -72,7 +72,7 @@ func TestParts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := strings.Join(k.undone, ", "); got != `"made by run/task/two" ` {
+	if got := strings.Join(k.undone, ", "); got != `"made by run/task@two" ` {
 		t.Errorf("undone: %s", got)
 	}
 }
