@@ -8,8 +8,12 @@ import (
 // Removed stands in the place of a secret.
 const Removed = "(removed)"
 
-// longest a message may be, in bytes.
-const longest = 1000
+// longest a message may be, in bytes; considered is how much of it is looked at. Who answers may send MiB, and the looking
+// for secrets takes seconds for each.
+const (
+	longest    = 1000
+	considered = 8 << 10
+)
 
 // Message makes one message of another program fit for the log: without what looks like a secret, without the values of
 // fields, and cut to a sane length.
@@ -17,8 +21,15 @@ const longest = 1000
 // An API server that refuses an object quotes the field's value, and a webhook may quote it again in the explanation
 // that follows: everything after "Invalid value:" and the like goes.
 func Message(message string) string {
+	cut := len(message) > considered
+	if cut {
+		message = strings.ToValidUTF8(message[:considered], "")
+	}
 	message = regexp.MustCompile("(?s)"+fieldValue+".*").ReplaceAllString(message, "${1} "+Removed)
 	message = Text(message)
+	if cut && len(message) <= longest {
+		message = message[:max(0, strings.LastIndexAny(message, " \t\n"))] + "..." // half a secret does not look like one
+	}
 	if len(message) > longest {
 		message = strings.ToValidUTF8(message[:longest], "") + "..."
 	}

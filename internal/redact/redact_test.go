@@ -56,6 +56,23 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// TestLongMessage: an answer of MiB costs no more than one of KiB, and no half of a secret is left at the end of what was
+// looked at.
+func TestLongMessage(t *testing.T) {
+	for _, part := range []string{"a://", "a: b ", `a:"\`} {
+		if got := redact.Message(strings.Repeat(part, 4<<20)); len(got) > 1003 {
+			t.Errorf("%d bytes", len(got))
+		}
+	}
+	key := strings.Repeat("A", 8<<10-len("key  ghp_c4n4ry"))
+	if got := redact.Message("key " + key + " ghp_c4n4ryc4n4ry" + key); strings.Contains(got, "c4n4ry") || !strings.HasPrefix(got, "key (removed)") {
+		t.Errorf("%.100s", got)
+	}
+	if got := redact.Message("key " + key + " c4n4ryc4n4ryc4n4ryc4n4ry" + key); strings.Contains(got, "c4n4ry") {
+		t.Errorf("%.100s", got)
+	}
+}
+
 func TestName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"password": true, "DB_PASSWORD": true, "X-Api-Key": true, "X-Auth-Token": true, "AWS_SECRET_ACCESS_KEY": true, "clientSecret": true,
