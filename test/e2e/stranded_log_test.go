@@ -111,9 +111,9 @@ func TestLogRestored(t *testing.T) {
 	s.distrusts(ctx, t, string(trust.WentBack))
 	s.reconcile(ctx, t)
 	t.Run("verified", func(t *testing.T) { s.ends(ctx, t, "verified", mover.PhaseSucceeded) })
-	for _, name := range []string{"deleting", "emptied"} {
+	for name, says := range map[string]string{"deleting": "a move has begun to empty the source", "emptied": "the target has the only copy of"} {
 		t.Run(name, func(t *testing.T) {
-			s.obeys(ctx, t, s.stranded(ctx, t, name, "the target has the only copy of"), "resolve --forward")
+			s.obeys(ctx, t, s.stranded(ctx, t, name, says), "resolve --forward")
 			s.ends(ctx, t, name, mover.PhaseSucceeded)
 		})
 	}
