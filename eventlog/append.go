@@ -41,7 +41,7 @@ var errInFlight error = &unsettledError{errors.New("a write on the aggregate is 
 //	ErrFull                       refused, the log is at its limit, or so near to it that it begins nothing new
 //	ErrFrozen                     not known to be stored: a write to the disk failed, and the log takes none until it is opened again
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
-//	ErrMissing, ErrConfig         the log is not what it was
+//	ErrMissing, ErrConfig         the log is not what it was, or its files were removed under it
 //
 // An answer that does not tell is never handed on: Append publishes the same commit again (the expected sequence
 // admits it only once) and reads the aggregate to see whose commit stands there. Without a deadline in ctx it takes
@@ -61,6 +61,9 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	}
 	if unsettled(err) && !errors.Is(err, ErrFrozen) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
+	}
+	if err == nil {
+		err = l.place.check()
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w", c.ID, c.Aggregate, err)

@@ -90,7 +90,11 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	if err := mark.covered(l.stream.CachedInfo().State.LastSeq); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
 	}
-	l.server, l.dir, l.lock, l.mark = srv, o.Dir, lock, mark
+	where, err := findPlace(o.Dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
+	}
+	l.server, l.dir, l.lock, l.mark, l.place = srv, o.Dir, lock, mark, where
 	return l, nil
 }
 

@@ -23,6 +23,9 @@ func (l *Log) Health(ctx context.Context) error {
 	if err := l.frozen(); err != nil {
 		return err
 	}
+	if err := l.place.check(); err != nil {
+		return fmt.Errorf("checking the log: %w", err)
+	}
 	if _, err := l.state(ctx); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}

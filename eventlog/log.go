@@ -35,6 +35,7 @@ type Log struct {
 	dir    string
 	lock   *os.File
 	mark   *watermark
+	place  *place
 }
 
 // Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log.

@@ -1,0 +1,42 @@
+package eventlog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// place is where an embedded log is on its disk. The server writes on when its files are removed under it, and acknowledges
+// what nobody will ever read. The names of the files tell.
+type place struct {
+	dir   string
+	files map[string]os.FileInfo
+}
+
+// findPlace remembers the files of an open log: the watermark, and the folder that the server keeps the stream's messages in.
+func findPlace(dir, stream string) (*place, error) {
+	p := &place{dir: dir, files: make(map[string]os.FileInfo)}
+	for _, path := range []string{filepath.Join(dir, watermarkFile), filepath.Join(dir, "jetstream", "$G", "streams", stream, "msgs")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("looking at the files of the log: %w", err)
+		}
+		p.files[path] = info
+	}
+	return p, nil
+}
+
+// check fails with ErrMissing when the files have been removed, moved or replaced. On a nil place (an external log) it does
+// nothing.
+func (p *place) check() error {
+	if p == nil {
+		return nil
+	}
+	for path, was := range p.files {
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return fmt.Errorf("%w any more: %s was removed or replaced while the log was open: "+
+				"what has happened since is not recorded, look at what was done before you begin again", ErrMissing, path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package eventlog
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The server acknowledges what it writes to files that have been removed: such a commit is refused, and nothing is taken for
+// recorded.
+func TestFilesRemovedUnderTheLog(t *testing.T) {
+	for name, remove := range map[string]func(dir string) error{
+		"all of them":  os.RemoveAll,
+		"the server's": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "jetstream")) },
+		"moved away":   func(dir string) error { return os.Rename(dir, dir+".moved") },
+		"replaced by a copy": func(dir string) error {
+			if err := os.Rename(dir, dir+".moved"); err != nil {
+				return err
+			}
+			return os.CopyFS(dir, os.DirFS(dir+".moved"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "log")
+			l := openTest(t, EmbeddedOptions{Dir: dir})
+			if _, err := l.Append(t.Context(), commit(moveOf("a"), "one", 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := remove(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := l.Append(t.Context(), commit(moveOf("a"), "two", 1, 1))
+			wantErr(t, err, ErrMissing, "was removed or replaced", "is not recorded")
+			wantErr(t, l.Health(t.Context()), ErrMissing)
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package local
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const removes = `
+apiVersion: scute.dev/v1alpha1
+kind: Workflow
+metadata: {name: story}
+spec:
+  tasks:
+  - {name: clean, kind: Exec, with: {command: [rm, -rf, log]}}
+  - {name: next, kind: Exec, needs: [clean], with: {command: [touch, next]}}
+`
+
+// A run whose log is removed in the middle ends with an error that says so, and begins nothing more.
+func TestARunWhoseLogIsRemovedFails(t *testing.T) {
+	w := newWorld(t, removes)
+	cmd := exec.Command(plainCtl(t), "run", "-f", "story.yaml", "--local", "--log", "log")
+	cmd.Dir = w.dir
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	contains(t, string(out), "was removed or replaced while the log was open: what has happened since is not recorded")
+	if _, err := os.Stat(filepath.Join(w.dir, "next")); err == nil {
+		t.Error("a task began that is recorded nowhere")
+	}
+}
