@@ -2,6 +2,7 @@ package named
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,7 +20,11 @@ type checker struct {
 	problems []workflow.Problem
 }
 
+// bad notes a problem of a field, unless it could not even be read.
 func (c *checker) bad(field, message, remedy string) {
+	if slices.ContainsFunc(c.problems, func(p workflow.Problem) bool { return p.Field == at+"."+field }) {
+		return
+	}
 	c.problems = append(c.problems, workflow.Problem{Field: at + "." + field, Message: message, Remedy: remedy})
 }
 

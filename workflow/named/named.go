@@ -62,13 +62,10 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) ([]v
 		}}
 	}
 	p, problems := decode(params)
-	if len(problems) > 0 {
-		return nil, nil, problems
-	}
 	if p.Cluster.Namespace == "" {
 		p.Cluster.Namespace = deps.Namespace
 	}
-	c := &checker{name: name, params: &p, deps: &deps}
+	c := &checker{name: name, params: &p, deps: &deps, problems: problems}
 	c.check()
 	spec := p.Cluster.Cluster
 	if c.is("upgrade") {

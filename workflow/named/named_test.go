@@ -129,7 +129,26 @@ func TestProblems(t *testing.T) {
 	}{
 		"no such workflow": {name: "management-clone", params: "{}", want: []string{"spec.workflow.name"}},
 		"no such parameter": {
-			name: named.WorkloadCreate, params: "{clutser: {}}", want: []string{"spec.workflow.params.clutser"},
+			name: named.WorkloadCreate, params: "{clutser: {}, cluster: {name: prod, templat: {}, template: {inlin: a, file: b}}, upgrade: {to: x}}",
+			want: []string{
+				"spec.workflow.params.cluster.templat", "spec.workflow.params.cluster.template.inlin", "spec.workflow.params.clutser", "spec.workflow.params.upgrade.to",
+				"spec.workflow.params.cluster.version",
+			},
+		},
+		"a wrong type": {
+			name: named.WorkloadCreate, params: "{cluster: {name: [prod], version: '1', template: {file: a}}}",
+			want: []string{"spec.workflow.params.cluster.name", "spec.workflow.params.cluster.version"},
+		},
+		"inline templates": {
+			name: named.WorkloadCreate,
+			params: "{cluster: {name: prod, version: v1.36.1, variables: {REGION: north}, template: {inline: 'a: ['}}," +
+				" networking: {manifests: [{inline: '{apiVersion: v1, kind: ConfigMap}'}," +
+				" {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${CLUSTER_NAME}-${REGION}-${ZONE}\"}}'}," +
+				" {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${CLUSTER_NAME}-${REGION}\"}}'}]}}",
+			want: []string{
+				"spec.workflow.params.cluster.template.inline", "spec.workflow.params.networking.manifests[0].inline",
+				"spec.workflow.params.networking.manifests[1].inline",
+			},
 		},
 		"all at once": {
 			name: named.ManagementCreate, params: "{cluster: {name: Prod_1, namespace: fleet, version: '1.36', controlPlaneReplicas: 2, workerReplicas: -1}, writeConfig: {}}",

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
+	"unicode"
+
+	kjson "sigs.k8s.io/json"
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/bootstrap"
@@ -67,27 +70,35 @@ type ConfigSink struct {
 
 const at = "spec.workflow.params"
 
-// decode reads the parameters strictly.
+// decode reads the parameters strictly. What can be read is read, so that all that is wrong can be told at once.
 func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(&p)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return p, nil
+	strict, err := kjson.UnmarshalStrict(data, &p)
+	for _, e := range strict {
+		field := at
+		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
+			field += "." + wrong.FieldPath()
 		}
-		err = errors.New("there is more than one object")
+		message, _, _ := strings.Cut(e.Error(), ` "`) // the field has a place of its own
+		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: "remove it or correct its name"})
 	}
 	var wrong *json.UnmarshalTypeError
-	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
-	case unknown:
-		return p, []workflow.Problem{{Field: at + "." + strings.Trim(name, `"`), Message: "there is no such parameter", Remedy: "remove it or correct its name"}}
+	switch {
+	case err == nil:
 	case errors.As(err, &wrong):
-		return p, []workflow.Problem{{Field: at + "." + wrong.Field, Message: "it is a " + wrong.Value, Remedy: fmt.Sprintf("give a %s", wrong.Type)}}
+		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: fmt.Sprintf("give a %s", wrong.Type)})
 	default:
-		return p, []workflow.Problem{{Field: at, Message: err.Error(), Remedy: "correct it"}}
+		problems = append(problems, workflow.Problem{Field: at, Message: err.Error(), Remedy: "correct it"})
 	}
+	return p, problems
+}
+
+// withoutEmbedded is the path of a field as it is written: without the embedded types that Go has in it, whose names begin with a
+// capital as those of no parameter do.
+func withoutEmbedded(path string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
+		return name != "" && unicode.IsUpper(rune(name[0]))
+	}), ".")
 }

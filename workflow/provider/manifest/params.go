@@ -70,8 +70,8 @@ type Key struct {
 	Key  string `json:"key"`
 }
 
-// check says what is wrong with a source.
-func (s *Source) check(field string, local bool) []workflow.Problem {
+// check says what is wrong with a source. An inline template is filled in with the values, to see that it can be.
+func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
 	given := 0
 	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {
 		if set {
@@ -89,12 +89,17 @@ func (s *Source) check(field string, local bool) []workflow.Problem {
 			return []workflow.Problem{{Field: field + "." + name, Message: "name or key is empty", Remedy: "set both"}}
 		}
 	}
+	if s.Inline != "" {
+		if _, err := render([]byte(s.Inline), values); err != nil {
+			return []workflow.Problem{{Field: field + ".inline", Message: err.Error(), Remedy: "correct the template"}}
+		}
+	}
 	return nil
 }
 
-func (m *Manifests) check(field string, local bool) (problems []workflow.Problem) {
+func (m *Manifests) check(field string, local bool, values map[string]string) (problems []workflow.Problem) {
 	for i := range m.Manifests {
-		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local)...)
+		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local, values)...)
 	}
 	return problems
 }

@@ -27,8 +27,9 @@ type Provider struct {
 func New(p Params, cluster provider.Cluster, local bool, apply, providers task.Kind) (*Provider, []workflow.Problem) {
 	const at = "spec.workflow.params"
 	var problems []workflow.Problem
+	values := sample(cluster)
 	components := func(field string, c *Components) {
-		problems = append(problems, c.check(field, local)...)
+		problems = append(problems, c.check(field, local, values)...)
 		if len(c.Providers) == 0 {
 			return
 		}
@@ -47,19 +48,19 @@ func New(p Params, cluster provider.Cluster, local bool, apply, providers task.K
 		}
 	}
 	if t := p.Cluster.Template; t != nil {
-		problems = append(problems, t.check(at+".cluster.template", local)...)
+		problems = append(problems, t.check(at+".cluster.template", local, values)...)
 	}
 	components(at+".components", &p.Components)
-	problems = append(problems, p.Networking.check(at+".networking", local)...)
-	problems = append(problems, p.Configuration.check(at+".configuration", local)...)
+	problems = append(problems, p.Networking.check(at+".networking", local, values)...)
+	problems = append(problems, p.Configuration.check(at+".configuration", local, values)...)
 	if t := p.Upgrade.Template; t != nil {
-		problems = append(problems, t.check(at+".upgrade.template", local)...)
+		problems = append(problems, t.check(at+".upgrade.template", local, values)...)
 	}
 	if p.Upgrade.Components != nil {
 		components(at+".upgrade.components", p.Upgrade.Components)
 	}
 	if n := p.Upgrade.Networking; n != nil {
-		problems = append(problems, n.check(at+".upgrade.networking", local)...)
+		problems = append(problems, n.check(at+".upgrade.networking", local, values)...)
 	}
 	return &Provider{params: p, cluster: cluster, apply: apply, providers: providers}, problems
 }
@@ -254,6 +255,18 @@ func variables(cluster provider.Cluster) map[string]string {
 	}
 	for name, value := range cluster.Variables {
 		all[name] = value
+	}
+	return all
+}
+
+// sample are values to try a template with before the run: where the parameters lack one that they need, that is a problem
+// of its own.
+func sample(cluster provider.Cluster) map[string]string {
+	all := variables(cluster)
+	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {
+		if all[name] == "" {
+			all[name] = value
+		}
 	}
 	return all
 }
