@@ -16,9 +16,8 @@ import (
 // againstSchema finds what an API server would refuse of a manifest by the schema of the resource. Of the number of tasks and
 // needs it says nothing: in a cluster they must fit into etcd, a local run has no limit.
 func againstSchema(document []byte) ([]workflow.Problem, error) {
-	var object map[string]any
-	data, unread := yaml.YAMLToJSON(document)
-	if unread != nil || json.Unmarshal(data, &object) != nil || object["spec"] == nil {
+	object := plain(document)
+	if object["spec"] == nil {
 		return nil, nil // the decoder says so
 	}
 	v, err := crd.New("Workflow")
@@ -34,6 +33,15 @@ func againstSchema(document []byte) ([]workflow.Problem, error) {
 	}
 	slices.SortStableFunc(problems, func(a, b workflow.Problem) int { return strings.Compare(a.Field, b.Field) })
 	return problems, nil
+}
+
+// plain is a document as JSON has it; nil where it is not such.
+func plain(document []byte) (object map[string]any) {
+	data, err := yaml.YAMLToJSON(document)
+	if err != nil || json.Unmarshal(data, &object) != nil {
+		return nil
+	}
+	return object
 }
 
 // Together are the problems that the reader of a manifest has found, and those of a later look that knows more: where both name
