@@ -1,4 +1,3 @@
-// Package config holds what is installed beside scute's programs: the definitions of its resources, which are generated.
 package config
 
 import "embed"

@@ -102,14 +102,13 @@ func Explain(s *State) (message, next string) {
 			return message, "do not unpause or delete anything by hand; both clusters are being asked"
 		}
 	case PhaseFailed:
-		if s.Finished() && s.Failure.Message != "" && !s.Abandon {
-			return "ended: " + s.Failure.Message, s.Failure.Next
-		}
-		if s.Finished() && s.Failure.Message != "" {
-			return "abandoned: " + s.Failure.Message, s.Failure.Next
-		}
-		if s.Finished() {
+		switch {
+		case s.Finished() && s.Failure.Message == "":
 			return s.explainRefusal()
+		case s.Finished() && s.Abandon:
+			return "abandoned: " + s.Failure.Message, s.Failure.Next
+		case s.Finished():
+			return "ended: " + s.Failure.Message, s.Failure.Next
 		}
 		return "failed and left as it stands, paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
 	}

@@ -94,7 +94,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		WithOptions(retries(2)).
 		WatchesRawSource(into(feed, &feed.requests)).
 		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
-		// A request is let go when its Machine is gone, which bears its name. One that was made first waits for it.
+		// A request is let go when its Machine is gone, which has its name. One that was made first waits for it.
 		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*clusterv1.Machine], q requestQueue) {
 				named(q, e.Object)

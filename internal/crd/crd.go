@@ -20,14 +20,14 @@ import (
 	"scute.dev/config"
 )
 
-// Definitions are all of scute's, by their kinds.
-func Definitions() (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+// Definitions are those in a folder of CRDs, by their kinds.
+func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := make(map[string]*apiextensionsv1.CustomResourceDefinition)
-	err := fs.WalkDir(config.CRDs, ".", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		data, err := config.CRDs.ReadFile(path)
+		data, err := fs.ReadFile(folder, path)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ type Validator struct {
 
 // New makes a Validator of a kind of scute's.
 func New(kind string) (*Validator, error) {
-	all, err := Definitions()
+	all, err := Definitions(config.CRDs)
 	if err != nil {
 		return nil, err
 	}

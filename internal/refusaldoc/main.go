@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
+	"scute.dev/internal/crd"
 )
 
 func main() {
@@ -42,28 +42,20 @@ kind of a task, or on other objects, is not known to a definition: scute says it
 
 // run writes the page of all definitions in a folder.
 func run(w io.Writer, folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	all, err := crd.Definitions(os.DirFS(folder))
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
+	if len(all) == 0 {
 		return fmt.Errorf("there is no definition in %s", folder)
 	}
 	fmt.Fprint(w, head)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		d := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(data, d); err != nil {
-			return fmt.Errorf("reading %s: %w", file, err)
-		}
-		root := d.Spec.Versions[0].Schema.OpenAPIV3Schema
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		root := all[name].Spec.Versions[0].Schema.OpenAPIV3Schema
 		t := &table{as: make(map[string]string)}
 		spec := root.Properties["spec"]
 		t.add("spec", &spec, required(root, "spec"))
-		fmt.Fprintf(w, "\n## %s\n\n| field | type | refused |\n|---|---|---|\n", d.Spec.Names.Kind)
+		fmt.Fprintf(w, "\n## %s\n\n| field | type | refused |\n|---|---|---|\n", name)
 		for _, row := range t.rows {
 			fmt.Fprintln(w, row)
 		}

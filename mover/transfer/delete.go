@@ -207,7 +207,7 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 // release marks an object as moved and takes its finalizers off. Once marked it is deleted first: some controllers put
 // their finalizer back on a paused object (cluster-api issue 11812), but on one that is being deleted nobody can.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have *unstructured.Unstructured) error {
-	if _, marked := have.GetAnnotations()[object.DeleteForMoveAnnotation]; marked && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
+	if released(have) && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
 		return nil
 	}
 	return patchRelease(ctx, c, typ, ref, have.GetUID())

@@ -336,6 +336,6 @@ func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
 	f.run(mover.None)
 	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
-		t.Errorf("%s: %q, the class bears %v", f.state.Phase, f.state.Setback, marks)
+		t.Errorf("%s: %q, the class has %v", f.state.Phase, f.state.Setback, marks)
 	}
 }

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,10 +27,12 @@ func readable(ctx context.Context, v *visit) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	all, bad := 0, 0
-	for kind, list := range map[string]client.ObjectList{
+	lists := map[string]client.ObjectList{
 		"Move": &v1alpha1.MoveList{}, "Workflow": &v1alpha1.WorkflowList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{},
 		"SurgeRemediation": &v1alpha1.SurgeRemediationList{}, "SurgeRemediationTemplate": &v1alpha1.SurgeRemediationTemplateList{},
-	} {
+	}
+	for _, kind := range slices.Sorted(maps.Keys(lists)) {
+		list := lists[kind]
 		err := v.cluster.Client.List(ctx, list)
 		if apierrors.IsForbidden(err) {
 			err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
