@@ -111,12 +111,23 @@ func (v view) restore() []Action {
 		return nil
 	}
 	var actions []Action
+	unwanted := false
 	for _, m := range v.newcomers {
+		unwanted = unwanted || contains(a.Extras, m)
 		if contains(a.Extras, m) && m.DeleteMark == "" && (v.surplus() || v.asking()) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
+	if !unwanted && v.filling() && len(v.newcomers) > 0 && v.newcomers[0].DeleteMark == "" {
+		actions = append(actions, Action{Do: SetDelete, Machine: v.newcomers[0].subject(), Value: DeleteValue})
+	}
 	return append(actions, v.scaleBack()...)
+}
+
+// filling: the victim was taken away by somebody while the owner is asked for one more. The owner makes another machine at
+// any moment, and would delete one too many when it hears of the replicas: a newcomer is marked for it.
+func (v view) filling() bool {
+	return v.asking() && (v.victim == nil || v.victim.Deleting) && v.staying() < int(v.replicas)
 }
 
 func (v view) scaleBack() []Action {
@@ -200,6 +211,11 @@ func (v view) handOver() []Action {
 	return append(v.leave(), v.set(HandOver, ""))
 }
 
+// handedOver: the owner is still asked to remediate the victim itself, which deletes it.
+func (v view) handedOver() bool {
+	return v.victim != nil && v.a.Request.Method == OwnerRemediation && v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
+}
+
 // worker: one more, wait until it is ready, mark the victim, back.
 func (v view) worker() []Action {
 	if v.victim.Deleting {
@@ -229,7 +245,7 @@ func unwind(v view) []Action {
 		actions = append(actions, back...)
 	}
 	actions = append(append(actions, v.giveBack()...), v.giveBackOff()...)
-	if v.victim != nil && v.a.Request.Method == OwnerRemediation && v.victim.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False {
+	if v.handedOver() {
 		actions = append(actions, v.set(TakeBack, ""))
 	}
 	if v.victim != nil && v.a.Spared && v.victim.DeleteMark == DeleteValue {
@@ -289,7 +305,7 @@ func (v view) giveBackOff() []Action {
 func settle(v view) []Action {
 	actions := v.restore()
 	for _, m := range v.newcomers {
-		if (!contains(v.a.Extras, m) || !v.tooMany()) && m.DeleteMark == DeleteValue {
+		if v.heard() && (!contains(v.a.Extras, m) || !v.tooMany()) && m.DeleteMark == DeleteValue {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}

@@ -269,10 +269,13 @@ func consumed(_ *State, v view, _ time.Time) []Event {
 
 // tooMany: there are more machines than before it began. If somebody took another one away meanwhile, there are not, and a
 // newcomer has that place.
-func (v view) tooMany() bool { return len(v.f.Machines)-v.leaving > v.wanted() }
+func (v view) tooMany() bool { return v.staying() > v.wanted() }
 
 // short: there are fewer; the owner is to make one.
-func (v view) short() bool { return len(v.f.Machines)-v.leaving < v.wanted() }
+func (v view) short() bool { return v.staying() < v.wanted() }
+
+// staying are the machines that nobody deletes.
+func (v view) staying() int { return len(v.f.Machines) - v.leaving }
 
 // wanted are the machines that people want.
 func (v view) wanted() int {
@@ -291,7 +294,7 @@ func (v view) asking() bool { return v.scales() && v.replicas == v.a.Request.To 
 
 // surplus: there will be too many even when the victim is gone.
 func (v view) surplus() bool {
-	staying := len(v.f.Machines) - v.leaving
+	staying := v.staying()
 	if v.victim != nil && !v.victim.Deleting {
 		staying--
 	}
@@ -310,13 +313,18 @@ func spare(_ *State, v view, now time.Time) []Event {
 			return nil
 		}
 	}
-	if v.scales() && (v.replicas == a.Request.To || v.f.Owner.Replicas == a.Request.To || !v.f.Owner.Observed) {
-		return nil // the owner has not heard yet that no more is asked for
+	if !v.heard() {
+		return nil
 	}
-	if v.pulled() || len(v.newcomers) == 0 && a.Replacement.UID == "" && now.Sub(a.Since) < spareAfter {
+	if v.pulled() || v.handedOver() || len(v.newcomers) == 0 && a.Replacement.UID == "" && now.Sub(a.Since) < spareAfter {
 		return nil
 	}
 	return []Event{VictimSpared{}}
+}
+
+// heard: the owner knows that no more is asked for.
+func (v view) heard() bool {
+	return !v.scales() || v.replicas != v.a.Request.To && v.f.Owner.Replicas != v.a.Request.To && v.f.Owner.Observed
 }
 
 // pulled: the lever on the victim is not back.
@@ -340,7 +348,8 @@ func conclude(_ *State, v view, now time.Time) []Event {
 		}
 		return []Event{Cancelled{Cause: a.Cause}}
 	}
-	if !a.Gone || v.leaving > 0 || len(settle(v)) > 0 {
+	marked := slices.ContainsFunc(v.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
+	if !a.Gone || v.leaving > 0 || len(settle(v)) > 0 || marked && !v.heard() {
 		return nil
 	}
 	if a.Ready && v.f.machine(a.Replacement) != nil && !v.tooMany() {

@@ -16,6 +16,7 @@ func (w *world) act() (did string, deleted *machine) {
 	if w.cluster.Paused || w.owner.Paused || !w.owner.Found {
 		return "", nil
 	}
+	w.owner.Observed = true
 	if w.cluster.Topology && w.owner.Replicas != w.cluster.TopologyReplicas {
 		w.owner.Replicas = w.cluster.TopologyReplicas
 	}

@@ -154,6 +154,7 @@ func (p *player) turn(faults bool) {
 			p.act()
 		}
 		p.tell("  > %s", action(a))
+		p.w.owner.Observed = p.w.owner.Observed && a.Do != remediator.Scale // until its controller acts
 		if err := p.w.perform(a); err != nil {
 			if !errors.Is(err, errForeign) {
 				p.fail("%v", err)
