@@ -37,6 +37,9 @@ func underWay(s *State, f *Facts) []Action {
 	case v.victim == nil:
 		return nil // first it is said that it is gone
 	case a.Frozen != "" && a.Frozen != freezeHeld, f.isControlPlane() && blind(f) != nil:
+		if !f.isControlPlane() && v.victim.DeleteMark == "" && !v.victim.Deleting {
+			return nil // without a mark the owner would delete any of its machines
+		}
 		return v.restore() // of what was asked for, no more than was needed is to come
 	case f.isControlPlane():
 		return v.controlPlane(s)
