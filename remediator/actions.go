@@ -15,7 +15,7 @@ import (
 // follow it from being performed, first those of the remediation under way, then the marks and requests of all machines.
 // Facts that show all of them call for none; facts that lag behind call for one again, which does no harm.
 func Actions(s *State, f *Facts) []Action {
-	if !f.Owner.Found || f.Policy.DryRun && s.Active == nil || f.Move != "" || f.Cluster.Paused {
+	if !f.Owner.Found || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
 		return nil // of a paused cluster nothing is written, not even a mark: it may be on its way to another place
 	}
 	if s.Active != nil {

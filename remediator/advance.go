@@ -15,6 +15,7 @@ const (
 	freezeForeign = "foreign-replicas"
 	freezeQuorum  = "quorum"
 	freezeHeld    = "held"
+	freezePolicy  = ruleUnreadable
 )
 
 // spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark: one that the owner had
@@ -100,6 +101,8 @@ func (v view) freezing(now time.Time) (rule, reason, next string) {
 		return freezePaused, "machine " + v.victim.Name + " is paused", "it goes on when the pause is lifted"
 	case f.Cluster.Paused || f.Owner.Paused:
 		return freezePaused, "the cluster or its " + f.Owner.Kind + " is paused", "it goes on when the pause is lifted"
+	case f.Policy.Unreadable != "" && a.Step != Cancelling && a.Step != Settling:
+		return freezePolicy, f.Policy.unread(), f.Policy.correct() + "; or abort the remediation"
 	case v.foreign():
 		return freezeForeign, fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", v.replicas, a.Request.To, a.Request.From),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; then abort this remediation"
@@ -365,7 +368,7 @@ func conclude(_ *State, v view, now time.Time) []Event {
 	switch {
 	case enough && ready >= int(v.f.Owner.Replicas) && !v.tooMany():
 		return []Event{Succeeded{Note: cmp.Or(v.f.uneven(), "all machines are ready")}}
-	case now.Sub(a.Since) > v.f.Policy.Timeouts.Ready+v.f.Policy.Timeouts.ScaleUp:
+	case v.f.Policy.Unreadable == "" && now.Sub(a.Since) > v.f.Policy.Timeouts.Ready+v.f.Policy.Timeouts.ScaleUp:
 		return []Event{CancelStarted{Cause: TimedOut, Reason: "the machine is gone, and its replacement is not ready in time"}, Cancelled{Cause: TimedOut}}
 	default:
 		return nil

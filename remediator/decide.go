@@ -53,8 +53,8 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		if m.Deleting || f.Policy.Name == "" || !f.Owner.Found {
-			continue
+		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
+			continue // by a policy that cannot be read, nobody knows which machines are sick: marks stay as they are
 		}
 		h, p := Judge(m, f.Policy.Checks, now), s.Patients[m.UID]
 		switch {
@@ -117,7 +117,7 @@ func (p *Patient) held(now time.Time) bool {
 func ladder(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
-		if p.Rung == "" || f.machine(p.Subject) == nil {
+		if p.Rung == "" || f.machine(p.Subject) == nil || f.Policy.Unreadable != "" {
 			continue
 		}
 		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
@@ -130,7 +130,7 @@ func ladder(s *State, f *Facts, now time.Time) []Event {
 
 // storm says that a storm that kept this owner waiting is over.
 func storm(s *State, f *Facts, _ time.Time) []Event {
-	if s.InStorm && !stormy(f) {
+	if s.InStorm && !stormy(f) && f.Policy.Unreadable == "" {
 		return []Event{StormPassed{}}
 	}
 	return nil
@@ -138,5 +138,5 @@ func storm(s *State, f *Facts, _ time.Time) []Event {
 
 func stormy(f *Facts) bool {
 	l := f.Policy.Limits
-	return f.Policy.Name != "" && f.Ledger.Sick >= l.StormFloor && f.Ledger.Sick*100 >= l.StormPercent*f.Ledger.Watched
+	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Ledger.Sick >= l.StormFloor && f.Ledger.Sick*100 >= l.StormPercent*f.Ledger.Watched
 }

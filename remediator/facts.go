@@ -153,18 +153,20 @@ type Member struct {
 
 // Policy is the RepairPolicy that selects the owner, with its defaults in place.
 type Policy struct {
-	Name     string // "" when none selects it
-	UID      types.UID
-	DryRun   bool
-	Paused   []string
-	Checks   Checks
-	Methods  map[v1alpha1.RepairMethod]bool // allowed
-	Accepts  bool                           // delete-first where maxSurge is 0
-	Hold     time.Duration
-	Ladder   []Rung
-	Limits   Limits
-	Timeouts Timeouts
-	Attempts int
+	Name string // "" when none selects it
+	UID  types.UID
+	// Unreadable says why the policy cannot be read, "" when it can. Then nothing else of it is known.
+	Unreadable string
+	DryRun     bool
+	Paused     []string
+	Checks     Checks
+	Methods    map[v1alpha1.RepairMethod]bool // allowed
+	Accepts    bool                           // delete-first where maxSurge is 0
+	Hold       time.Duration
+	Ladder     []Rung
+	Limits     Limits
+	Timeouts   Timeouts
+	Attempts   int
 }
 
 // Rung is a step of the ladder before a replacement.

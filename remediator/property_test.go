@@ -264,7 +264,7 @@ func (p *player) check(f *remediator.Facts, events []remediator.Event) {
 			p.fail("%s is not unhealthy", victim.Name)
 		}
 		stuck := removes > 0 && blocked(f, victim)
-		if f.Owner.RollingOut != "" && !stuck || f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 {
+		if f.Owner.RollingOut != "" && !stuck || f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 || f.Policy.Unreadable != "" {
 			p.fail("begun while somebody else has the owner in hand")
 		}
 		if m := p.w.machine(victim.Name); m != nil && (m.Skip || m.Paused) {
@@ -392,10 +392,13 @@ func (p *player) happen() {
 		case n < 95:
 			p.revert()
 		case n < 96:
-			if w.policy.Name = "default"; p.seldom("unselected") {
+			w.policy.Name, w.policy.Unreadable = "default", ""
+			if p.seldom("unselected") {
 				w.policy.Name = ""
+			} else if p.seldom("unreadable") {
+				w.policy.Unreadable = "spec.hold is a list"
 			}
-			p.tell("policy %q", w.policy.Name)
+			p.tell("policy %q, unreadable: %q", w.policy.Name, w.policy.Unreadable)
 		case n < 97:
 			if w.cluster.Reach = object.True; p.seldom("out of reach") {
 				w.cluster.Reach = object.False
@@ -521,6 +524,7 @@ func (p *player) settle() {
 			p.heal(m) // of a lost quorum nobody recovers
 		}
 	}
+	w.policy.Unreadable = ""
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr = "default", nil, false, object.True, ""
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
@@ -531,6 +535,7 @@ func (p *player) settle() {
 			return // people deleted all of them
 		}
 		before := len(p.log)
+		p.release()
 		p.turn(false)
 		p.act()
 		p.turn(false)
@@ -547,6 +552,17 @@ func (p *player) settle() {
 		}
 	}
 	p.fail("it does not settle: %s", p.unsettled())
+}
+
+// release is what an operator is told to do about a remediation that is frozen because somebody else set the replicas: abort
+// it. Afterwards the machine may be replaced again.
+func (p *player) release() {
+	a := p.state.Active
+	for _, m := range p.w.machines {
+		if m.Request != nil {
+			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
+		}
+	}
 }
 
 // unsettled says what is not as it was, "" for nothing.

@@ -12,6 +12,15 @@ import (
 // RuleStorm is the rule of a decision that waits for a storm to pass.
 const RuleStorm = "storm"
 
+// ruleUnreadable is the rule of what is frozen because its policy cannot be read.
+const ruleUnreadable = "unreadable-policy"
+
+// unread says which policy cannot be read, and why.
+func (p Policy) unread() string { return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable }
+
+// correct says what to do about a policy that cannot be read.
+func (p Policy) correct() string { return "correct RepairPolicy " + p.Name }
+
 func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
@@ -52,6 +61,8 @@ func foreignState(_ *Patient, _ *Machine, f *Facts, _ time.Time) *Decision {
 // consent: a human, or the policy, does not want it now.
 func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
+	case f.Policy.Unreadable != "":
+		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
 	case len(f.Policy.Paused) > 0:
 		return wait("pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:

@@ -316,8 +316,12 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 		key, value, _ := strings.Cut(pair, "=")
 		span := func(to *time.Duration) func() error { return func() error { *to = duration(d, t, value); return nil } }
 		set(t, d, pair, map[string]func() error{
-			"none":    func() error { p.Name, p.UID = "", ""; return nil },
-			"again":   func() error { p.Name, p.UID = "default", "policy"; return nil },
+			"none":  func() error { p.Name, p.UID = "", ""; return nil },
+			"again": func() error { p.Name, p.UID, p.Unreadable = "default", "policy", ""; return nil },
+			"unreadable": func() error {
+				p.Unreadable = "spec.hold is of type array, and must be a duration"
+				return nil
+			},
 			"dry-run": boolean(&p.DryRun, value), "accepts-delete-first": boolean(&p.Accepts, value),
 			"pause": func() error {
 				p.Paused = slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })

@@ -235,6 +235,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
 	f.Policy.Paused, f.Ledger.Started = slices.Clone(w.policy.Paused), slices.Clone(w.ledger.Started)
+	if w.policy.Unreadable != "" {
+		f.Policy = remediator.Policy{Name: w.policy.Name, UID: w.policy.UID, Unreadable: w.policy.Unreadable}
+	}
 	for _, m := range w.machines {
 		seen := m.Machine
 		seen.Conditions, seen.Hooks, seen.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.Rungs)

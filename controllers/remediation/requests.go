@@ -83,7 +83,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	open := known && status.FinishedAt == nil
 	switch {
 	// A MachineHealthCheck finds a machine healthy again only while its request is there.
-	case open, policy != "" && request.DeletionTimestamp.IsZero():
+	case open, policy != nil && request.DeletionTimestamp.IsZero():
 		if err := r.hold(ctx, request); err != nil {
 			return err
 		}
@@ -114,18 +114,22 @@ func earlier(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRem
 }
 
 // shown is the status of a request: the log's view, or why the log has none.
-func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy string, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
+func shown(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
-	case policy == "":
+	case policy == nil:
 		status.Phase, status.Cluster = v1alpha1.RemediationUnselected, m.Spec.ClusterName
 		status.Message = "no RepairPolicy of the namespace selects this machine: nothing is done about it"
 		status.Next = fmt.Sprintf("to opt in, make a RepairPolicy in namespace %s whose selector matches the labels of Cluster %s", m.Namespace, m.Spec.ClusterName)
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; !ok {
 			status.Next += ", with spec.workers set to true"
 		}
+	case observe.Unreadable(policy) != "":
+		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationFrozen, m.Spec.ClusterName, policy.Name
+		status.Message = fmt.Sprintf("RepairPolicy %s cannot be read: %s; nothing is begun", policy.Name, observe.Unreadable(policy))
+		status.Next = "correct RepairPolicy " + policy.Name
 	default:
-		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationMarked, m.Spec.ClusterName, policy
+		status.Phase, status.Cluster, status.Policy = v1alpha1.RemediationMarked, m.Spec.ClusterName, policy.Name
 		status.Message = "asked for; nothing was decided yet"
 	}
 	return status
@@ -157,24 +161,21 @@ func ofMachine(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policy that selects a machine, "" without one.
-func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (string, error) {
+// policy that selects a machine, nil without one.
+func (r *Requests) policy(ctx context.Context, m *clusterv1.Machine, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
 	err := r.Cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}, c)
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading Cluster %s: %w", m.Spec.ClusterName, err)
+		return nil, fmt.Errorf("reading Cluster %s: %w", m.Spec.ClusterName, err)
 	}
 	var policies v1alpha1.RepairPolicyList
 	if err := r.Cache.List(ctx, &policies, client.InNamespace(m.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return "", fmt.Errorf("reading the RepairPolicies: %w", err)
+		return nil, fmt.Errorf("reading the RepairPolicies: %w", err)
 	}
-	if p := observe.Select(policies.Items, c.Labels, ownerKind); p != nil {
-		return p.Name, nil
-	}
-	return "", nil
+	return observe.Select(policies.Items, c.Labels, ownerKind), nil
 }
 
 // hold puts the finalizer on. To one that is being deleted none can be added: it goes, and is made again if need be.

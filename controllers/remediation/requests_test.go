@@ -19,18 +19,24 @@ func TestShown(t *testing.T) {
 	plane := worker.DeepCopy()
 	plane.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 	logged := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, Message: "asked"}
-	if diff := cmp.Diff(logged, shown(logged, true, "", worker)); diff != "" {
+	if diff := cmp.Diff(logged, shown(logged, true, nil, worker)); diff != "" {
 		t.Errorf("what the log says is changed:\n%s", diff)
 	}
-	s := shown(v1alpha1.SurgeRemediationStatus{}, false, "repair", plane)
+	repair := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
+	s := shown(v1alpha1.SurgeRemediationStatus{}, false, repair, plane)
 	if s.Phase != v1alpha1.RemediationMarked || s.Policy != "repair" || s.Cluster != "a" {
 		t.Errorf("%+v", s)
 	}
-	s = shown(v1alpha1.SurgeRemediationStatus{}, false, "", plane)
+	s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, plane)
 	if s.Phase != v1alpha1.RemediationUnselected || !strings.Contains(s.Next, "RepairPolicy in namespace fleet") || strings.Contains(s.Next, "workers") {
 		t.Errorf("%+v", s)
 	}
-	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, "", worker); !strings.Contains(s.Next, "spec.workers") {
+	if s = shown(v1alpha1.SurgeRemediationStatus{}, false, nil, worker); !strings.Contains(s.Next, "spec.workers") {
+		t.Errorf("%+v", s)
+	}
+	repair.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.hold", Problem: "it is a list", Raw: []byte("{}")}
+	s = shown(v1alpha1.SurgeRemediationStatus{}, false, repair, worker)
+	if s.Phase != v1alpha1.RemediationFrozen || s.Policy != "repair" || !strings.Contains(s.Message, "RepairPolicy repair cannot be read: spec.hold") || s.Next == "" {
 		t.Errorf("%+v", s)
 	}
 }

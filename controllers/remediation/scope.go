@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 )
@@ -88,7 +89,7 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 		switch {
 		case is(p, planes), is(p, workers):
 			s.clusters++
-		case observe.Selects(&p.Spec, c.Labels, ofPlanes) || observe.Selects(&p.Spec, c.Labels, ofWorkers):
+		case observe.Selects(p, c.Labels, ofPlanes) == object.True || observe.Selects(p, c.Labels, ofWorkers) == object.True:
 			s.elsewhere = append(s.elsewhere, c.Name)
 		}
 		if is(p, planes) {

@@ -22,7 +22,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if wrong := p.Unreadable.Spec; wrong != nil {
-		return []string{wrong.String() + ": correct it"}
+		return []string{wrong.String() + ": correct it; until then nothing is begun, and what was begun is frozen"}
 	}
 	for _, err := range validation.ValidateLabelSelector(&p.Spec.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "selector")) {
 		say("%v: correct it; an empty selector selects all clusters of the namespace", err)

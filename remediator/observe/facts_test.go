@@ -1,6 +1,8 @@
 package observe
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,8 +169,45 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
-	if got := Select(policies[1:], map[string]string{"env": "test"}, "KubeadmControlPlane"); got != nil {
+	// What a policy selects that cannot be read is not known: it has what no other one selects.
+	if got := Select(policies[1:], map[string]string{"env": "test"}, "KubeadmControlPlane"); got == nil || got.Name != "0-unreadable" {
 		t.Errorf("%+v", got)
+	}
+	if got := Select(policies[1:], map[string]string{"env": "test"}, "MachineSet"); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestUnreadablePolicies: a policy that cannot be read has the machines that it had, and says why it cannot be read.
+func TestUnreadablePolicies(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec               string
+		prod, test, worker object.Truth
+		says               string
+	}{
+		"all can be read":       {`{"selector":{"matchLabels":{"env":"prod"}},"hold":"10m"}`, object.True, object.False, object.False, ""},
+		"another field cannot":  {`{"selector":{"matchLabels":{"env":"prod"}},"workers":true,"hold":[]}`, object.True, object.False, object.True, "spec.hold: "},
+		"what it selects":       {`{"selector":"env=prod"}`, object.Unknown, object.Unknown, object.Unknown, "spec.selector: "},
+		"the selector is wrong": {`{"selector":{"matchExpressions":[{"key":"env","operator":"Near"}]}}`, object.Unknown, object.Unknown, object.False, "spec.selector: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &v1alpha1.RepairPolicy{}
+			if err := json.Unmarshal([]byte(`{"metadata":{"name":"p","uid":"1"},"spec":`+c.spec+`}`), p); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []struct {
+				env, kind string
+				want      object.Truth
+			}{{"prod", "KubeadmControlPlane", c.prod}, {"test", "KubeadmControlPlane", c.test}, {"prod", "MachineSet", c.worker}} {
+				if got := Selects(p, map[string]string{"env": s.env}, s.kind); got != s.want {
+					t.Errorf("%s of %s: %s, want %s", s.kind, s.env, got, s.want)
+				}
+			}
+			got := Policy(p)
+			if got.Name != "p" || got.UID != "1" || !strings.HasPrefix(got.Unreadable, c.says) || (got.Unreadable == "") != (c.says == "") {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,31 +40,61 @@ func (l *look) policy(ctx context.Context) error {
 }
 
 // Select is the policy for machines of an owner's kind, of a cluster with these labels: the first by name of those that
-// select it; nil without. One that cannot be read selects nothing: its empty spec would select everything.
+// select it; nil without. A policy of which nobody can read what it selects has what no other one selects: it may be the one
+// under which something was begun.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
-	var first *v1alpha1.RepairPolicy
+	first := make(map[object.Truth]*v1alpha1.RepairPolicy)
 	for i := range policies {
 		p := &policies[i]
-		if p.DeletionTimestamp != nil || p.Unreadable.Spec != nil || !Selects(&p.Spec, cluster, ownerKind) || first != nil && first.Name <= p.Name {
-			continue
+		selects := Selects(p, cluster, ownerKind)
+		if earlier := first[selects]; p.DeletionTimestamp == nil && (earlier == nil || p.Name < earlier.Name) {
+			first[selects] = p
 		}
-		first = p
 	}
-	return first
+	return cmp.Or(first[object.True], first[object.Unknown])
 }
 
-// Selects says that a policy is for machines of an owner's kind, of a cluster with these labels. A selector that cannot be
-// read selects nothing.
-func Selects(spec *v1alpha1.RepairPolicySpec, cluster map[string]string, ownerKind string) bool {
+// Selects says whether a policy is for machines of an owner's kind, of a cluster with these labels; Unknown when what it
+// selects cannot be read.
+func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.Truth {
+	spec := p.Spec
+	if wrong := p.Unreadable.Spec; wrong != nil { // what it selects may be read though another field cannot
+		var scope struct {
+			Selector      metav1.LabelSelector `json:"selector"`
+			ControlPlanes *bool                `json:"controlPlanes"`
+			Workers       bool                 `json:"workers"`
+		}
+		if err := json.Unmarshal(wrong.Raw, &scope); err != nil {
+			return object.Unknown
+		}
+		spec.Selector, spec.ControlPlanes, spec.Workers = scope.Selector, scope.ControlPlanes, scope.Workers
+	}
 	wanted := spec.Workers
 	if isControlPlane(ownerKind) {
 		wanted = spec.ControlPlanes == nil || *spec.ControlPlanes
 	}
-	if !wanted {
-		return false
-	}
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
-	return err == nil && selector.Matches(labels.Set(cluster))
+	switch {
+	case !wanted:
+		return object.False
+	case err != nil:
+		return object.Unknown
+	case selector.Matches(labels.Set(cluster)):
+		return object.True
+	default:
+		return object.False
+	}
+}
+
+// Unreadable says why a policy cannot be read, "" when it can.
+func Unreadable(p *v1alpha1.RepairPolicy) string {
+	if wrong := p.Unreadable.Spec; wrong != nil {
+		return wrong.Field + ": " + wrong.Problem
+	}
+	if _, err := metav1.LabelSelectorAsSelector(&p.Spec.Selector); err != nil {
+		return "spec.selector: " + err.Error()
+	}
+	return ""
 }
 
 // isControlPlane says so of kinds that we do not know too: all control plane providers name theirs so.
@@ -72,8 +103,12 @@ func isControlPlane(ownerKind string) bool {
 	return strings.HasSuffix(kind, "ControlPlane")
 }
 
-// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a field.
+// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a field. Of
+// one that cannot be read it is the name, and why: no default stands for what it may say.
 func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
+	if why := Unreadable(p); why != "" {
+		return remediator.Policy{Name: p.Name, UID: p.UID, Unreadable: why}
+	}
 	s := &p.Spec
 	f := remediator.Policy{
 		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, Accepts: s.AcceptDeleteFirst,

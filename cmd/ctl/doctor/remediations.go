@@ -182,7 +182,7 @@ func (l *looked) starving() []Result {
 func (l *looked) selected(c *clusterv1.Cluster) bool {
 	return slices.ContainsFunc(l.Policies, func(p v1alpha1.RepairPolicy) bool {
 		return p.Namespace == c.Namespace && p.DeletionTimestamp == nil &&
-			(observe.Selects(&p.Spec, c.Labels, string(remediator.ControlPlane)) || observe.Selects(&p.Spec, c.Labels, string(remediator.Deployment)))
+			(observe.Selects(&p, c.Labels, string(remediator.ControlPlane)) != object.False || observe.Selects(&p, c.Labels, string(remediator.Deployment)) != object.False)
 	})
 }
 

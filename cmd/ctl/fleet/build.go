@@ -133,7 +133,7 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 		}
 	}
 	if p := observe.Select(inside, c.Labels, kind); p != nil {
-		out.Policy = &Policy{Name: p.Name, DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
+		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
 	}
 	return out
 }

@@ -54,7 +54,9 @@ type Members struct {
 
 // Policy that selects machines.
 type Policy struct {
-	Name          string   `json:"name"`
+	Name string `json:"name"`
+	// Unreadable says why it cannot be read, "" when it can.
+	Unreadable    string   `json:"unreadable,omitempty"`
 	DryRun        bool     `json:"dryRun,omitempty"`
 	PauseRequests []string `json:"pauseRequests,omitempty"`
 	Storm         bool     `json:"storm,omitempty"`

@@ -124,6 +124,9 @@ func (v View) policy(p *fleet.Policy, served bool) string {
 		return v.eachWord(term.Dim, "none: no RepairPolicy selects it, scute touches nothing")
 	}
 	out := p.Name
+	if p.Unreadable != "" {
+		out += " " + v.eachWord(term.Yellow, "(cannot be read, nothing is begun: "+term.Clean(p.Unreadable)+")")
+	}
 	if p.DryRun {
 		out += " " + v.eachWord(term.Yellow, "(a dry run: nothing is touched)")
 	}
