@@ -1,0 +1,103 @@
+package app
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+var (
+	// documentedBlock is a block of lines that a user types.
+	documentedBlock = regexp.MustCompile("(?sm)^ *```(?:sh|console)?\n(.*?)^ *```$")
+	// documentedInline is a command in a sentence, which may go over the end of a line.
+	documentedInline = regexp.MustCompile("(?s)`(scutectl [a-z][^`]*)`")
+	// word of a command line: in quotes, or up to a space.
+	word = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+	// end of a command: a pipe, another command, a comment.
+	end = regexp.MustCompile(`\s(\||&|#|;).*|;.*`)
+)
+
+// TestDocumentedCommands holds every line of scutectl in the documentation and in the examples against the commands and the flags
+// that there are.
+func TestDocumentedCommands(t *testing.T) {
+	files := []string{"../../../README.md", "../../../CONTRIBUTING.md", "../../../charts/scute/README.md"}
+	err := filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); ext == ".md" || ext == ".yaml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range commandLines(string(text), filepath.Ext(file)) {
+			seen++
+			if err := parses(line); err != nil {
+				t.Errorf("%s: %s: %v", file, line, err)
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("the documentation has %d lines of scutectl: are they still found?", seen)
+	}
+}
+
+// commandLines are the lines of scutectl in a page, or in the comments of an example.
+func commandLines(text, ext string) (lines []string) {
+	text = strings.ReplaceAll(text, "kubectl scute ", "scutectl ")
+	if ext == ".yaml" {
+		for line := range strings.Lines(text) {
+			for _, part := range strings.Split(line, ";") {
+				if _, command, ok := strings.Cut(part, "scutectl "); ok && strings.HasPrefix(line, "#") {
+					lines = append(lines, "scutectl "+strings.TrimSpace(command))
+				}
+			}
+		}
+		return lines
+	}
+	for _, block := range documentedBlock.FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			if strings.HasPrefix(line, "scutectl ") {
+				lines = append(lines, line)
+			}
+		}
+	}
+	for _, inline := range documentedInline.FindAllStringSubmatch(documentedBlock.ReplaceAllString(text, ""), -1) {
+		lines = append(lines, strings.Join(strings.Fields(inline[1]), " "))
+	}
+	return lines
+}
+
+// parses finds the command of a line and reads its flags.
+func parses(line string) error {
+	var args []string
+	for _, w := range word.FindAllString(end.ReplaceAllString(line, ""), -1)[1:] {
+		args = append(args, strings.Trim(w, `'"`))
+	}
+	root := newCmd(cli.System("scutectl", "test"), Options{}, new(bool))
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	if cmd.HasSubCommands() && len(cmd.Flags().Args()) > 0 {
+		return cobra.NoArgs(cmd, cmd.Flags().Args())
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/internal/crd"
+	"scute.dev/workflow"
+	"scute.dev/workflow/named"
+	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/task"
+)
+
+// beforeDocumented are the tasks that the parts of a Workflow in the documentation refer to.
+const beforeDocumented = `
+- {name: hold, kind: Pause, with: {all: true}}
+- {name: upgrade, kind: Exec, needs: [hold], with: {command: ["true"]}}
+- {name: choose, kind: Exec, with: {command: ["true"]}}
+- {name: address, kind: Exec, with: {command: ["true"]}}
+- {name: raise, kind: Exec, with: {command: ["true"]}}
+`
+
+// TestDocumentedYAML holds every block of YAML in the documentation, and the examples of RepairPolicies, against the reader of
+// manifests, the definitions of the kinds and the checks of the kinds of tasks. A part of a Workflow is checked in one.
+func TestDocumentedYAML(t *testing.T) {
+	block := regexp.MustCompile("(?sm)^```yaml\n(.*?)^```$")
+	checked := map[string]int{}
+	for _, file := range documentation(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := [][]byte{text}
+		if filepath.Ext(file) == ".md" {
+			blocks = nil
+			for _, m := range block.FindAllSubmatch(text, -1) {
+				blocks = append(blocks, m[1])
+			}
+		}
+		for _, b := range blocks {
+			kind, problems := checkDocumented(b)
+			checked[kind]++
+			for _, p := range problems {
+				t.Errorf("%s: %s\n%s", file, p, b)
+			}
+		}
+	}
+	for _, kind := range []string{"Workflow", "RepairPolicy", "Move", "part of a Workflow"} {
+		if checked[kind] == 0 {
+			t.Errorf("the documentation shows no %s; checked: %v", kind, checked)
+		}
+	}
+}
+
+// documentation are the pages, and the examples that TestExamples does not run.
+func documentation(t *testing.T) []string {
+	t.Helper()
+	files := []string{"../../README.md", "../../charts/scute/README.md"}
+	err := filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" || filepath.Base(filepath.Dir(path)) == "repair" && filepath.Ext(path) == ".yaml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// checkDocumented says what a block of YAML is, and what is wrong with it. An ellipsis stands for what is left out.
+func checkDocumented(block []byte) (kind string, problems []string) {
+	var content any
+	if err := yaml.Unmarshal(block, &content); err != nil {
+		return "", []string{err.Error()}
+	}
+	spec := map[string]any{}
+	switch content := content.(type) {
+	case []any:
+		spec["tasks"] = content
+	case map[string]any:
+		kind, _ := content["kind"].(string)
+		switch {
+		case bytes.Contains(block, []byte("[...]")) || kind == "" && content["hooks"] == nil:
+			return "other", nil
+		case kind == "Workflow":
+			return kind, checkWorkflow(block)
+		case content["apiVersion"] == v1alpha1.GroupVersion().String():
+			return kind, checkResource(kind, block)
+		case content["apiVersion"] != nil:
+			return "other", nil
+		case content["hooks"] != nil:
+			spec = content
+		default:
+			content["name"] = "documented"
+			spec["tasks"] = []any{content}
+		}
+	}
+	manifest, err := partOfWorkflow(spec)
+	if err != nil {
+		return "", []string{err.Error()}
+	}
+	return "part of a Workflow", checkWorkflow(manifest)
+}
+
+// partOfWorkflow is a Workflow around a part of one. Tasks that need none need all that are there.
+func partOfWorkflow(spec map[string]any) ([]byte, error) {
+	var tasks []any
+	if err := yaml.Unmarshal([]byte(beforeDocumented), &tasks); err != nil {
+		return nil, err
+	}
+	added, _ := spec["tasks"].([]any)
+	for _, a := range added {
+		if a, ok := a.(map[string]any); ok && a["needs"] == nil {
+			a["needs"] = []any{"upgrade", "choose", "address", "raise"}
+		}
+	}
+	spec["tasks"] = append(tasks, added...)
+	return json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion().String(), "kind": "Workflow", "metadata": map[string]any{"name": "documented", "namespace": "fleet"}, "spec": spec,
+	})
+}
+
+// checkWorkflow is what `scutectl run` says before it starts anything.
+func checkWorkflow(manifest []byte) (said []string) {
+	w, problems, err := runs.Manifest("-", bytes.NewReader(manifest))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if w != nil {
+		o := prepare.Options{Clusters: &task.Clusters{Local: true}, Local: true, ExecEnabled: true}
+		kinds := prepare.Kinds(o)
+		env := &prepare.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+			return named.New(ctx, name, params, named.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})
+		}}
+		problems = append(problems, env.Check(w.Namespace, w.Name, &w.Spec)...)
+	}
+	for _, p := range problems {
+		if !p.Warning {
+			said = append(said, p.String())
+		}
+	}
+	return said
+}
+
+// checkResource is what an API server says of an object that has no field that there is not.
+func checkResource(kind string, block []byte) (problems []string) {
+	typed, ok := map[string]any{"Move": &v1alpha1.Move{}, "RepairPolicy": &v1alpha1.RepairPolicy{}}[kind]
+	if !ok {
+		return []string{fmt.Sprintf("%s: name its type here", kind)}
+	}
+	if err := yaml.UnmarshalStrict(block, typed); err != nil {
+		problems = append(problems, err.Error())
+	}
+	v, err := crd.New(kind)
+	if err != nil {
+		return append(problems, err.Error())
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(block, &object); err != nil {
+		return append(problems, err.Error())
+	}
+	for _, e := range v.Validate(context.Background(), object) {
+		problems = append(problems, strings.TrimSpace(e.Error()))
+	}
+	return problems
+}
