@@ -1,6 +1,8 @@
 package remediation
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,6 +92,37 @@ func seconds(d time.Duration) *int32 {
 	return &s
 }
 
+// asksScute says that a MachineHealthCheck is wired to scute.
+func asksScute(c *clusterv1.MachineHealthCheck) bool {
+	ref := c.Spec.Remediation.TemplateRef
+	return ref.Kind == templateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
+}
+
+// templateProblems are MachineHealthChecks of a policy's clusters that are wired to scute by a template which is missing or
+// cannot be read. Cluster API says so on no object of scute's. The policy's own template is made at each look.
+func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
+	byName := make(map[string]*v1alpha1.SurgeRemediationTemplate, len(templates))
+	for i := range templates {
+		byName[templates[i].Name] = &templates[i]
+	}
+	var list []string
+	for i := range checks {
+		c := &checks[i]
+		if !asksScute(c) || !c.DeletionTimestamp.IsZero() || !slices.Contains(s.clusters, c.Spec.ClusterName) {
+			continue
+		}
+		name := c.Spec.Remediation.TemplateRef.Name
+		refers := fmt.Sprintf("cluster %s: MachineHealthCheck %s refers to %s %s, ", c.Spec.ClusterName, c.Name, templateKind, name)
+		switch t := byName[name]; {
+		case t == nil && name != templateName(p.Name):
+			list = append(list, refers+"which does not exist, so it requests no remediation: create that, or refer its templateRef to "+templateName(p.Name))
+		case t != nil && t.Unreadable.Spec != nil:
+			list = append(list, refers+"of which "+t.Unreadable.Spec.String()+"; what it requests is held: correct the field")
+		}
+	}
+	return list
+}
+
 // rival is another's MachineHealthCheck of the same control plane, nil without one. What is wired to scute is none: its
 // author brought it instead of ours.
 func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmControlPlane, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
@@ -110,8 +143,7 @@ func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmCon
 		if !selects {
 			continue
 		}
-		ref := c.Spec.Remediation.TemplateRef
-		if ref.Kind == templateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group {
+		if asksScute(c) {
 			wired = true
 			continue
 		}

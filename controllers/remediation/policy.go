@@ -74,6 +74,11 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 	if err != nil {
 		return nil, err
 	}
+	var templates v1alpha1.SurgeRemediationTemplateList
+	if err := r.Cache.List(ctx, &templates, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading the %ss: %w", templateKind, err)
+	}
+	conflicts = templateProblems(p, s, checks, templates.Items)
 	byName := make(map[string]*clusterv1.MachineHealthCheck, len(checks))
 	for i := range checks {
 		byName[checks[i].Name] = &checks[i]

@@ -133,6 +133,31 @@ func TestRival(t *testing.T) {
 	}
 }
 
+// TestTemplatesOfHealthChecks: a MachineHealthCheck whose template is missing or cannot be read requests nothing, or what is held.
+func TestTemplatesOfHealthChecks(t *testing.T) {
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
+	check := func(name, cluster, template string) clusterv1.MachineHealthCheck {
+		c := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.MachineHealthCheckSpec{ClusterName: cluster}}
+		c.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: templateKind, Name: template}
+		return c
+	}
+	theirs := check("theirs", "a", "gone")
+	theirs.Spec.Remediation.TemplateRef.APIVersion = "infrastructure.cluster.x-k8s.io/v1beta1"
+	bad := v1alpha1.SurgeRemediationTemplate{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}
+	bad.Unreadable.Spec = &v1alpha1.UnreadablePart{Field: "spec.template.spec.hold.until", Problem: "it is a list"}
+	templates := []v1alpha1.SurgeRemediationTemplate{{ObjectMeta: metav1.ObjectMeta{Name: "good"}}, bad}
+	checks := []clusterv1.MachineHealthCheck{
+		check("well", "a", "good"), check("own", "a", "scute-repair"), theirs, check("elsewhere", "b", "gone"), check("lost", "a", "gone"), check("held", "a", "bad"),
+	}
+	want := []string{
+		"cluster a: MachineHealthCheck lost refers to SurgeRemediationTemplate gone, which does not exist, so it requests no remediation: create that, or refer its templateRef to scute-repair",
+		"cluster a: MachineHealthCheck held refers to SurgeRemediationTemplate bad, of which spec.template.spec.hold.until cannot be read: it is a list; what it requests is held: correct the field",
+	}
+	if diff := cmp.Diff(want, templateProblems(p, &scope{clusters: []string{"a"}}, checks, templates)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 	step := func(template string) []v1alpha1.EscalationStep {
 		return []v1alpha1.EscalationStep{{Name: "reboot", Timeout: *after(time.Minute), Template: runtime.RawExtension{Raw: []byte(template)}}}
@@ -165,7 +190,7 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 }
 
 func TestPolicyStatus(t *testing.T) {
-	all := &scope{clusters: 2, machines: 6}
+	all := &scope{clusters: []string{"a", "b"}, machines: 6}
 	for name, c := range map[string]struct {
 		spec    v1alpha1.RepairPolicySpec
 		scope   *scope
@@ -176,7 +201,7 @@ func TestPolicyStatus(t *testing.T) {
 		stalled bool
 	}{
 		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
-		"one of one":  {scope: &scope{clusters: 1, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
+		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
 		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none under way"},
 		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation under way, 2 unhealthy"},
@@ -185,7 +210,7 @@ func TestPolicyStatus(t *testing.T) {
 		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
 		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
 		"in the way":  {scope: all, wrong: []string{"cluster a: theirs"}, reason: "Conflict", says: "cluster a: theirs; 6 machines", stalled: true},
-		"overlapping": {scope: &scope{clusters: 1, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
+		"overlapping": {scope: &scope{clusters: []string{"a"}, machines: 3, elsewhere: []string{"b", "c", "d", "e"}}, reason: "Watching", says: "4 clusters selected too, and an earlier policy has them: b, c, d and 1 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: c.spec}
@@ -197,7 +222,7 @@ func TestPolicyStatus(t *testing.T) {
 			if stalled := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); stalled != c.stalled || stalled == (ready.Status == "True") {
 				t.Errorf("stalled %v, ready %s", stalled, ready.Status)
 			}
-			if s.Clusters != c.scope.clusters || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Sick || s.Active != c.totals.Active || s.Storm != c.totals.Storm {
+			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Sick || s.Active != c.totals.Active || s.Storm != c.totals.Storm {
 				t.Errorf("%+v", s)
 			}
 		})

@@ -45,7 +45,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) v1alpha1.RepairPolicyStatus {
 	reason, message := stands(p, s, t, wrong)
 	return v1alpha1.RepairPolicyStatus{
-		ObservedGeneration: p.Generation, Clusters: s.clusters, Machines: s.machines,
+		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
 		Unhealthy: t.Sick, Active: t.Active, Storm: t.Storm, Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
@@ -56,12 +56,12 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 
 // stands says in one sentence what a policy does now, or why it does nothing.
 func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) (reason, message string) {
-	watches := fmt.Sprintf("%s of %s watched", count(s.machines, "machine"), count(s.clusters, "cluster"))
+	watches := fmt.Sprintf("%s of %s watched", count(s.machines, "machine"), count(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
 		watches += fmt.Sprintf("; %s selected too, and an earlier policy has them: %s", count(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
 	switch {
-	case len(wrong) > 0 && s.clusters == 0 && s.machines == 0:
+	case len(wrong) > 0 && len(s.clusters) == 0 && s.machines == 0:
 		return "Refused", "refused: " + strings.Join(wrong, "; ")
 	case len(wrong) > 0:
 		return "Conflict", strings.Join(wrong, "; ") + "; " + watches
@@ -75,7 +75,7 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 		return "Remediating", fmt.Sprintf("%s under way, %d unhealthy; %s", count(t.Active, "remediation"), t.Sick, watches)
 	case t.Sick > 0:
 		return "Unhealthy", fmt.Sprintf("%d unhealthy, none under way; %s", t.Sick, watches)
-	case s.clusters == 0:
+	case len(s.clusters) == 0:
 		return "Watching", "selects no cluster of the namespace"
 	default:
 		return "Watching", watches

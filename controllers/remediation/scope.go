@@ -19,7 +19,7 @@ import (
 
 // scope is what one policy is responsible for, as the caches have it.
 type scope struct {
-	clusters int
+	clusters []string
 	// machines watched, and the control planes among their owners.
 	machines int
 	planes   []plane
@@ -88,7 +88,7 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 		planes, workers := observe.Select(policies.Items, c.Labels, ofPlanes), observe.Select(policies.Items, c.Labels, ofWorkers)
 		switch {
 		case is(p, planes), is(p, workers):
-			s.clusters++
+			s.clusters = append(s.clusters, c.Name)
 		case observe.Selects(p, c.Labels, ofPlanes) == object.True || observe.Selects(p, c.Labels, ofWorkers) == object.True:
 			s.elsewhere = append(s.elsewhere, c.Name)
 		}

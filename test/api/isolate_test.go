@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,7 @@ func TestUnreadableObjects(t *testing.T) {
 	}
 	good(ctx, t, in, "meanwhile")
 	reported(ctx, t, bad)
+	diagnosed(ctx, t, in, bad)
 	stop()
 
 	for _, crd := range crds {
@@ -149,6 +152,22 @@ func spoiled(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResou
 	o := spoil(t, crd)
 	must(t, admin().Create(ctx, o))
 	return o
+}
+
+// diagnosed expects doctor to name each bad object.
+func diagnosed(ctx context.Context, t *testing.T, in *scuted.Installation, bad []*unstructured.Unstructured) {
+	t.Helper()
+	out, err := in.Scutectl(ctx, "doctor").Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("doctor finds no problem: %v", err)
+	}
+	for _, o := range bad {
+		line := fmt.Sprintf("problem  resources      %s bad/bad: %s", o.GetKind(), unreadable()[o.GetKind()].field)
+		if !strings.Contains(string(out), line) {
+			t.Errorf("doctor does not say %q:\n%s", line, out)
+		}
+	}
 }
 
 // reported waits until each bad object says in its conditions which field cannot be read, and that a human is needed.

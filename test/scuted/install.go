@@ -40,6 +40,13 @@ type Installation struct {
 	programs Programs
 }
 
+// Scutectl is a command of scutectl, with the administrator's kubeconfig.
+func (in *Installation) Scutectl(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, in.programs.Ctl, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+in.Side.KubeconfigPath())
+	return cmd
+}
+
 // Install renders the chart and applies it, as helm would, and gets tokens for its identities.
 func Install(ctx context.Context, side *testbed.Side, programs Programs, values ...string) (*Installation, error) {
 	args := []string{"template", "scute", programs.Chart, "--namespace", Namespace}

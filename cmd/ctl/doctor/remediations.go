@@ -27,9 +27,10 @@ import (
 // looked is what the checks about machines look at.
 type looked struct {
 	*fleet.Objects
-	checks  []clusterv1.MachineHealthCheck
-	now     time.Time
-	program string
+	checks    []clusterv1.MachineHealthCheck
+	templates []v1alpha1.SurgeRemediationTemplate
+	now       time.Time
+	program   string
 }
 
 // sickMachines looks at policies, and at what remediations left behind.
@@ -47,7 +48,11 @@ func sickMachines(ctx context.Context, v *visit) {
 	if err := v.cluster.Client.List(called, &checks); err != nil && !meta.IsNoMatchError(err) {
 		l.Withheld = append(l.Withheld, "machinehealthchecks")
 	}
-	l.checks = checks.Items
+	var templates v1alpha1.SurgeRemediationTemplateList
+	if err := v.cluster.Client.List(called, &templates); err != nil && !meta.IsNoMatchError(err) {
+		l.Withheld, checks.Items = append(l.Withheld, "surgeremediationtemplates"), nil
+	}
+	l.checks, l.templates = checks.Items, templates.Items
 	for _, r := range l.results() {
 		v.report(r)
 	}
@@ -124,7 +129,7 @@ func (l *looked) machine(namespace, name string) *clusterv1.Machine {
 	return nil
 }
 
-// orphans are remediations of machines that are gone.
+// orphans are remediations of machines that do not exist: they are gone, or never were.
 func (l *looked) orphans() []Result {
 	var out []Result
 	for i := range l.Remediations {
@@ -133,7 +138,7 @@ func (l *looked) orphans() []Result {
 			continue
 		}
 		out = append(out, warning("remediations", "see that scuted runs, then delete it: kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name,
-			"%s/%s is the remediation of a machine that is gone", r.Namespace, r.Name))
+			"%s/%s is the remediation of a machine that does not exist", r.Namespace, r.Name))
 	}
 	return out
 }
@@ -141,7 +146,7 @@ func (l *looked) orphans() []Result {
 // recent says that a deletion was begun a moment ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < patience }
 
-// stalled are remediations that wait for a human, or for a daemon.
+// stalled are remediations that wait for a human, or for a daemon. Of one without its machine, orphans say what to do.
 func (l *looked) stalled() []Result {
 	const subject = "remediations"
 	var out []Result
@@ -149,6 +154,7 @@ func (l *looked) stalled() []Result {
 		r := &l.Remediations[i]
 		name, s := r.Namespace+"/"+r.Name, r.Status
 		switch {
+		case l.machine(r.Namespace, r.Name) == nil:
 		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > patience:
 			out = append(out, problem(subject, "see scuted above, and its log lines", "%s was asked for %s and no daemon has taken it up", name, term.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
@@ -169,7 +175,14 @@ func (l *looked) starving() []Result {
 			continue
 		}
 		cluster := slices.IndexFunc(l.Clusters, func(k clusterv1.Cluster) bool { return k.Namespace == c.Namespace && k.Name == c.Spec.ClusterName })
-		if cluster < 0 || l.selected(&l.Clusters[cluster]) {
+		if cluster < 0 {
+			continue
+		}
+		if name := c.Spec.Remediation.TemplateRef.Name; l.selected(&l.Clusters[cluster]) {
+			if !slices.ContainsFunc(l.templates, func(t v1alpha1.SurgeRemediationTemplate) bool { return t.Namespace == c.Namespace && t.Name == name }) {
+				out = append(out, problem("health checks", "create it, or refer the MachineHealthCheck's remediation.templateRef to the template scute-POLICY of the RepairPolicy",
+					"MachineHealthCheck %s/%s refers to SurgeRemediationTemplate %s, which does not exist: it requests no remediation", c.Namespace, c.Name, name))
+			}
 			continue
 		}
 		out = append(out, problem("health checks", "make a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or take remediation.templateRef out of the MachineHealthCheck",

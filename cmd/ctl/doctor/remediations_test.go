@@ -69,6 +69,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		})}},
 		Remediations: []v1alpha1.SurgeRemediation{
 			{ObjectMeta: meta1("gone", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded}},
+			{ObjectMeta: meta1("mistyped", nil)}, // it is made by hand: there is no such machine, and no phase
 			{ObjectMeta: meta1("f", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Message: "no way", Next: "by hand"}},
 		},
 		Policies: []v1alpha1.RepairPolicy{{
@@ -82,7 +83,8 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 		"warning policies: fleet/careful begins nothing: change freeze",
 		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
 		"warning policies: fleet/careful is in a storm: 9 of 10 are sick",
-		"warning remediations: fleet/gone is the remediation of a machine that is gone",
+		"warning remediations: fleet/gone is the remediation of a machine that does not exist",
+		"warning remediations: fleet/mistyped is the remediation of a machine that does not exist",
 		"problem remediations: fleet/f is Failed: no way",
 		"problem health checks: MachineHealthCheck fleet/mhc asks scute to remediate, and no RepairPolicy selects Cluster prod: its machines are never replaced",
 		"warning machines: fleet/a bears scute.dev/unhealthy, and no remediation of its cluster is open",
@@ -107,6 +109,29 @@ func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 		Policies:     []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 	}}
 	want := []string{"ok policies: 1 RepairPolicy, none paused or a dry run", "ok remediations: 1 open, 1 in all; no mark is left behind"}
+	if diff := cmp.Diff(want, told(l)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
+	check := func(name, template string) clusterv1.MachineHealthCheck {
+		c := clusterv1.MachineHealthCheck{ObjectMeta: meta1(name, nil)}
+		c.Spec.ClusterName, c.Spec.Remediation.TemplateRef.Kind, c.Spec.Remediation.TemplateRef.Name = "prod", "SurgeRemediationTemplate", template
+		return c
+	}
+	l := &looked{
+		checks:    []clusterv1.MachineHealthCheck{check("well", "scute-all"), check("lost", "gone")},
+		templates: []v1alpha1.SurgeRemediationTemplate{{ObjectMeta: meta1("scute-all", nil)}},
+		Objects: &fleet.Objects{
+			Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
+			Policies: []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
+		},
+	}
+	want := []string{
+		"ok policies: 1 RepairPolicy, none paused or a dry run",
+		"problem health checks: MachineHealthCheck fleet/lost refers to SurgeRemediationTemplate gone, which does not exist: it requests no remediation",
+	}
 	if diff := cmp.Diff(want, told(l)); diff != "" {
 		t.Error(diff)
 	}
