@@ -176,7 +176,8 @@ type MoveStatus struct {
 	// +optional
 	// +listType=atomic
 	NotMoved []MoveWaiting `json:"notMoved,omitempty"`
-	// LogSequence is the log's sequence of the move's last commit that this status reflects.
+	// LogSequence is the sequence of the move's last commit that this status reflects, in the event log that logID names. It is
+	// absent while logID names a log that was lost.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional

@@ -116,6 +116,9 @@ type SurgeRemediationStatus struct {
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// LogID is the ID of the event log that logSequence counts in.
+	// +optional
+	LogID string `json:"logID,omitempty"`
 	// LogSequence is the log's sequence of the owner's last commit that this status reflects.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`

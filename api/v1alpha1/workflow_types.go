@@ -333,6 +333,9 @@ type WorkflowStatus struct {
 	// RunID names the run in the log.
 	// +optional
 	RunID string `json:"runID,omitempty"`
+	// LogID is the ID of the event log that logSequence counts in.
+	// +optional
+	LogID string `json:"logID,omitempty"`
 	// LogSequence is the log's sequence that this status was folded up to.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`

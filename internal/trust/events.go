@@ -18,8 +18,10 @@ type Bound struct {
 type Reconciled struct {
 	// Cluster that the log belongs to from here on.
 	Cluster string `json:"cluster"`
-	// Mark that the log was held against: it no longer stops this log.
+	// Mark of the Lease that the log was held against: it no longer stops this log.
 	Mark Mark `json:"mark"`
+	// Statuses is the mark of the statuses of scute's resources that the log was held against: no status up to it stops this log.
+	Statuses Mark `json:"statuses,omitzero"`
 	// Open is each undertaking that was open, in the log or in the cluster, and what becomes of it.
 	Open []Outcome `json:"open,omitempty"`
 }

@@ -6,10 +6,18 @@ import (
 	"time"
 )
 
-// Mark is the high-water mark, kept outside the log: which log acted last, and the highest sequence that it acknowledged.
+// Mark is a high-water mark, kept outside the log: which log acted last, and the highest sequence that it acknowledged.
 type Mark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
+}
+
+// Marks are what is kept outside the log. The zero Mark is none.
+type Marks struct {
+	// Lease is the mark in the Lease: of the log that acted last.
+	Lease Mark
+	// Statuses is the mark in the statuses of scute's resources: the highest sequence of those that name the log which is judged.
+	Statuses Mark
 }
 
 // State is what the log says about itself.
@@ -28,7 +36,16 @@ func (s *State) Apply(e Event, _ time.Time) {
 	case Reconciled:
 		s.Cluster = e.Cluster
 		s.Accepted = append(s.Accepted, e.Mark)
+		if e.Statuses != (Mark{}) {
+			s.Accepted = append(s.Accepted, e.Statuses)
+		}
 	}
+}
+
+// covers says that an operator let a log be acted on though a mark as high as this one was known. A status whose commit was lost
+// is not written over where the log does not know its object, so that it stays a mark for ever.
+func (s *State) covers(m Mark) bool {
+	return slices.ContainsFunc(s.Accepted, func(a Mark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }
 
 // Identity is the log as it is, and where it is to be acted on.
@@ -57,8 +74,12 @@ type Fault struct {
 
 const compare = "if it cannot be restored, `scutectl log reconcile` shows what is open and what becomes of it, and records your decision"
 
-// Judge says whether a log may be acted on: nil, or why not. mark is what was kept outside of it; the zero Mark is none.
-func Judge(s *State, log Identity, mark Mark) *Fault {
+// Judge says whether a log may be acted on: nil, or why not.
+func Judge(s *State, log Identity, marks Marks) *Fault {
+	lease := marks.Lease
+	if slices.Contains(s.Accepted, lease) {
+		lease = Mark{}
+	}
 	switch {
 	case s.Cluster != "" && s.Cluster != log.Cluster:
 		return &Fault{
@@ -66,22 +87,25 @@ func Judge(s *State, log Identity, mark Mark) *Fault {
 			fmt.Sprintf("event log %s belongs to the management cluster with the ID %s, and this one has the ID %s: nothing is driven here", log.LogID, s.Cluster, log.Cluster),
 			"give each management cluster a log of its own (an account of its own on the NATS server, another server, or an embedded log); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
 		}
-	case mark.LogID == "" || slices.Contains(s.Accepted, mark):
-		return nil
-	case mark.LogID != log.LogID:
+	case lease.LogID != "" && lease.LogID != log.LogID:
 		return &Fault{
 			Replaced,
-			fmt.Sprintf("event log %s acted here last, up to commit %d, and this is event log %s, which ends at %d: nothing is driven", mark.LogID, mark.Sequence, log.LogID, log.Head),
+			fmt.Sprintf("event log %s acted here last, up to commit %d, and this is event log %s, which ends at %d: nothing is driven", lease.LogID, lease.Sequence, log.LogID, log.Head),
 			"bring the other log back; " + compare,
 		}
-	case mark.Sequence > log.Head:
-		return &Fault{
-			WentBack,
-			fmt.Sprintf("event log %s acknowledged %d commits and ends at %d now: it went back, because an older copy of its volume was restored or its end was lost; nothing is driven", log.LogID, mark.Sequence, log.Head),
-			"restore the newest copy of the log; " + compare,
-		}
 	}
-	return nil
+	acknowledged := lease.Sequence
+	if m := marks.Statuses; m.LogID == log.LogID && !s.covers(m) {
+		acknowledged = max(acknowledged, m.Sequence)
+	}
+	if acknowledged <= log.Head {
+		return nil
+	}
+	return &Fault{
+		WentBack,
+		fmt.Sprintf("event log %s acknowledged %d commits and ends at %d now: it went back, because an older copy of its volume was restored or its end was lost; nothing is driven", log.LogID, acknowledged, log.Head),
+		"restore the newest copy of the log; " + compare,
+	}
 }
 
 // String is the fault in a line.

@@ -14,27 +14,38 @@ import (
 
 func TestJudge(t *testing.T) {
 	own := Identity{LogID: "aaaa", Head: 10, Cluster: "here"}
+	here := func(accepted ...Mark) State { return State{Cluster: "here", Accepted: accepted} }
 	for name, c := range map[string]struct {
 		state State
-		mark  Mark
+		marks Marks
 		want  Reason
 	}{
-		"first start":                  {State{}, Mark{}, ""},
-		"as it was":                    {State{Cluster: "here"}, Mark{"aaaa", 10}, ""},
-		"further":                      {State{Cluster: "here"}, Mark{"aaaa", 7}, ""},
-		"went back":                    {State{Cluster: "here"}, Mark{"aaaa", 11}, WentBack},
-		"went back and reconciled":     {State{Cluster: "here", Accepted: []Mark{{"aaaa", 11}}}, Mark{"aaaa", 11}, ""},
-		"went back again":              {State{Cluster: "here", Accepted: []Mark{{"aaaa", 11}}}, Mark{"aaaa", 12}, WentBack},
-		"another log":                  {State{Cluster: "here"}, Mark{"bbbb", 3}, Replaced},
-		"an empty log":                 {State{}, Mark{"bbbb", 3}, Replaced},
-		"another log, reconciled":      {State{Cluster: "here", Accepted: []Mark{{"bbbb", 3}}}, Mark{"bbbb", 3}, ""},
-		"the other log acted again":    {State{Cluster: "here", Accepted: []Mark{{"bbbb", 3}}}, Mark{"bbbb", 4}, Replaced},
-		"a log of another cluster":     {State{Cluster: "there"}, Mark{}, AnotherCluster},
-		"and marked by another log":    {State{Cluster: "there"}, Mark{"bbbb", 3}, AnotherCluster},
-		"and reconciled with the mark": {State{Cluster: "there", Accepted: []Mark{{"bbbb", 3}}}, Mark{"bbbb", 3}, AnotherCluster},
+		"first start":                  {State{}, Marks{}, ""},
+		"as it was":                    {here(), Marks{Lease: Mark{"aaaa", 10}}, ""},
+		"further":                      {here(), Marks{Lease: Mark{"aaaa", 7}}, ""},
+		"went back":                    {here(), Marks{Lease: Mark{"aaaa", 11}}, WentBack},
+		"went back and reconciled":     {here(Mark{"aaaa", 11}), Marks{Lease: Mark{"aaaa", 11}}, ""},
+		"went back again":              {here(Mark{"aaaa", 11}), Marks{Lease: Mark{"aaaa", 12}}, WentBack},
+		"went back behind its return":  {here(Mark{"aaaa", 20}), Marks{Lease: Mark{"aaaa", 15}}, WentBack},
+		"another log":                  {here(), Marks{Lease: Mark{"bbbb", 3}}, Replaced},
+		"an empty log":                 {State{}, Marks{Lease: Mark{"bbbb", 3}}, Replaced},
+		"another log, reconciled":      {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 3}}, ""},
+		"the other log acted again":    {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 4}}, Replaced},
+		"a log of another cluster":     {State{Cluster: "there"}, Marks{}, AnotherCluster},
+		"and marked by another log":    {State{Cluster: "there"}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
+		"and reconciled with the mark": {State{Cluster: "there", Accepted: []Mark{{"bbbb", 3}}}, Marks{Lease: Mark{"bbbb", 3}}, AnotherCluster},
+
+		"statuses as it was":                                         {here(), Marks{Statuses: Mark{"aaaa", 10}}, ""},
+		"statuses beyond the head":                                   {here(), Marks{Statuses: Mark{"aaaa", 11}}, WentBack},
+		"statuses beyond the Lease":                                  {here(), Marks{Lease: Mark{"aaaa", 9}, Statuses: Mark{"aaaa", 11}}, WentBack},
+		"statuses, reconciled":                                       {here(Mark{"aaaa", 11}), Marks{Statuses: Mark{"aaaa", 11}}, ""},
+		"statuses below what was accepted":                           {here(Mark{"aaaa", 14}), Marks{Statuses: Mark{"aaaa", 11}}, ""},
+		"statuses beyond what was accepted":                          {here(Mark{"aaaa", 14}), Marks{Statuses: Mark{"aaaa", 15}}, WentBack},
+		"accepted for another log":                                   {here(Mark{"bbbb", 14}), Marks{Statuses: Mark{"aaaa", 11}}, WentBack},
+		"the Lease of one log, reconciled, and statuses of this one": {here(Mark{"bbbb", 3}), Marks{Lease: Mark{"bbbb", 3}, Statuses: Mark{"aaaa", 11}}, WentBack},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Judge(&c.state, own, c.mark)
+			f := Judge(&c.state, own, c.marks)
 			var got Reason
 			if f != nil {
 				got = f.Reason
@@ -55,6 +66,9 @@ func TestStoredForm(t *testing.T) {
 		`dev.scute.daemon.bound.v1 {"cluster":"u"}`: Bound{Cluster: "u"},
 		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{"logID":"a","sequence":7},"open":[{"name":"move/n/m/1","log":"Verified","world":"Deleting","then":"goes on"}]}`: Reconciled{
 			Cluster: "u", Mark: Mark{"a", 7}, Open: []Outcome{{Name: "move/n/m/1", Log: "Verified", World: "Deleting", Then: "goes on"}},
+		},
+		`dev.scute.daemon.reconciled.v1 {"cluster":"u","mark":{},"statuses":{"logID":"a","sequence":7}}`: Reconciled{
+			Cluster: "u", Statuses: Mark{"a", 7},
 		},
 	} {
 		ev, err := NewCatalog().Encode(e)
@@ -95,7 +109,7 @@ func TestView(t *testing.T) {
 	if err := add(Bound{"there"}, "daemon/two", 0); !errors.Is(err, eventlog.ErrConflict) {
 		t.Errorf("bound to two clusters: %v", err)
 	}
-	if err := add(Reconciled{Cluster: "here", Mark: Mark{"b", 3}}, "user/test", 1); err != nil {
+	if err := add(Reconciled{Cluster: "here", Mark: Mark{"b", 3}, Statuses: Mark{"a", 4}}, "user/test", 1); err != nil {
 		t.Fatal(err)
 	}
 	v := NewView()
@@ -103,7 +117,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	state, seq := v.State()
-	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}}}, state); diff != "" || seq != 2 {
+	if diff := cmp.Diff(State{Cluster: "here", Accepted: []Mark{{"b", 3}, {"a", 4}}}, state); diff != "" || seq != 2 {
 		t.Errorf("sequence %d (-want +got):\n%s", seq, diff)
 	}
 }

@@ -69,7 +69,10 @@ func (m *Moves) Status(id string) (v1alpha1.MoveStatus, bool) {
 		return v1alpha1.MoveStatus{}, false
 	}
 	status := mover.Status(&e.state)
-	status.MoveID, status.LogSequence = id, int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.MoveID = id
+	if e.state.MarkLog == e.state.Home.Log { // else the sequence would be taken for one of the log that was lost
+		status.LogSequence = int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
+	}
 	if e.err != nil {
 		mover.Strand(&status, e.err)
 	}

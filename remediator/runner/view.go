@@ -15,6 +15,8 @@ import (
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
+	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	LogID string
 
 	catalog *eventlog.Catalog[remediator.Event]
 	mu      sync.RWMutex
@@ -73,7 +75,7 @@ func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRe
 		status.Next = "run the version of scute that wrote this event, or a newer one"
 		ok = true
 	}
-	status.LogSequence = int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.LogID, status.LogSequence = v.LogID, int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
 	return status, ok
 }
 

@@ -77,7 +77,8 @@ func TestLogLost(t *testing.T) {
 	s.guard.clean(t)
 }
 
-// TestLogRestored restores a copy of the log that was taken before Verified, after the moves had gone on.
+// TestLogRestored restores a copy of the log that was taken before Verified, after the moves had gone on: once the Lease tells it,
+// and once, with the Lease deleted, the statuses of the Moves alone.
 func TestLogRestored(t *testing.T) {
 	ctx := deadline(t, 12*time.Minute)
 	cases := map[string]string{"verified": "after 1 move.verified", "deleting": "after 5 DELETE", "emptied": "after 1 source-emptied", "put-back": "after 5 DELETE"}
@@ -107,6 +108,7 @@ func TestLogRestored(t *testing.T) {
 		s.hold(ctx, t, newest, still)
 		s.ends(ctx, t, "put-back", mover.PhaseSucceeded)
 	})
+	must(t, shared.blue.ForgetLog(ctx))
 	s.daemon(t, old)
 	s.distrusts(ctx, t, string(trust.WentBack))
 	s.reconcile(ctx, t)

@@ -18,6 +18,8 @@ import (
 type Runs struct {
 	// Changed is called after a run has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
+	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	LogID string
 
 	catalog *eventlog.Catalog[workflow.Event]
 	mu      sync.RWMutex
@@ -102,7 +104,7 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowStatus, ok bool) {
 	} else {
 		status = workflow.Status(e.state)
 	}
-	status.RunID, status.LogSequence = id, int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
+	status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
 	if e.err != nil {
 		status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.err.Error()
 		status.Next = "run the version of scute that wrote this event, or a newer one"

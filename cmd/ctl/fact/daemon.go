@@ -12,7 +12,11 @@ func daemon(e trust.Event) Fact {
 	case trust.Bound:
 		return Fact{What: "log bound", Detail: "to the management cluster with the ID " + e.Cluster}
 	case trust.Reconciled:
-		return Fact{What: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", e.Mark.LogID, e.Mark.Sequence, len(e.Open))}
+		mark := e.Mark
+		if mark.LogID == "" || mark.LogID == e.Statuses.LogID && mark.Sequence < e.Statuses.Sequence {
+			mark = e.Statuses
+		}
+		return Fact{What: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", mark.LogID, mark.Sequence, len(e.Open))}
 	default:
 		return Fact{What: fmt.Sprintf("%T", e)}
 	}

@@ -17,6 +17,7 @@ import (
 	"scute.dev/controllers/move"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
+	"scute.dev/internal/trust/statuses"
 	"scute.dev/mover/runner"
 	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
@@ -55,7 +56,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	own, mark, err := identify(ctx, cluster, log)
+	own, marks, err := identify(ctx, cluster, log)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	state, seq := open.trust.State()
-	fault := trust.Judge(&state, own, mark)
+	fault := trust.Judge(&state, own, marks)
 	if fault == nil {
 		_, err := fmt.Fprintf(o.Env.Out, "Nothing is to be reconciled: event log %s may be acted on.\n", own.LogID)
 		return err
@@ -84,7 +85,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err := open.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
 		return err
 	}
-	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: mark, Open: outcomes}, actor, seq, o.Env.Now())
+	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, actor, seq, o.Env.Now())
 	if err != nil {
 		return err
 	}
@@ -96,19 +97,25 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 }
 
 // identify says which log it is, where, and what it is held against.
-func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own trust.Identity, mark trust.Mark, err error) {
+func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own trust.Identity, marks trust.Marks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
-		return own, mark, fmt.Errorf("reading namespace kube-system: %w", cluster.Explain(err))
+		return own, marks, fmt.Errorf("reading namespace kube-system: %w", cluster.Explain(err))
 	}
+	own = trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}
 	var lease coordinationv1.Lease
 	err = client.IgnoreNotFound(cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease))
 	if err != nil {
-		return own, mark, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
+		return own, marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
-	return trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}, trust.MarkOf(lease.Annotations), nil
+	marks.Lease = trust.MarkOf(lease.Annotations)
+	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.Workflows, statuses.Remediations)
+	if err != nil {
+		return own, marks, cluster.Explain(err)
+	}
+	return own, marks, nil
 }
 
 func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error {

@@ -88,7 +88,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
 		remediations: remediations.NewRemediations(feed.Changed), usage: usage, trust: trust.NewView(),
 	}
-	d.view.moves.Home = driven
+	d.view.moves.Home, d.view.runs.LogID, d.view.remediations.LogID = driven, driven.Log, driven.Log
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
 	var lock *lease
 	if o.LeaderElection {
@@ -103,7 +103,8 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	d.gate = &gate{
 		log: home.log, view: d.view.trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
-		report: d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
+		statuses: newSurvey(d.manager.GetAPIReader(), home.log.ID(), o.Remediation),
+		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
 		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, logger)

@@ -26,12 +26,13 @@ type gate struct {
 	// caughtUp is closed when the view holds all that the log held at the start.
 	caughtUp <-chan struct{}
 	marked   *marked
-	// lease is nil without leader election; then there is no mark to hold the log against.
-	lease  *lease
-	reader client.Reader // reads the management cluster itself, not a cache of it
-	report *report
-	actor  string
-	logger *slog.Logger
+	// lease is nil without leader election; then the statuses alone say how far the log was.
+	lease    *lease
+	statuses *survey
+	reader   client.Reader // reads the management cluster itself, not a cache of it
+	report   *report
+	actor    string
+	logger   *slog.Logger
 
 	open chan struct{}
 
@@ -98,18 +99,21 @@ func (g *gate) judge(ctx context.Context) (*trust.Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := g.log.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var mark trust.Mark
+	var marks trust.Marks
 	if g.lease != nil {
-		if mark, err = g.lease.mark(ctx); err != nil {
+		if marks.Lease, err = g.lease.mark(ctx); err != nil {
 			return nil, err
 		}
 	}
+	if marks.Statuses, err = g.statuses.mark(ctx, time.Now()); err != nil {
+		return nil, err
+	}
+	head, err := g.log.Head(ctx) // after the marks: another process that acts on the log may raise all of them
+	if err != nil {
+		return nil, err
+	}
 	state, seq := g.view.State()
-	if fault := trust.Judge(&state, trust.Identity{LogID: g.log.ID(), Head: head, Cluster: cluster}, mark); fault != nil {
+	if fault := trust.Judge(&state, trust.Identity{LogID: g.log.ID(), Head: head, Cluster: cluster}, marks); fault != nil {
 		return fault, nil
 	}
 	if state.Cluster == "" {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
@@ -26,6 +28,8 @@ import (
 type installed struct {
 	kube   client.WithWatch
 	leases *fake.Clientset
+	// alone: daemons run without leader election.
+	alone bool
 }
 
 func newInstalled(t *testing.T) *installed {
@@ -69,7 +73,11 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 	}
 	g := &gate{
 		log: log, view: view, caughtUp: p.CaughtUp(), marked: m, lease: l, reader: w.kube, actor: "daemon/" + holder, logger: slog.New(slog.DiscardHandler),
-		report: &report{client: w.kube, recorder: events.NewFakeRecorder(9)}, open: make(chan struct{}),
+		statuses: newSurvey(w.kube, log.ID(), true),
+		report:   &report{client: w.kube, recorder: events.NewFakeRecorder(9)}, open: make(chan struct{}),
+	}
+	if w.alone {
+		g.lease = nil
 	}
 	fault, err := g.judge(ctx)
 	if err != nil {
@@ -140,6 +148,104 @@ func TestGate(t *testing.T) {
 	}
 	if f := w.judge(t, old, "one", nil); f != nil {
 		t.Errorf("after it was reconciled: %s", f)
+	}
+}
+
+// TestGateByStatuses: an older copy of the log is noticed by what the resources say of the log, when the Lease was deleted and
+// without leader election. What an operator accepted no longer counts.
+func TestGateByStatuses(t *testing.T) {
+	for name, alone := range map[string]bool{"the Lease was deleted": false, "without leader election": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newInstalled(t)
+			w.alone = alone
+			dir, old := t.TempDir(), filepath.Join(t.TempDir(), "old")
+			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 1) }); f != nil {
+				t.Fatalf("the first start: %s", f)
+			}
+			if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			if f := w.judge(t, dir, "one", func(log *eventlog.Log) { w.tell(t, log, 5) }); f != nil {
+				t.Fatalf("the second start: %s", f)
+			}
+			forget := func() {
+				err := w.leases.CoordinationV1().Leases(trust.LeaseNamespace).Delete(t.Context(), trust.LeaseName, metav1.DeleteOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			forget()
+			if f := w.judge(t, t.TempDir(), "two", nil); f != nil {
+				t.Fatalf("another log, with no Lease to name the one before: %s", f)
+			}
+			forget()
+			accept := func(log *eventlog.Log) {
+				c, err := trust.Commit(trust.Reconciled{Cluster: "uid-here", Statuses: trust.Mark{LogID: log.ID(), Sequence: 5}}, "user/test", 1, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := log.Append(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if f := w.judge(t, old, "one", accept); f == nil || f.Reason != trust.WentBack {
+				t.Fatalf("an older copy: %v", f)
+			}
+			if f := w.judge(t, old, "one", nil); f != nil {
+				t.Errorf("after it was accepted: %s", f)
+			}
+		})
+	}
+}
+
+// tell writes into the status of the Move how far the log is.
+func (w *installed) tell(t *testing.T, log *eventlog.Log, seq int64) {
+	t.Helper()
+	var move v1alpha1.Move
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "fleet", Name: "open"}, &move); err != nil {
+		t.Fatal(err)
+	}
+	move.Status.LogID, move.Status.LogSequence = log.ID(), seq
+	if err := w.kube.Status().Update(t.Context(), &move); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSurvey: the statuses are read again after a while only, and an answer that fails is not kept.
+func TestSurvey(t *testing.T) {
+	w, now := newInstalled(t), time.Now()
+	failing, broken := 0, true
+	reader := interceptor.NewClient(w.kube, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if broken {
+			failing++
+			return errors.New("not now")
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	s := newSurvey(reader, "aaaa", true)
+	if _, err := s.mark(t.Context(), now); err == nil {
+		t.Error("a list failed, and the statuses have a mark")
+	}
+	broken = false
+	is := func(want uint64, now time.Time) {
+		t.Helper()
+		if got, err := s.mark(t.Context(), now); err != nil || got.Sequence != want {
+			t.Errorf("the mark is %v, want %d; %v", got, want, err)
+		}
+	}
+	is(0, now)
+	move := &v1alpha1.Move{}
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "fleet", Name: "open"}, move); err != nil {
+		t.Fatal(err)
+	}
+	move.Status.LogID, move.Status.LogSequence = "aaaa", 7
+	if err := w.kube.Status().Update(t.Context(), move); err != nil {
+		t.Fatal(err)
+	}
+	is(0, now.Add(surveyAge-1))
+	is(7, now.Add(surveyAge))
+	if failing != 1 {
+		t.Errorf("%d lists failed, want the first of one survey", failing)
 	}
 }
 

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/trust"
+	"scute.dev/internal/trust/statuses"
+)
+
+// surveyAge is how long an answer of a survey counts. All objects are read for it, and a log that may not be acted on is judged
+// every two seconds for as long as that takes.
+const surveyAge = 30 * time.Second
+
+// survey is the log's high-water mark in the statuses of scute's resources.
+type survey struct {
+	reader client.Reader
+	logID  string
+	kinds  []string
+
+	last  trust.Mark
+	taken time.Time
+}
+
+// newSurvey of the kinds that this daemon may list.
+func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
+	s := &survey{reader: reader, logID: logID, kinds: []string{statuses.Moves, statuses.Workflows}}
+	if remediation {
+		s.kinds = append(s.kinds, statuses.Remediations)
+	}
+	return s
+}
+
+// mark reads the statuses, unless that was done a short while ago.
+func (s *survey) mark(ctx context.Context, now time.Time) (trust.Mark, error) {
+	if !s.taken.IsZero() && now.Sub(s.taken) < surveyAge {
+		return s.last, nil
+	}
+	mark, err := statuses.Mark(ctx, s.reader, s.logID, s.kinds...)
+	if err != nil {
+		return trust.Mark{}, err
+	}
+	s.last, s.taken = mark, now
+	return mark, nil
+}

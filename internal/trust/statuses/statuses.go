@@ -1,0 +1,79 @@
+package statuses
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/trust"
+)
+
+// The kinds whose statuses name a log and a sequence of it.
+const (
+	Moves        = "Move"
+	Workflows    = "Workflow"
+	Remediations = "SurgeRemediation"
+)
+
+// page is how many objects are held at a time.
+const page = 100
+
+// Mark is the highest status.logSequence among the objects of the kinds whose status.logID is logID; the zero Mark when there is
+// none. It reads the management cluster itself, not a cache of it.
+//
+// A kind that the API server does not have is passed over, and so is an object whose status cannot be read: it says nothing about
+// the log, and must not keep everything else from being done.
+func Mark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (trust.Mark, error) {
+	var highest int64
+	for _, kind := range kinds {
+		found, err := highestOf(ctx, reader, logID, kind)
+		if err != nil {
+			return trust.Mark{}, fmt.Errorf("reading the log's high-water mark from the statuses of %ss: %w", kind, err)
+		}
+		highest = max(highest, found)
+	}
+	if highest <= 0 {
+		return trust.Mark{}, nil
+	}
+	return trust.Mark{LogID: logID, Sequence: uint64(highest)}, nil
+}
+
+func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (highest int64, err error) {
+	list := &unstructured.UnstructuredList{}
+	for {
+		next := list.GetContinue()
+		list = &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind + "List"))
+		err := reader.List(ctx, list, client.Limit(page), client.Continue(next))
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return highest, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		for i := range list.Items {
+			highest = max(highest, sequence(list.Items[i].Object, logID))
+		}
+		if list.GetContinue() == "" {
+			return highest, nil
+		}
+	}
+}
+
+// sequence is status.logSequence of an object whose status names the log, 0 of any other.
+func sequence(object map[string]any, logID string) int64 {
+	id, _, err := unstructured.NestedString(object, "status", "logID")
+	if err != nil || id != logID {
+		return 0
+	}
+	seq, _, err := unstructured.NestedInt64(object, "status", "logSequence")
+	if err != nil {
+		return 0
+	}
+	return seq
+}
