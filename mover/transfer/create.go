@@ -210,6 +210,9 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	if same, why := adoptable(item.Keep != "", item.Ref, want, have); !same {
 		return made{}, final("rename or remove one of the two, then make another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
 	}
+	if err := t.coOwn(ctx, item, onto, want, have); err != nil {
+		return made{}, err
+	}
 	return made{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 

@@ -144,6 +144,9 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 		if err != nil {
 			return nil, err
 		}
+		if err := t.disown(ctx, level, there); err != nil {
+			return nil, err
+		}
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return s.Removed[item.Ref] || s.Adopted[item.Ref] })
 		err = each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (object.Ref, error) {
 			return item.Ref, t.removeCopy(ctx, item, there[item.Ref])

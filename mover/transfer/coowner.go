@@ -1,0 +1,70 @@
+package transfer
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/mover"
+)
+
+// coOwn adds the owners of what moves to an object of the target that stands in for the copy, if it has owners there already:
+// it would go with those, although what moves uses it too. One without owners belongs to nobody, and stays so.
+func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
+	owners := have.GetOwnerReferences()
+	if item.Keep != "" || item.Ref.Group != "" || len(owners) == 0 {
+		return nil
+	}
+	there := len(owners)
+	for _, owner := range want.GetOwnerReferences() {
+		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
+			owner.Controller = nil // an object has one controller at most
+			owners = append(owners, owner)
+		}
+	}
+	if len(owners) == there {
+		return nil
+	}
+	return t.setOwners(ctx, onto, have, owners)
+}
+
+// disown takes copies that are about to be removed from the owners of objects that stay, before the first of them goes. Nothing
+// but the target tells which objects those are: a process may have died after it added an owner.
+func (t *Transfer) disown(ctx context.Context, level []mover.Item, there objects) error {
+	return parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
+		have := there[item.Ref]
+		if have == nil || t.isOurs(have) || item.Keep != "" || item.Ref.Group != "" {
+			return nil
+		}
+		removed := make(map[types.UID]bool)
+		for _, o := range item.Owners {
+			if owner := there[o.Ref]; owner != nil && t.isOurs(owner) {
+				removed[owner.GetUID()] = true
+			}
+		}
+		owners := have.GetOwnerReferences()
+		rest := slices.DeleteFunc(slices.Clone(owners), func(o metav1.OwnerReference) bool { return removed[o.UID] })
+		if len(rest) == len(owners) {
+			return nil
+		}
+		onto, err := t.targetType(item.Ref, item.Version)
+		if err != nil {
+			return err
+		}
+		if err := t.setOwners(ctx, onto, have, rest); !gone(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// setOwners writes the whole list, as the object was read: a write by anybody else has the step look again.
+func (t *Transfer) setOwners(ctx context.Context, onto kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
+	return t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{
+		"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion(), "ownerReferences": owners,
+	}})
+}

@@ -1,0 +1,120 @@
+package transfer
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// sharing is a move of a Cluster that uses a Secret which the target has already, under an owner of its own or none.
+func sharing(t *testing.T, owners ...any) (f *fakes, secret object.Ref) {
+	t.Helper()
+	f, secret = moved(t, mover.AllCreated{}), object.Ref{Kind: "Secret", Namespace: "fleet", Name: "cloud"}
+	data := obj{"k": "dg=="}
+	uid := f.src.put(secret, obj{"data": data, "metadata": obj{"ownerReferences": []any{ownerOf("a", f.src.get(f.cluster).GetUID())}}})
+	f.dst.put(secret, obj{"data": data, "metadata": obj{"ownerReferences": owners}})
+	f.state.Plan = append(f.state.Plan, mover.Item{
+		Ref: secret, Version: "v1", UID: uid, ResourceVersion: f.src.get(secret).GetResourceVersion(), Level: 1, Cluster: "a",
+		Owners: []object.Owner{{Ref: f.cluster, Version: "v1beta2"}},
+	})
+	return f, secret
+}
+
+func ownerOf(name string, uid types.UID) obj {
+	return obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": string(uid), "controller": true}
+}
+
+// create makes the copies that are missing, and takes note of them.
+func (f *fakes) create() {
+	f.t.Helper()
+	o, err := f.transfer.Perform(f.t.Context(), f.state, mover.CreateCopies, func(o mover.Outcome) error {
+		if some, ok := o.(mover.CreatedSome); ok {
+			f.state.Apply(mover.Created(some), f.now)
+		}
+		return nil
+	})
+	if _, done := o.(mover.CreateDone); err != nil || !done {
+		f.t.Fatalf("creating ends with %+v, %v", o, err)
+	}
+}
+
+// owners of an object on the target, by their names.
+func (f *fakes) owners(ref object.Ref) []string {
+	f.t.Helper()
+	u := f.dst.get(ref)
+	if u == nil {
+		f.t.Fatalf("%s is gone from the target", ref)
+	}
+	var names []string
+	for _, o := range u.GetOwnerReferences() {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// TestSharedSecret: a Secret that another cluster brought to the target belongs to both clusters once the second one is there. It
+// would go with the first otherwise. One that belongs to nobody still does.
+func TestSharedSecret(t *testing.T) {
+	for name, c := range map[string]struct {
+		owners []any
+		want   []string
+	}{
+		"of another cluster": {[]any{ownerOf("b", "b-uid")}, []string{"b", "a"}},
+		"of nobody":          {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, secret := sharing(t, c.owners...)
+			f.create()
+			if diff := cmp.Diff(c.want, f.owners(secret)); diff != "" || !f.state.Adopted[secret] {
+				t.Fatalf("adopted %t; owners (-want +got):\n%s", f.state.Adopted[secret], diff)
+			}
+			for i, o := range f.dst.get(secret).GetOwnerReferences() {
+				if controls := o.Controller != nil && *o.Controller; controls != (i == 0) {
+					t.Errorf("owner %s controls it: %t", o.Name, controls)
+				}
+			}
+		})
+	}
+}
+
+// TestSharedSecretRollback: a rollback takes the owner that the move added off before it removes that owner, also where the process
+// died before it recorded that it had added one. The Secret stays.
+func TestSharedSecretRollback(t *testing.T) {
+	for name, died := range map[string]bool{"recorded": false, "the process died": true} {
+		t.Run(name, func(t *testing.T) {
+			f, secret := sharing(t, ownerOf("b", "b-uid"))
+			f.create()
+			if died {
+				delete(f.state.Adopted, secret)
+				delete(f.state.Created, secret)
+			}
+			var writes []string
+			f.dst.hook = func(r *http.Request) {
+				if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/secrets/") || r.Method == http.MethodDelete {
+					writes = append(writes, r.Method+" "+r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
+				}
+			}
+			f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
+			f.run(mover.None)
+			if f.state.Phase != mover.PhaseRolledBack || f.dst.get(f.cluster) != nil {
+				t.Fatalf("%s: %s", f.state.Phase, f.state.Setback)
+			}
+			if diff := cmp.Diff([]string{"b"}, f.owners(secret)); diff != "" {
+				t.Errorf("owners (-want +got):\n%s", diff)
+			}
+			if own, cluster := slices.Index(writes, "PATCH cloud"), slices.Index(writes, "DELETE a"); own < 0 || own > cluster {
+				t.Errorf("the owner was not taken off first: %v", writes)
+			}
+			if slices.Contains(writes, "DELETE cloud") {
+				t.Errorf("the Secret was deleted: %v", writes)
+			}
+		})
+	}
+}
