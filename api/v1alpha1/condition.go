@@ -9,8 +9,9 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when nothing more happens without a human.
 	ConditionStalled = "Stalled"
-	// ConditionThrottled is True while work that could be started waits: for a free place (reason NoFreePlace), or because
-	// the namespace has reached its quota of events (reason QuotaExceeded).
+	// ConditionThrottled is True while work that could be started waits: for a free place (reason NoFreePlace), because as
+	// many unfinished runs or moves are driven as may be at once (reason TooManyUnfinished), or because the namespace has
+	// reached its quota of events (reason QuotaExceeded).
 	ConditionThrottled = "Throttled"
 	// ConditionReadable is False, for the reason Unreadable, when scute cannot read the spec; it is there only then. The
 	// message names the field.

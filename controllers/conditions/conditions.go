@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
 )
 
 // Said is what is said of one condition.
@@ -33,6 +34,21 @@ func Kstatus(old []metav1.Condition, generation int64, reason string, ready, rec
 	set(v1alpha1.ConditionReady, ready)
 	set(v1alpha1.ConditionReconciling, reconciling)
 	set(v1alpha1.ConditionStalled, stalled)
+	return list
+}
+
+// Throttled adds the condition Throttled to a list. What never was throttled does not have it.
+func Throttled(list []metav1.Condition, why supervise.Throttled, generation int64) []metav1.Condition {
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionThrottled, Status: metav1.ConditionTrue, Reason: why.Reason, Message: why.Message, ObservedGeneration: generation,
+	}
+	if why.Reason == "" {
+		if meta.FindStatusCondition(list, c.Type) == nil {
+			return list
+		}
+		c.Status, c.Reason = metav1.ConditionFalse, "NotThrottled"
+	}
+	meta.SetStatusCondition(&list, c)
 	return list
 }
 

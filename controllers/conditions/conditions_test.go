@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
 )
 
 func TestKstatus(t *testing.T) {
@@ -43,5 +44,19 @@ func TestCut(t *testing.T) {
 	}
 	if s := Long(strings.Repeat("x", 50000)); len(s) > 32768 {
 		t.Errorf("%d bytes", len(s))
+	}
+}
+
+func TestThrottled(t *testing.T) {
+	list := Throttled(nil, supervise.Throttled{}, 1)
+	if len(list) != 0 {
+		t.Errorf("what never was throttled says so: %+v", list)
+	}
+	list = Throttled(list, supervise.Throttled{Reason: supervise.QuotaExceeded, Message: "too much"}, 2)
+	if c := meta.FindStatusCondition(list, v1alpha1.ConditionThrottled); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "QuotaExceeded" || c.Message != "too much" || c.ObservedGeneration != 2 {
+		t.Errorf("%+v", c)
+	}
+	if c := meta.FindStatusCondition(Throttled(list, supervise.Throttled{}, 2), v1alpha1.ConditionThrottled); c.Status != metav1.ConditionFalse || c.Reason == "" {
+		t.Errorf("%+v", c)
 	}
 }

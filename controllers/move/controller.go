@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
 
@@ -32,6 +34,7 @@ type Moves interface {
 	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
 	Abandon(ctx context.Context, id, actor, reason string) error
 	Status(id string) (v1alpha1.MoveStatus, bool)
+	Throttled(id string) supervise.Throttled
 }
 
 // Queue is the controller's work queue, as far as it is needed to say that a move has changed in the log.
@@ -170,7 +173,13 @@ func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
 	before := m.DeepCopy()
 	status.ObservedGeneration = m.Generation
-	if status.Conditions = kstatus(m.Status.Conditions, status, m.Generation); status.MoveID == "" && m.Unreadable.Spec != nil {
+	var why supervise.Throttled
+	if status.MoveID != "" {
+		why = r.Moves.Throttled(status.MoveID)
+	}
+	status.Message = cmp.Or(why.Message, status.Message)
+	status.Conditions = conditions.Throttled(kstatus(m.Status.Conditions, status, m.Generation), why, m.Generation)
+	if status.MoveID == "" && m.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(m.Status.Conditions, m.Generation, m.Unreadable.Spec)
 	}
 	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unreadable)

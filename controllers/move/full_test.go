@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,6 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
 
@@ -25,6 +28,52 @@ func (fullLog) Request(context.Context, string, string, mover.Spec) error {
 	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
 }
 func (fullLog) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+
+// crowded has a move that waits for others, until it does not.
+type crowded struct {
+	Moves
+	why supervise.Throttled
+}
+
+func (crowded) Status(id string) (v1alpha1.MoveStatus, bool) {
+	return v1alpha1.MoveStatus{MoveID: id, Phase: mover.PhasePending, Message: "requested"}, true
+}
+func (c crowded) Throttled(string) supervise.Throttled { return c.why }
+
+// TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.
+func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	m := aMove()
+	m.Finalizers = []string{Finalizer}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
+	caughtUp := make(chan struct{})
+	close(caughtUp)
+	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), CaughtUp: caughtUp}
+	for _, step := range []struct {
+		why     supervise.Throttled
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		{supervise.Throttled{Reason: supervise.TooManyUnfinished, Message: "waits until another move ends"}, metav1.ConditionTrue, supervise.TooManyUnfinished, "waits until another move ends"},
+		{supervise.Throttled{}, metav1.ConditionFalse, "NotThrottled", "requested"},
+	} {
+		r.Moves = crowded{why: step.why}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+			t.Fatal(err)
+		}
+		got := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionThrottled)
+		if got == nil || got.Status != step.status || got.Reason != step.reason || m.Status.Message != step.message {
+			t.Errorf("condition %+v, message %q", got, m.Status.Message)
+		}
+	}
+}
 
 // TestFullLogIsTold: a Move that cannot begin for lack of space says so, with what to do, and is tried again.
 func TestFullLogIsTold(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -38,7 +39,7 @@ type Runs interface {
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	Glance(id string) (workflow.Glance, bool)
 	Status(id string) (v1alpha1.WorkflowStatus, bool)
-	Throttled(id string) runner.Throttled
+	Throttled(id string) supervise.Throttled
 }
 
 // Definer builds what a manifest says; *prepare.Env does.
@@ -94,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.release(ctx, &w, id, glance, known)
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
-		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowStatus{Message: wrong.String(), Next: conditions.Remedy}, runner.Throttled{})
+		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
 	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
 		// The watch brings the Workflow back at once; nothing is started before the finalizer stands.

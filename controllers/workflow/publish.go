@@ -14,8 +14,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
-	"scute.dev/workflow/runner"
 )
 
 // publish writes the log's view of a run into the status, at a bounded pace.
@@ -40,7 +40,7 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message s
 		now := metav1.Now().Rfc3339Copy()
 		status.FinishedAt = &now
 	}
-	return r.write(ctx, w, status, runner.Throttled{})
+	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
 // strand says that a run which has begun is not in the log. It is not begun again: what it did is in the world.
@@ -49,27 +49,27 @@ func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.Workflow) error {
 	status.Phase = v1alpha1.RunStranded
 	status.Message = "stranded: the event log does not hold the run " + status.RunID + ", which has begun: the log went back, or was replaced"
 	status.Next = "restore the log; or compare what its tasks have made with what is asked for, delete this Workflow, and make another"
-	return r.write(ctx, w, status, runner.Throttled{})
+	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
 // wait says why a run has not begun.
 func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, next string) error {
-	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, runner.Throttled{})
+	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
 // throttle says that a run has not begun because its namespace has reached its quota, and comes back to it.
 func (r *Reconciler) throttle(ctx context.Context, w *v1alpha1.Workflow, why string) (ctrl.Result, error) {
 	const lookAgain = time.Minute
 	status := v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending}
-	return ctrl.Result{RequeueAfter: lookAgain}, r.write(ctx, w, status, runner.Throttled{Reason: runner.QuotaExceeded, Message: why})
+	return ctrl.Result{RequeueAfter: lookAgain}, r.write(ctx, w, status, supervise.Throttled{Reason: supervise.QuotaExceeded, Message: why})
 }
 
 // write patches the status if it has changed, and tells what is new in it.
-func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus, why runner.Throttled) error {
+func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus, why supervise.Throttled) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
 	status.Message = cmp.Or(why.Message, status.Message)
-	if status.Conditions = throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
+	if status.Conditions = conditions.Throttled(kstatus(w.Status.Conditions, status, w.Generation), why, w.Generation); status.RunID == "" && w.Unreadable.Spec != nil {
 		status.Conditions = conditions.Refused(w.Status.Conditions, w.Generation, w.Unreadable.Spec)
 	}
 	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unreadable)

@@ -13,22 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
-	"scute.dev/workflow/runner"
 )
-
-func TestThrottled(t *testing.T) {
-	list := throttled(nil, runner.Throttled{}, 1)
-	if len(list) != 0 {
-		t.Errorf("a run that never was throttled says so: %+v", list)
-	}
-	list = throttled(list, runner.Throttled{Reason: runner.QuotaExceeded, Message: "too much"}, 2)
-	if c := meta.FindStatusCondition(list, v1alpha1.ConditionThrottled); c == nil || c.Status != metav1.ConditionTrue || c.Reason != "QuotaExceeded" || c.Message != "too much" || c.ObservedGeneration != 2 {
-		t.Errorf("%+v", c)
-	}
-	if c := meta.FindStatusCondition(throttled(list, runner.Throttled{}, 2), v1alpha1.ConditionThrottled); c.Status != metav1.ConditionFalse || c.Reason == "" {
-		t.Errorf("%+v", c)
-	}
-}
 
 func TestID(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,8 +28,10 @@ type Supervisor struct {
 	Wake <-chan struct{}
 	// Limit bounds what is driven at once, most of which waits; it is 1 or more. It is shared by the namespaces as Places
 	// are. Places bound what works.
-	Limit  int
-	Logger *slog.Logger
+	Limit int
+	// Throttle is told of what is due and not driven, as Limit are, and when that has passed. It must not block.
+	Throttle func(id string, why Throttled)
+	Logger   *slog.Logger
 }
 
 // restDelay is how long something whose driving ended is left alone: it may have failed, because of the log for example,
@@ -47,18 +50,27 @@ func (s *Supervisor) Run(ctx context.Context) {
 		ended   = make(chan string)
 		rest    = time.NewTicker(restDelay)
 		resting = make(map[string]bool)
+		waiting = make(map[string]bool) // for others to end
 		looked  time.Time
 		look    <-chan time.Time // when Due is asked next; nil when nothing calls for it
 	)
 	defer rest.Stop()
 	start := func() {
 		look, looked = nil, time.Now()
+		waited := waiting
+		waiting = make(map[string]bool)
 		for _, id := range s.Due() {
 			namespace := s.Namespace(id)
-			if running[id] || resting[id] || !driven.admits(namespace) {
+			if running[id] || resting[id] {
+				continue
+			}
+			if !driven.admits(namespace) {
+				waiting[id] = true
+				s.Throttle(id, s.tooMany())
 				continue
 			}
 			running[id] = true
+			s.Throttle(id, Throttled{})
 			driven.take(namespace)
 			wg.Go(func() {
 				s.drive(ctx, id)
@@ -67,6 +79,11 @@ func (s *Supervisor) Run(ctx context.Context) {
 				case <-ctx.Done():
 				}
 			})
+		}
+		for id := range waited {
+			if !waiting[id] && !running[id] { // it is over, or nobody has to do anything for it
+				s.Throttle(id, Throttled{})
+			}
 		}
 	}
 	start()
@@ -90,6 +107,13 @@ func (s *Supervisor) Run(ctx context.Context) {
 			look = time.After(lookEvery - time.Since(looked))
 		}
 	}
+}
+
+// tooMany says why something is not driven. It says the same however many there are: each change of it would be published.
+func (s *Supervisor) tooMany() Throttled {
+	return Throttled{TooManyUnfinished, fmt.Sprintf(
+		"waits until another %[1]s ends: %[2]d unfinished %[1]ss are driven at once, up to %[3]d where namespaces have less than an equal share",
+		s.Noun, s.Limit, 2*s.Limit)}
 }
 
 func (s *Supervisor) drive(ctx context.Context, id string) {

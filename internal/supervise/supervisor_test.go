@@ -3,8 +3,10 @@ package supervise
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -15,7 +17,7 @@ func TestWaitingTenants(t *testing.T) {
 	defer cancel()
 	begun := make(chan string)
 	s := &Supervisor{
-		Noun: "run", Limit: 4, Logger: slog.New(slog.DiscardHandler), Wake: make(chan struct{}),
+		Noun: "run", Limit: 4, Logger: slog.New(slog.DiscardHandler), Wake: make(chan struct{}), Throttle: func(string, Throttled) {},
 		Due: func() []string {
 			return []string{"attacker/1", "attacker/2", "attacker/3", "attacker/4", "attacker/5", "prod/1", "prod/2", "prod/3"}
 		},
@@ -47,13 +49,67 @@ func TestWaitingTenants(t *testing.T) {
 	<-ended
 }
 
+// TestWhatIsNotDrivenIsThrottled, until it is driven or nothing is left to be done for it.
+func TestWhatIsNotDrivenIsThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var throttles Throttles
+		due, wake, end := []string{"ns/1", "ns/2", "ns/3"}, make(chan struct{}), make(chan struct{})
+		s := &Supervisor{
+			Noun: "run", Limit: 1, Logger: slog.New(slog.DiscardHandler), Wake: wake,
+			Due: func() []string { return due }, Namespace: func(string) string { return "ns" },
+			Throttle: func(id string, why Throttled) { throttles.Set(id, why) },
+			Drive: func(ctx context.Context, _ string) error {
+				select {
+				case <-end:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			},
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.Run(ctx)
+		}()
+		throttled := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for _, id := range []string{"ns/1", "ns/2", "ns/3"} {
+				why := throttles.Of(id)
+				if why.Reason == TooManyUnfinished && strings.Contains(why.Message, "1 unfinished runs") && strings.Contains(why.Message, "up to 2") {
+					got = append(got, id)
+				} else if why != (Throttled{}) {
+					t.Errorf("%s: %+v", id, why)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("throttled are %v, want %v", got, want)
+			}
+		}
+		throttled("ns/2", "ns/3")
+		due = []string{"ns/2", "ns/3"}
+		end <- struct{}{}
+		time.Sleep(lookEvery)
+		throttled("ns/3")
+		due = []string{"ns/2"} // the third was aborted
+		wake <- struct{}{}
+		time.Sleep(lookEvery)
+		throttled()
+		cancel()
+		<-ended
+	})
+}
+
 // TestLooksSeldom: what is due is not looked at for each commit of a busy log.
 func TestLooksSeldom(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	wake, looks := make(chan struct{}), 0
 	s := &Supervisor{
-		Noun: "run", Limit: 1, Logger: slog.New(slog.DiscardHandler), Wake: wake,
+		Noun: "run", Limit: 1, Logger: slog.New(slog.DiscardHandler), Wake: wake, Throttle: func(string, Throttled) {},
 		Due: func() []string {
 			looks++
 			return nil

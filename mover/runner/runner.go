@@ -49,8 +49,21 @@ type Runner struct {
 	// holds none.
 	Places *supervise.Places
 	Logger *slog.Logger
+	// Changed is called when Throttled of a move has changed; it must not block. May be nil.
+	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+
+	throttles supervise.Throttles
+}
+
+// Throttled says whether a move waits for others, and for what.
+func (r *Runner) Throttled(id string) supervise.Throttled { return r.throttles.Of(id) }
+
+func (r *Runner) throttle(id string, why supervise.Throttled) {
+	if r.throttles.Set(id, why) && r.Changed != nil {
+		r.Changed(id)
+	}
 }
 
 const (
@@ -118,6 +131,10 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 		return d.conclude(ctx, step, *failed)
 	}
 	if d.place.Ask(); !d.place.Held() {
+		d.runner.throttle(d.name.ID, supervise.Throttled{
+			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many moves work as may at once (--move-concurrency)",
+		})
+		defer d.runner.throttle(d.name.ID, supervise.Throttled{})
 		return d.place.Take(ctx)
 	}
 	outcome, err := d.performer.Perform(ctx, &d.state, step, func(o mover.Outcome) error {

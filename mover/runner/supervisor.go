@@ -22,7 +22,7 @@ const drivenLimit = 256
 func (s *Supervisor) Run(ctx context.Context) {
 	generic := supervise.Supervisor{
 		Noun: "move", Due: s.Moves.Due, Drive: s.Runner.Drive, Namespace: s.Moves.namespace, Lost: ErrLost,
-		Wake: s.Wake, Limit: drivenLimit, Logger: s.Runner.Logger,
+		Wake: s.Wake, Limit: drivenLimit, Throttle: s.Runner.throttle, Logger: s.Runner.Logger,
 	}
 	generic.Run(ctx)
 }

@@ -127,6 +127,39 @@ func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	}
 }
 
+// A move that waits for a free place says so, and no longer when it has one.
+func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
+	l := openLog(t)
+	worlds := map[string]*world{"fleet/a": newWorld(3), "fleet/b": newWorld(3)}
+	inStep, leave := make(chan struct{}), make(chan struct{})
+	worlds["fleet/a"].before = func(ctx context.Context, step mover.Step) error {
+		if step != mover.RunPreflight {
+			return nil
+		}
+		close(inStep)
+		select {
+		case <-leave:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	r := process("one", l, nil)
+	r.Performer = func(id string) runner.Performer { return worlds[id] }
+	moves, _ := drive(t, l, r, 1)
+	request(t, l, "fleet/a")
+	<-inStep
+	request(t, l, "fleet/b")
+	eventually(t, "the second waits for a place", func() bool { return r.Throttled("fleet/b").Reason == supervise.NoFreePlace })
+	close(leave)
+	for id := range worlds {
+		eventually(t, id+" at its end", func() bool { s, _ := moves.Status(id); return s.Phase == mover.PhaseSucceeded })
+	}
+	if why := r.Throttled("fleet/b"); why != (supervise.Throttled{}) {
+		t.Errorf("a move that is over is throttled: %+v", why)
+	}
+}
+
 // A supervisor that is told to stop in the middle of steps lets go of them; another one takes the moves on.
 func TestSupervisorStops(t *testing.T) {
 	l, w := openLog(t), newWorld(4)

@@ -35,7 +35,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	a.now = d.clock.now
 	defer func() {
 		d.place.Give()
-		r.throttle(id, Throttled{})
+		r.throttle(id, supervise.Throttled{})
 	}()
 	defer d.land()
 	return d.run(ctx)

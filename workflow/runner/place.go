@@ -1,43 +1,15 @@
 package runner
 
 import (
+	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 )
 
-// Throttled says why a run starts nothing at the moment although it could. The zero value is a run that is not throttled.
-type Throttled struct {
-	// Reason is NoFreePlace or QuotaExceeded.
-	Reason  string
-	Message string
-}
-
-// The reasons for which a run is throttled.
-const (
-	NoFreePlace   = "NoFreePlace"
-	QuotaExceeded = "QuotaExceeded"
-)
-
 // Throttled says whether a run waits for others, and for what.
-func (r *Runner) Throttled(id string) Throttled {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.throttled[id]
-}
+func (r *Runner) Throttled(id string) supervise.Throttled { return r.throttles.Of(id) }
 
-func (r *Runner) throttle(id string, why Throttled) {
-	r.mu.Lock()
-	before := r.throttled[id]
-	switch {
-	case why == before:
-	case why == Throttled{}:
-		delete(r.throttled, id)
-	case r.throttled == nil:
-		r.throttled = map[string]Throttled{id: why}
-	default:
-		r.throttled[id] = why
-	}
-	r.mu.Unlock()
-	if why != before && r.Changed != nil {
+func (r *Runner) throttle(id string, why supervise.Throttled) {
+	if r.throttles.Set(id, why) && r.Changed != nil {
 		r.Changed(id)
 	}
 }
@@ -66,10 +38,10 @@ func (d *drive) share() (granted bool, err error) {
 		return false, err
 	}
 	held := d.place.Held()
-	var why Throttled
+	var why supervise.Throttled
 	switch over := d.exceeded(); {
 	case more && over != "":
-		why = Throttled{QuotaExceeded, over}
+		why = supervise.Throttled{Reason: supervise.QuotaExceeded, Message: over}
 		fallthrough
 	case !more:
 		if !d.works() {
@@ -77,7 +49,7 @@ func (d *drive) share() (granted bool, err error) {
 		}
 	default:
 		if d.place.Ask(); d.place.Asked() {
-			why = Throttled{NoFreePlace, "waits for a free place: as many runs work as may at once (--run-concurrency)"}
+			why = supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
 		}
 	}
 	d.runner.throttle(d.id, why)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -49,8 +48,7 @@ type Runner struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 
-	mu        sync.Mutex
-	throttled map[string]Throttled
+	throttles supervise.Throttles
 }
 
 const defaultParallel = 16

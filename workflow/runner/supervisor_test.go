@@ -99,7 +99,7 @@ func TestRunsShareThePlaces(t *testing.T) {
 	w.eventually("two runs work and two wait", func() bool {
 		waiting := 0
 		for i := range 4 {
-			if r.Throttled(fmt.Sprintf("attacker/run/%d", i)).Reason == runner.NoFreePlace {
+			if r.Throttled(fmt.Sprintf("attacker/run/%d", i)).Reason == supervise.NoFreePlace {
 				waiting++
 			}
 		}
@@ -107,7 +107,7 @@ func TestRunsShareThePlaces(t *testing.T) {
 	})
 	ask("prod/run/0", short)
 	w.untilPhase(runs, "prod/run/0", v1alpha1.RunSucceeded)
-	if why := r.Throttled("prod/run/0"); why != (runner.Throttled{}) {
+	if why := r.Throttled("prod/run/0"); why != (supervise.Throttled{}) {
 		t.Errorf("a run that is over is throttled: %+v", why)
 	}
 }
@@ -153,7 +153,7 @@ func TestQuotaKeepsRunsFromStarting(t *testing.T) {
 	over.Store(true)
 	close(release)
 	w.eventually("the run is throttled", func() bool {
-		return r.Throttled("ns/run/0") == runner.Throttled{Reason: runner.QuotaExceeded, Message: "too much"}
+		return r.Throttled("ns/run/0") == supervise.Throttled{Reason: supervise.QuotaExceeded, Message: "too much"}
 	})
 	if !slices.Contains(w.noted(), "done a") || slices.Contains(w.noted(), "do b") {
 		t.Errorf("what was started ends, and nothing more is started: %v", w.noted())

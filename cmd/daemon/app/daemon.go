@@ -81,7 +81,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.env = newEnv(o, config, g, log, home.incarnation)
 	usage := usage.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
-	d.runs.Changed = d.runWatch.changed
+	d.runs.Changed, d.moves.Changed = d.runWatch.told, d.moveWatch.told
 	d.runs.Exceeded = func(namespace string) string { return usage.Exceeded(namespace, time.Now()) }
 	feed := &remediation.Feed{}
 	d.view = &view{
@@ -159,7 +159,7 @@ func (d *daemon) registerControllers(home *home) error {
 		}{d.moves, d.view.moves},
 		LogID:    home.log.ID(),
 		CaughtUp: d.gate.open,
-		Started:  func(q move.Queue) { d.moveWatch.queue <- q },
+		Started:  func(q move.Queue) { d.moveWatch.started(q) },
 	}
 	if err := ofMoves.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Move controller: %w", err)
@@ -173,7 +173,7 @@ func (d *daemon) registerControllers(home *home) error {
 		Definer:  d.env,
 		Exceeded: d.runs.Exceeded,
 		CaughtUp: d.gate.open,
-		Started:  func(q workflow.Queue) { d.runWatch.queue <- q },
+		Started:  func(q workflow.Queue) { d.runWatch.started(q) },
 	}
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Workflow controller: %w", err)

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -8,26 +10,39 @@ import (
 // watch hands on what a part of the view says: to the supervisor, and to the controller.
 type watch struct {
 	wake     chan struct{}
-	queue    chan queue // filled once, when the controller starts
 	resource func(id string) types.NamespacedName
+
+	mu    sync.RWMutex
+	queue queue // nil until the controller starts
 }
 
 type queue interface{ Add(reconcile.Request) }
 
 func newWatch(resource func(id string) types.NamespacedName) *watch {
-	return &watch{wake: make(chan struct{}, 1), queue: make(chan queue, 1), resource: resource}
+	return &watch{wake: make(chan struct{}, 1), resource: resource}
 }
 
-// changed does not block.
+// started takes the controller's queue.
+func (w *watch) started(q queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = q
+}
+
+// changed does not block. The projector and everything that is driven call it.
 func (w *watch) changed(id string) {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
-	select {
-	case q := <-w.queue:
-		q.Add(reconcile.Request{NamespacedName: w.resource(id)})
-		w.queue <- q
-	default: // not started yet: it will look at every resource when it does
+	w.told(id)
+}
+
+// told hands a change on to the controller alone: what is due is the same as before.
+func (w *watch) told(id string) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.queue != nil { // else it will look at every resource when it starts
+		w.queue.Add(reconcile.Request{NamespacedName: w.resource(id)})
 	}
 }
