@@ -195,17 +195,34 @@ func (s *State) decideNext() string {
 		switch t.why {
 		case WhyHeld:
 			return "release " + s.def[i].Name + ": resume it with --task"
-		case WhyApproval:
+		default:
 			until := ""
 			if !t.expiresAt.IsZero() {
 				until = ", until " + t.expiresAt.UTC().Format(time.RFC3339)
 			}
-			return "decide about " + s.def[i].Name + ": succeed, ignore-children or abort" + until
-		default:
-			return "decide about " + s.def[i].Name + ": retry, ignore, ignore-children, succeed, rollback or abort"
+			actions := s.Actions(s.def[i].Name)
+			last := len(actions) - 1
+			return "decide about " + s.def[i].Name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last] + until
 		}
 	}
 	return "resume it"
+}
+
+// Actions are the decisions that go on with a task that waits for one, in the order in which they are named to users. A task that
+// an operator holds is released instead.
+func (s *State) Actions(task string) []string {
+	i, ok := s.index(task)
+	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].why == WhyHeld {
+		return nil
+	}
+	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
+	if s.tasks[i].why == WhyApproval {
+		actions = []string{string(ActSucceed), string(ActIgnoreChildren)}
+	}
+	if s.passedReturn() == "" {
+		actions = append(actions, string(ActRollback))
+	}
+	return append(actions, string(ActAbort))
 }
 
 func colon(s string) string {

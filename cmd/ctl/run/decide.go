@@ -22,12 +22,20 @@ type decideOptions struct {
 	Name, Task, Action, Output, With, Reason string
 }
 
+// actions about a task that waits.
 func actions() []string {
 	return []string{
 		string(workflow.ActRetry), string(workflow.ActIgnore), string(workflow.ActIgnoreChildren), string(workflow.ActSucceed), string(workflow.ActRollback),
-		string(workflow.ActAbort), string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon),
+		string(workflow.ActAbort),
 	}
 }
+
+// undoActions about a task that could not be undone.
+func undoActions() []string {
+	return []string{string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon)}
+}
+
+func allActions() []string { return append(actions(), undoActions()...) }
 
 func newCmdDecide(env *cli.Env, options Options) *cobra.Command {
 	o := &decideOptions{}
@@ -63,11 +71,11 @@ It is an event in the log, with you as its author and your reason. A local run g
 	cmd.ValidArgsFunction = o.complete
 	f := cmd.Flags()
 	f.StringVar(&o.Task, "task", "", "Task that is decided about")
-	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(actions(), ", "))
+	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(allActions(), ", "))
 	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
 	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")
 	cli.ReasonVar(f, &o.Reason)
-	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(actions(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(allActions(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -75,8 +83,8 @@ func (o *decideOptions) validate() error {
 	switch {
 	case o.Task == "":
 		return cli.Usagef("--task is missing: name the task that is decided about")
-	case !slices.Contains(actions(), o.Action):
-		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(actions(), ", "))
+	case !slices.Contains(allActions(), o.Action):
+		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(allActions(), ", "))
 	case o.Output != "" && o.Action != string(workflow.ActSucceed):
 		return cli.Usagef("--output needs --action succeed")
 	case o.Output != "" && !json.Valid([]byte(o.Output)):

@@ -57,6 +57,18 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// waits is the command that goes on with a task that waits. Why it waits is known from the log alone.
+func (d *deps) waits(r *runs.Run, task string) string {
+	actions := actions()
+	if r.State != nil {
+		actions = r.State.Actions(task)
+	}
+	if len(actions) == 0 {
+		return d.hint(r.Namespace, "resume", "run", r.Name, "--task", task)
+	}
+	return d.hint(r.Namespace, "decide", r.Name, "--task", task, "--action", strings.Join(actions, "|"), "--reason", "'...'")
+}
+
 // next are the commands with which a human goes on with a run that rests, one a line.
 func (d *deps) next(r *runs.Run) []string {
 	hint := func(words ...string) string { return d.hint(r.Namespace, words...) }
@@ -68,7 +80,7 @@ func (d *deps) next(r *runs.Run) []string {
 		var out []string
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskPaused {
-				out = append(out, hint("decide", r.Name, "--task", t.Name, "--action", "retry|ignore|ignore-children|succeed|rollback|abort", "--reason", "'...'"))
+				out = append(out, d.waits(r, t.Name))
 			}
 			if len(out) == 3 {
 				break
@@ -79,7 +91,7 @@ func (d *deps) next(r *runs.Run) []string {
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
 				return []string{
-					look, hint("decide", r.Name, "--task", t.Name, "--action", "retry-undo|mark-undone|abandon", "--reason", "'...'"),
+					look, hint("decide", r.Name, "--task", t.Name, "--action", strings.Join(undoActions(), "|"), "--reason", "'...'"),
 					hint("resume", "run", r.Name) + " goes on then",
 				}
 			}
