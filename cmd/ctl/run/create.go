@@ -111,7 +111,7 @@ func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *
 	case d.Hash() == f.State.Hash:
 		return nil // the run was migrated to it
 	}
-	return o.edited(&f.Run, d)
+	return o.edited(&f.Run, d, o.File)
 }
 
 // again takes a run up that is there: a finished one is not run again, any other goes on.

@@ -88,7 +88,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.Workflow, problem
 	}
 	return l.drive(ctx, id, o.Format, func(ctx context.Context, f *runs.Fold) error {
 		if known {
-			return l.goOn(ctx, f, d, w.Spec.Suspend)
+			return l.goOn(ctx, f, d, w.Spec.Suspend, o.File)
 		}
 		if err := l.runner.Request(ctx, id, l.actor(ctx), d); err != nil || !w.Spec.Suspend {
 			return err
@@ -132,11 +132,11 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 	return fmt.Sprint(prefix, n), false, nil
 }
 
-// goOn resumes a run of which a part is in the log.
-func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, suspend bool) error {
+// goOn resumes a run of which a part is in the log, if the file still defines the same.
+func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, suspend bool, file string) error {
 	r := f.Look()
 	if f.State.Hash != d.Hash() {
-		return l.edited(r, d)
+		return l.edited(r, d, file)
 	}
 	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
 	if suspend && r.Phase() == v1alpha1.RunPaused {

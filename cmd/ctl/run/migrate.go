@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,6 +92,11 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		o.Env.Notef("The run has this very definition: there is nothing to adopt.")
 		return nil
 	}
+	for _, task := range slices.Concat(o.Keep, o.Rerun, o.Backfill) {
+		if !slices.ContainsFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == task }) {
+			return cli.Usagef("--keep, --rerun or --backfill names task %q, which %s does not have: correct its name", task, o.File)
+		}
+	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
 	if err := o.print(o.planTable(plan)); err != nil {
 		return err
@@ -116,14 +122,17 @@ func (o *migrateOptions) run(ctx context.Context) error {
 }
 
 // edited refuses to go on with a run whose manifest is not the one that it goes on with: what of it would run is shown.
-func (d *deps) edited(r *runs.Run, to *workflow.Definition) error {
+func (d *deps) edited(r *runs.Run, to *workflow.Definition, file string) error {
+	if file == "-" {
+		file = "FILE"
+	}
 	plan, _ := workflow.Plan(r.State, to, workflow.Choices{})
 	for _, line := range d.planTable(plan) {
 		d.Env.Notef("%s", line)
 	}
 	d.Env.Notef("%s: the manifest, or the default policy, is not the one that run %s began with: nothing was started.", d.Env.Name, r.ID)
 	d.Env.Notef("To go on with the one that it began with: %s", d.hint(r.Namespace, "resume", "run", r.Name))
-	d.Env.Notef("To adopt this one, by the plan above: %s", d.hint(r.Namespace, "migrate", r.Name, "-f", "FILE"))
+	d.Env.Notef("To adopt this one, by the plan above: %s", d.hint(r.Namespace, "migrate", r.Name, "-f", quote(file)))
 	return cli.Silently(cli.ExitUsage)
 }
 
