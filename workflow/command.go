@@ -20,8 +20,10 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 	switch in := in.(type) {
 	case PauseRun:
 		switch {
-		case s.ended != nil:
+		case s.Finished():
 			return nil, fmt.Errorf("the run has ended: it is %s", s.ended.Phase)
+		case s.ended != nil:
+			return nil, fmt.Errorf("the run is %s: it starts nothing until it is resumed", s.ended.Phase)
 		case s.stopping != nil:
 			return nil, fmt.Errorf("the run is being stopped: there is nothing to pause")
 		case s.paused:

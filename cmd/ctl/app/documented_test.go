@@ -55,6 +55,24 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
+// The examples in the help are held against the same.
+func TestExamplesOfTheHelp(t *testing.T) {
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+				if err := parses(line); err != nil {
+					t.Errorf("%s --help: %s: %v", cmd.CommandPath(), line, err)
+				}
+			}
+		}
+		for _, below := range cmd.Commands() {
+			visit(below)
+		}
+	}
+	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
+}
+
 // commandLines are the lines of scutectl in a page, or in the comments of an example.
 func commandLines(text, ext string) (lines []string) {
 	text = strings.ReplaceAll(text, "kubectl scute ", "scutectl ")

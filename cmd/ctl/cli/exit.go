@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // Exit codes of scutectl.
@@ -38,6 +40,14 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Usagef says what is wrong with a command line. Nothing has been done.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// NoArgs refuses arguments of a command that takes flags alone.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s takes no arguments: leave %q out", cmd.CommandPath(), args[0])
+	}
+	return nil
 }
 
 // Failed ends a command with status 1 when everything has been said already.

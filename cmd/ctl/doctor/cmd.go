@@ -27,7 +27,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 was left behind. Nothing is changed.
 
 Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.flags.AddFlags(cmd.Flags())

@@ -45,7 +45,7 @@ kubeconfig, or that of a NATS server (--nats).
 The daemon acts with the permissions of spec.serviceAccountName, and with no files of this machine: a run that needs
 them ends there with an error that says so.`,
 		Example: "  " + d.Env.Name + " log push --log .scute --run create-prod --kubeconfig prod.kubeconfig",
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	d.Flags.AddNamespace(cmd.Flags())
@@ -85,17 +85,17 @@ func (o *pushOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := to.Log(ctx, o.Env.Err)
-	if err != nil {
-		return err
-	}
-	defer there.Close()
 	var cluster *reach.Cluster
 	if o.Resource {
 		if cluster, err = to.Cluster(); err != nil {
 			return fmt.Errorf("%w; or leave the Workflow out with --resource=false", err)
 		}
 	}
+	there, err := to.Log(ctx, o.Env.Err)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
 	return o.push(ctx, id, here, there, cluster, spec)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/controllers/move"
@@ -39,7 +40,7 @@ A daemon whose log is not the one that acted last on the management cluster, or 
 the newest log back if you can. If you cannot, this command shows every move, run and remediation that is open, in the log or
 in the cluster, and what becomes of it. With --yes it records that in the log, and the daemon acts.`,
 		Example: "  " + d.Env.Name + " log reconcile\n  " + d.Env.Name + " log reconcile --yes",
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record it: the daemon acts on the log from then on")

@@ -43,7 +43,7 @@ With --aggregate it is the state of that aggregate, now or as it was after the c
 same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
 whether the log is whole.`,
 		Example: "  " + d.Env.Name + " log replay\n  " + d.Env.Name + " log replay --aggregate move/fleet/prod/1a2b3c4d --at 17",
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Fold this aggregate, KIND/ID, instead of all")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
 )
 
@@ -21,7 +22,7 @@ func newCmdStatus(d *Deps) *cobra.Command {
 		Use:     "status",
 		Short:   "Show which log it is, where it ends, and how full it is",
 		Example: "  " + d.Env.Name + " log status\n  " + d.Env.Name + " log status -o json | jq -r .id",
-		Args:    cobra.NoArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Format.AddFlag(cmd.Flags(), "json", "yaml")

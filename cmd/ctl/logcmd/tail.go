@@ -39,7 +39,7 @@ func newCmdTail(d *Deps) *cobra.Command {
 		Short: "Show the last events, one a line",
 		Example: "  " + d.Env.Name + " log tail -f\n  " + d.Env.Name + " log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d\n  " +
 			d.Env.Name + " log tail -n -1 -o json | jq .type",
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Since > 0 && !cmd.Flags().Changed("lines") {
 				o.Lines = allLines

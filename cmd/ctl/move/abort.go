@@ -92,6 +92,8 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 	case m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil:
 		o.Env.Notef("Move %s needs no abort: %s", name, m.Status.Message)
 		return true, nil
+	case m.Status.Phase == mover.PhaseSucceeded && m.Spec.DryRun:
+		return true, fmt.Errorf("move %s has ended: %s", name, m.Status.Message)
 	case m.Status.Phase == mover.PhaseSucceeded:
 		return true, fmt.Errorf("move %s has ended: %s. To have its clusters back, move them from the target to here", name, m.Status.Message)
 	case moves.PastReturn(m):

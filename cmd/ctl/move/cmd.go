@@ -49,13 +49,17 @@ func (d *Deps) open(ctx context.Context) (source moves.Source, cluster *reach.Cl
 		}
 		return d.logged(log), nil, log, nil
 	}
-	cluster, err = d.Flags.Cluster()
+	cluster, err = d.Flags.ClusterOrLog()
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	return d.inCluster(cluster), cluster, nil, nil
+}
+
+func (d *Deps) inCluster(cluster *reach.Cluster) moves.Source {
 	return moves.InCluster(cluster, func(err error) {
 		d.Env.Notef("%s: the connection broke, trying again: %v", d.Env.Name, err)
-	}), cluster, nil, nil
+	})
 }
 
 func (d *Deps) logged(log *reach.Log) *moves.Logged {

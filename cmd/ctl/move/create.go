@@ -92,6 +92,9 @@ func (o *createOptions) validate() error {
 	case o.Follow && !o.Wait:
 		return cli.Usagef("--follow and --wait=false exclude each other")
 	}
+	if err := o.Flags.Validate(); err != nil {
+		return err
+	}
 	seen := make(map[string]bool)
 	for _, c := range o.Clusters {
 		if err := checkName("--cluster", c); err != nil {
@@ -135,10 +138,11 @@ func (o *createOptions) run(ctx context.Context) error {
 			return cli.Usagef("%w", err)
 		}
 	}
-	source, cluster, _, err := o.open(ctx)
+	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err
 	}
+	source := o.inCluster(cluster)
 	maker := &maker{cluster: cluster}
 	m := o.resource(cluster.Namespace)
 	if err := maker.absent(ctx, source, m, o.Env.Name); err != nil {

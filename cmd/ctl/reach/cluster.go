@@ -67,9 +67,21 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	return &Cluster{Config: config, Client: c, Namespace: namespace}, nil
 }
 
+// ErrNoKubeconfig says that no kubeconfig names a management cluster.
+var ErrNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
+
+// ClusterOrLog is Cluster for a command that a log answers too: the error says so.
+func (f *Flags) ClusterOrLog() (*Cluster, error) {
+	c, err := f.Cluster()
+	if errors.Is(err, ErrNoKubeconfig) {
+		err = fmt.Errorf("%w, or name the event log with --log or --nats", err)
+	}
+	return c, err
+}
+
 func explainConfig(err error) error {
 	if clientcmd.IsEmptyConfig(err) {
-		return errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig, or name the event log with --log or --nats")
+		return ErrNoKubeconfig
 	}
 	return fmt.Errorf("reading the kubeconfig: %w", err)
 }

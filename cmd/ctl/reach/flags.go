@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"scute.dev/cmd/ctl/cli"
@@ -64,6 +65,8 @@ func (f *Flags) Validate() error {
 		return cli.Usagef("--nats-cert and --nats-key go together")
 	case len(f.AsGroups) > 0 && f.As == "":
 		return cli.Usagef("--as-group needs --as")
+	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
+		return cli.Usagef("-n is %q, which is not a name that Kubernetes takes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
 	case f.LogTimeout <= 0:
 		return cli.Usagef("--log-timeout is %s: it must be more than nothing", f.LogTimeout)
 	}

@@ -21,7 +21,7 @@ import (
 
 // inCluster reaches the log inside the daemon's pod.
 func (f *Flags) inCluster(ctx context.Context, logger *slog.Logger) (*Log, error) {
-	cluster, err := f.Cluster()
+	cluster, err := f.ClusterOrLog()
 	if err != nil {
 		return nil, err
 	}

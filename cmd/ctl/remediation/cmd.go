@@ -70,13 +70,17 @@ func (d *Deps) open(ctx context.Context) (*opened, error) {
 		}
 		return &opened{Source: d.logged(log), log: log}, nil
 	}
-	cluster, err := d.Flags.Cluster()
+	cluster, err := d.Flags.ClusterOrLog()
 	if err != nil {
 		return nil, err
 	}
+	return d.inCluster(cluster), nil
+}
+
+func (d *Deps) inCluster(cluster *reach.Cluster) *opened {
 	return &opened{cluster: cluster, Source: remediations.InCluster(cluster, func(err error) {
 		d.Env.Notef("%s: the connection broke, trying again: %v", d.Env.Name, err)
-	})}, nil
+	})}
 }
 
 func (d *Deps) logged(log *reach.Log) *remediations.Logged {

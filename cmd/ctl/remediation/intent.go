@@ -55,11 +55,14 @@ func (o *intent) run(ctx context.Context) error {
 	case o.Flags.LogAlone():
 		return cli.Usagef("what an operator wants is written into the SurgeRemediation, in a management cluster: --log and --nats do not lead to one")
 	}
-	at, err := o.open(ctx)
+	if err := o.Flags.Validate(); err != nil {
+		return err
+	}
+	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err
 	}
-	defer at.Close()
+	at := o.inCluster(cluster)
 	before, err := at.Get(ctx, o.key(at, o.Name))
 	if err != nil {
 		return fmt.Errorf("%w: only a machine that is marked has one; `%s machines` shows them", err, o.Env.Name)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -114,6 +115,9 @@ func (d *deps) open(ctx context.Context) (*opened, error) {
 // in the cluster.
 func (d *deps) openCluster() (*opened, error) {
 	cluster, err := d.Flags.Cluster()
+	if errors.Is(err, reach.ErrNoKubeconfig) {
+		err = fmt.Errorf("%w; or add --local for a run on this machine", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -48,8 +48,13 @@ is wrong, and nothing was started; 3 Paused; 4 Degraded, something was ignored o
 and the same command resumes.`,
 		Example: strings.ReplaceAll(`  $ run -f create.yaml --local
   $ run -f create.yaml --local --log /var/lib/runs -o json | jq '.tasks[] | select(.phase == "Failed")'
-  $ run -f upgrade.yaml -n fleet --default-failure-policy Rollback`, "$", env.Name),
-		Args: cobra.NoArgs,
+  $ run -f upgrade.yaml -n fleet`, "$", env.Name),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("%q is too much: name the manifest with -f", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.deps = newDeps(env, cmd, options)

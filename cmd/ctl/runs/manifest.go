@@ -14,6 +14,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -142,6 +143,10 @@ func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
 	switch {
 	case err == nil:
 		return w, nil
+	case !isStrict && notAnObject(document):
+		return nil, []workflow.Problem{{
+			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: Workflow, metadata and spec",
+		}}
 	case !isStrict:
 		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}
 	}
@@ -155,4 +160,14 @@ func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
 		}
 	}
 	return w, problems
+}
+
+// notAnObject says that a document can be read, as something else than an object.
+func notAnObject(document []byte) bool {
+	var content any
+	if err := sigsyaml.Unmarshal(document, &content); err != nil {
+		return false
+	}
+	_, object := content.(map[string]any)
+	return !object
 }
