@@ -27,8 +27,8 @@ func NewCmd(env *cli.Env) *cobra.Command {
 		Short: "Read the event log: what was decided and done, by whom; and push a local run to a cluster's",
 		Long: `Read the event log: what was decided and done, by whom.
 
-The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log), or on a NATS
-server (--nats).`,
+The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon or of local runs (--log), or
+on a NATS server (--nats).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -38,7 +38,7 @@ server (--nats).`,
 }
 
 func (d *Deps) open(ctx context.Context) (*reach.Log, error) {
-	if err := d.Flags.Validate(); err != nil {
+	if err := d.Flags.Check(); err != nil {
 		return nil, err
 	}
 	return d.Flags.Log(ctx, d.Env.Err)

@@ -49,6 +49,7 @@ whether the log is whole.`,
 	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Fold this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
 	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
+	d.Flags.AddLocal(cmd.Flags())
 	return cmd
 }
 

@@ -26,6 +26,7 @@ func newCmdStatus(d *Deps) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
+	d.Flags.AddLocal(cmd.Flags())
 	return cmd
 }
 

@@ -53,6 +53,7 @@ func newCmdTail(d *Deps) *cobra.Command {
 	f.IntVarP(&o.Lines, "lines", "n", 20, "How many of the last events; -1 for all. All of them with --since")
 	f.DurationVar(&o.Since, "since", 0, "Only events stored within this time, for example 10m")
 	o.Format.AddFlag(f, "json")
+	d.Flags.AddLocal(cmd.Flags())
 	return cmd
 }
 
@@ -90,7 +91,7 @@ func (o *tailOptions) run(ctx context.Context) error {
 		return interrupted(ctx, err)
 	}
 	if log.Static {
-		o.Env.Notef("Nothing follows: the log is a stopped daemon's.")
+		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", log.Where)
 		return nil
 	}
 	err = log.Follow(ctx, head, func(r eventlog.Record) error {

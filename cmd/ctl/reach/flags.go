@@ -17,7 +17,9 @@ type Flags struct {
 	Namespace           string
 	As                  string
 	AsGroups            []string
-	// Dir is the folder of a stopped daemon's log.
+	// Local says that the log is that of local runs, in Dir or in LocalDir.
+	Local bool
+	// Dir is the folder of a stopped daemon's log, or of local runs.
 	Dir string
 	// URL of the NATS server that has the log, and how to log in there.
 	URL, Creds, CA, Cert, Key string
@@ -32,6 +34,25 @@ type Flags struct {
 // New gives the defaults.
 func New() *Flags { return &Flags{ScuteNamespace: "scute-system", LogTimeout: 15 * time.Second} }
 
+// LocalDir is where local runs have their log if nothing else is said.
+const LocalDir = ".scute"
+
+// AddLocal registers --local, for commands that look at local runs too.
+func (f *Flags) AddLocal(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.Local, "local", f.Local, "Runs that are driven here, by scutectl run --local, and not in a cluster")
+}
+
+// Check fills in what follows from the flags, and refuses what does not go together.
+func (f *Flags) Check() error {
+	if f.Local && f.URL != "" {
+		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
+	}
+	if f.Local && f.Dir == "" {
+		f.Dir = LocalDir
+	}
+	return f.Validate()
+}
+
 // AddNamespace registers --namespace, for commands that work in one.
 func (f *Flags) AddNamespace(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the Moves; the context's own if empty")
@@ -43,7 +64,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Context, "context", f.Context, "Context of the kubeconfig; its current one if empty")
 	flags.StringVar(&f.As, "as", f.As, "User to act as")
 	flags.StringSliceVar(&f.AsGroups, "as-group", f.AsGroups, "Group to act as; may be repeated")
-	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of a stopped daemon's event log: read it instead of the cluster")
+	flags.StringVar(&f.Dir, "log", f.Dir, "Folder of an event log, of a stopped daemon or of local runs: read it instead of the cluster")
 	flags.StringVar(&f.URL, "nats", f.URL, "Address of the NATS server that has the event log, for example tls://nats:4222: read it instead of the cluster")
 	flags.StringVar(&f.Creds, "nats-creds", f.Creds, "NATS credentials file")
 	flags.StringVar(&f.CA, "nats-ca", f.CA, "File with the certificate authority of the NATS server")

@@ -18,15 +18,10 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// localDir is where local runs keep their log if nothing else is said.
-const localDir = ".scute"
-
 // deps is what every command about runs has at hand.
 type deps struct {
 	Env   *cli.Env
 	Flags *reach.Flags
-	// Local says that runs are in a folder here.
-	Local bool
 	Options
 }
 
@@ -67,20 +62,9 @@ func newDeps(env *cli.Env, cmd *cobra.Command, o Options) *deps {
 	d.Flags.AddFlags(f)
 	d.Flags.AddNamespace(f)
 	f.Lookup("namespace").Usage = "Namespace of the run; the context's own if empty"
-	f.Lookup("log").Usage = "Folder of an event log: of local runs (" + localDir + " if empty, with --local), or of a stopped daemon"
-	f.BoolVar(&d.Local, "local", false, "Runs that are driven here, by scutectl run --local, and not in a cluster")
+	f.Lookup("log").Usage = "Folder of an event log: of local runs (" + reach.LocalDir + " if empty, with --local), or of a stopped daemon"
+	d.Flags.AddLocal(f)
 	return d
-}
-
-// check fills in what follows from the flags, and refuses what does not go together.
-func (d *deps) check() error {
-	if d.Local && d.Flags.URL != "" {
-		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
-	}
-	if d.Local && d.Flags.Dir == "" {
-		d.Flags.Dir = localDir
-	}
-	return d.Flags.Validate()
 }
 
 // opened is where runs are read from, and the way to the log if it was taken.
@@ -98,7 +82,7 @@ func (o *opened) Close() {
 
 // open finds where runs are: in the log that the user named, or else in the cluster.
 func (d *deps) open(ctx context.Context) (*opened, error) {
-	if err := d.check(); err != nil {
+	if err := d.Flags.Check(); err != nil {
 		return nil, err
 	}
 	if d.Flags.LogAlone() {

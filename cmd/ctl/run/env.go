@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
 	"scute.dev/mover/runner"
 	"scute.dev/workflow"
 	"scute.dev/workflow/named"
@@ -53,7 +54,7 @@ func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.Fai
 // offers is the environment with the workflows that scute brings along.
 func (d *deps) offers(o prepare.Options, policy v1alpha1.FailurePolicy) *prepare.Env {
 	kinds := prepare.Kinds(o)
-	dir := filepath.Join(cmp.Or(d.Flags.Dir, localDir), "clusters")
+	dir := filepath.Join(cmp.Or(d.Flags.Dir, reach.LocalDir), "clusters")
 	return &prepare.Env{
 		Kinds: kinds, DefaultPolicy: policy,
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {

@@ -5,6 +5,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 )
 
@@ -26,9 +27,9 @@ func exitCode(p v1alpha1.RunPhase) int {
 func (d *deps) where(namespace string) string {
 	var out []string
 	switch {
-	case d.Local && d.Flags.Dir == localDir:
+	case d.Flags.Local && d.Flags.Dir == reach.LocalDir:
 		out = append(out, "--local")
-	case d.Local:
+	case d.Flags.Local:
 		out = append(out, "--local --log "+quote(d.Flags.Dir))
 	case d.Flags.Dir != "":
 		out = append(out, "--log "+quote(d.Flags.Dir))

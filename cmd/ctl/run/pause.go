@@ -143,7 +143,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 
 // here drives a run of a folder.
 func (o *resumeOptions) here(ctx context.Context, at *opened, f *runs.Fold) error {
-	if !o.Local {
+	if !o.Flags.Local {
 		// The folder of a stopped daemon: its runs may need what only the daemon has.
 		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.log.Where)
 	}

@@ -13,6 +13,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
 )
@@ -34,7 +35,7 @@ func newCmdRun(env *cli.Env, options Options) *cobra.Command {
 		Long: `Run a workflow, or go on with it where it stopped, and follow it to where it rests.
 
 With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
-(` + localDir + ` in the current folder, or --log). Without, the Workflow resource is made and the daemon runs it.
+(` + reach.LocalDir + ` in the current folder, or --log). Without, the Workflow resource is made and the daemon runs it.
 
 The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
 process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
@@ -82,7 +83,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := o.place(w); err != nil {
 		return err
 	}
-	if o.Local {
+	if o.Flags.Local {
 		return o.runLocal(ctx, w, problems, policy)
 	}
 	return o.runInCluster(ctx, w, problems)
@@ -94,17 +95,17 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 		return "", cli.Usagef("-f is missing: name the manifest of the Workflow, or - for the standard input")
 	case o.Parallel < 0:
 		return "", cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
-	case !o.Local && o.Flags.Dir != "":
+	case !o.Flags.Local && o.Flags.Dir != "":
 		return "", cli.Usagef("--log needs --local: a run in a cluster is in the daemon's log")
-	case !o.Local && (o.Policy != "" || o.Parallel > 0):
+	case !o.Flags.Local && (o.Policy != "" || o.Parallel > 0):
 		return "", cli.Usagef("--default-failure-policy and --parallel need --local: in a cluster they are flags of the daemon; or set spec.failurePolicy")
-	case o.Local && !o.Wait:
+	case o.Flags.Local && !o.Wait:
 		return "", cli.Usagef("--wait=false and --local exclude each other: a local run is driven by this process")
 	}
 	if err := o.Format.Validate(); err != nil {
 		return "", err
 	}
-	if err := o.check(); err != nil {
+	if err := o.Flags.Check(); err != nil {
 		return "", err
 	}
 	return o.defaultPolicy(o.Policy)
@@ -118,7 +119,7 @@ func (o *runOptions) place(w *v1alpha1.Workflow) error {
 	if w.Namespace == "" {
 		w.Namespace = o.Flags.Namespace
 	}
-	if w.Namespace == "" && o.Local {
+	if w.Namespace == "" && o.Flags.Local {
 		w.Namespace = "default"
 	}
 	return nil
