@@ -14,6 +14,9 @@ import (
 // its order; its last event is the one that counts.
 const commitBytes = 512 << 10
 
+// eventBytes bounds the data of one event, which is never split. A message takes 1 MiB at least, headers included.
+const eventBytes = 960 << 10
+
 // aggregate is one move as the log has it: the state, and the sequence that the next append must build on.
 type aggregate struct {
 	runner  *Runner
@@ -100,35 +103,50 @@ func (a *aggregate) now() time.Time {
 	return time.Now()
 }
 
-// append stores events as one commit (or several, when they are large) and applies them.
+// append stores events as one commit (or several, when they are large) and applies them. Nothing is stored of events that do not
+// all fit into the log: what came before the one that does not would be stored again by each try.
 func (a *aggregate) append(ctx context.Context, events ...mover.Event) error {
-	for len(events) > 0 {
-		n, commit, err := a.commit(events)
-		if err != nil {
-			return err
-		}
+	encoded, err := a.encode(events)
+	if err != nil {
+		return err
+	}
+	for len(encoded) > 0 {
+		commit := a.commit(encoded)
 		receipt, err := a.runner.Log.Append(ctx, commit)
 		if err != nil {
 			return err
 		}
 		a.seq = receipt.Seq
+		n := len(commit.Events)
 		for i, e := range events[:n] {
 			a.state.Apply(e, commit.Events[i].Time)
 		}
-		events = events[n:]
+		events, encoded = events[n:], encoded[n:]
 	}
 	return nil
 }
 
-func (a *aggregate) commit(events []mover.Event) (int, eventlog.Commit, error) {
+func (a *aggregate) encode(events []mover.Event) ([]eventlog.Event, error) {
+	encoded := make([]eventlog.Event, len(events))
+	for i, e := range events {
+		ev, err := a.catalog.Encode(e)
+		if err != nil {
+			return nil, err
+		}
+		if len(ev.Data) > eventBytes {
+			return nil, fmt.Errorf("%w: the event %s takes %d bytes, and one may take %d", eventlog.ErrTooLarge, ev.Type, len(ev.Data), eventBytes)
+		}
+		encoded[i] = ev
+	}
+	return encoded, nil
+}
+
+// commit takes as many of the events as one commit may hold, and one at least.
+func (a *aggregate) commit(events []eventlog.Event) eventlog.Commit {
 	commit := eventlog.Commit{Aggregate: a.name, Expected: a.seq}
 	now := a.now().UTC()
 	size := 0
-	for _, e := range events {
-		ev, err := a.catalog.Encode(e)
-		if err != nil {
-			return 0, commit, err
-		}
+	for _, ev := range events {
 		if size += len(ev.Data); len(commit.Events) > 0 && size > commitBytes {
 			break
 		}
@@ -136,5 +154,5 @@ func (a *aggregate) commit(events []mover.Event) (int, eventlog.Commit, error) {
 		commit.Events = append(commit.Events, ev)
 	}
 	commit.ID = commit.IDFor(a.actor)
-	return len(commit.Events), commit, nil
+	return commit
 }

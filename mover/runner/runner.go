@@ -106,7 +106,11 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		if step == mover.None {
 			return nil
 		}
-		if err := d.step(ctx, step); err != nil && !errors.Is(err, errStepOver) {
+		err := d.step(ctx, step)
+		if errors.Is(err, eventlog.ErrTooLarge) { // no later try is smaller
+			err = d.conclude(ctx, step, mover.StepFailed{Final: true, Message: err.Error(), Next: "move the clusters in several parts, by name"})
+		}
+		if err != nil && !errors.Is(err, errStepOver) {
 			return err
 		}
 	}

@@ -240,10 +240,10 @@ func openLog(t *testing.T) *eventlog.Log {
 }
 
 // process is a runner as a process of its own would have it: another incarnation on the same log.
-func process(name string, l runner.Log, w *world) *runner.Runner {
+func process(name string, l runner.Log, p runner.Performer) *runner.Runner {
 	return &runner.Runner{
 		Log: l, Incarnation: name, Logger: slog.New(slog.DiscardHandler),
-		Performer: func(string) runner.Performer { return w },
+		Performer: func(string) runner.Performer { return p },
 	}
 }
 

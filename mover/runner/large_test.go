@@ -1,0 +1,105 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/transfer"
+	"scute.dev/pause"
+)
+
+// fleet is a world whose baseline has other roots.
+type fleet struct {
+	*world
+	roots []pause.Root
+}
+
+func (f *fleet) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+	o, err := f.world.Perform(ctx, s, step, emit)
+	if seen, ok := o.(mover.BaselineSeen); ok {
+		seen.Roots = f.roots
+		return seen, err
+	}
+	return o, err
+}
+
+// root is a Cluster with a name of so many bytes at least.
+func root(i, length int) pause.Root {
+	name := fmt.Sprintf("%s-%d", strings.Repeat("c", length), i)
+	return pause.Root{Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: name}, UID: types.UID("uid-" + name)}
+}
+
+func count(list []string, name string) (n int) {
+	for _, s := range list {
+		if strings.Contains(s, "."+name+".") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestManyRoots: the roots of 10,000 clusters take several commits. What a death left of them is taken again once; from then on a
+// process that begins to drive the move adds its claim and nothing else.
+func TestManyRoots(t *testing.T) {
+	l, w := openLog(t), newWorld(2)
+	f := &fleet{world: w}
+	for i := range 10_000 {
+		f.roots = append(f.roots, root(i, 200))
+	}
+	errStop := errors.New("stop here")
+	w.before = func(_ context.Context, step mover.Step) error {
+		if step == mover.SetPause {
+			return errStop
+		}
+		return nil
+	}
+	request(t, l, "go")
+	dying := &mortal{Log: l, left: 1 << 30}
+	begun := &interloper{Log: dying, at: "pause-intended", act: func() { dying.left = 1 }}
+	if err := process("one", begun, f).Drive(t.Context(), "go"); !errors.Is(err, errDead) {
+		t.Fatalf("driving ended with %v", err)
+	}
+	cut := stateOf(t, l, "go")
+	if next := mover.Next(&cut); next != mover.TakeBaseline {
+		t.Fatalf("after a list of roots that is not whole the next step is %q", next)
+	}
+	for i, name := range []string{"two", "three", "four"} {
+		if err := process(name, l, f).Drive(t.Context(), "go"); !errors.Is(err, errStop) {
+			t.Fatalf("driving ended with %v", err)
+		}
+		types := typesOf(commitsOf(t, l, "go"))
+		if baselines, claims := count(types, "baseline-taken"), count(types, "claimed"); baselines != 2 || claims != 2+i {
+			t.Errorf("process %s: %d baselines and %d claims are stored, want 2 and %d", name, baselines, claims, 2+i)
+		}
+	}
+	if s := stateOf(t, l, "go"); !slices.Equal(s.Roots, f.roots) {
+		t.Errorf("%d roots, want %d", len(s.Roots), len(f.roots))
+	}
+}
+
+// TestTooLargeForTheLog: of a decision with an event that no message can hold nothing is stored. The move ends, and is not tried for
+// ever.
+func TestTooLargeForTheLog(t *testing.T) {
+	l, w := openLog(t), newWorld(2)
+	f := &fleet{world: w, roots: []pause.Root{root(0, 1<<20)}}
+	request(t, l, "go")
+	if err := process("one", l, f).Drive(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	s, types := stateOf(t, l, "go"), typesOf(commitsOf(t, l, "go"))
+	if count(types, "baseline-taken") != 0 {
+		t.Errorf("a part of the decision is stored: %v", types)
+	}
+	message, next := mover.Explain(&s)
+	if !s.Finished() || !strings.Contains(message, "pause-intended") || !strings.Contains(next, "several parts") {
+		t.Errorf("the move is %s: %q, next %q", s.Phase, message, next)
+	}
+}
