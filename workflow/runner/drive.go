@@ -62,6 +62,16 @@ type drive struct {
 	decided time.Time
 }
 
+// outlast is a context that ends some time after ctx does.
+func outlast(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // farewell bounds how long a driver that has to end takes to store what came of its last effects.
 const farewell = 5 * time.Second
 
@@ -90,6 +100,10 @@ func (d *drive) run(ctx context.Context) error {
 		if err := d.record(ctx); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			d.leave(ctx)
+			return ctx.Err()
+		}
 		d.start(ctx)
 		if len(d.inFlight) == 0 && d.rests() {
 			return nil
@@ -108,8 +122,8 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// leave cancels what is in flight, and stores what was done all the same: a process that is asked to end makes nobody do
-// it twice. Whatever it cannot store is found out by who comes next.
+// leave cancels what is in flight, and stores what came of it all the same: a process that is asked to end makes nobody do
+// twice what is done, and is not taken for one that died. Whatever it cannot store is found out by who comes next.
 func (d *drive) leave(ctx context.Context) {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -120,7 +134,7 @@ func (d *drive) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	for _, r := range d.untold {
-		if !finished(r.in) {
+		if !ended(r.in) {
 			continue
 		}
 		if _, err := d.a.decide(r.in); err != nil {
@@ -133,11 +147,14 @@ func (d *drive) leave(ctx context.Context) {
 	d.tell(ErrLost)
 }
 
-// finished says that something was done, not merely given up.
-func finished(in workflow.Input) bool {
-	switch in.(type) {
-	case workflow.ActDone, workflow.ActRecords, workflow.UndoDone, workflow.HandlerDone:
+// ended says that what a process that is asked to end reports is true for who comes next. An attempt that it cancels is one of
+// these, because such an attempt does not count as lost. A look, an undo or a handler that was cut short is not: it is done again.
+func ended(in workflow.Input) bool {
+	switch in := in.(type) {
+	case workflow.ActDone, workflow.ActFailed, workflow.ActAsks, workflow.ActRecords, workflow.UndoDone:
 		return true
+	case workflow.HandlerDone:
+		return in.Error == ""
 	default:
 		return false
 	}
@@ -211,8 +228,10 @@ func undoKind(step *workflow.Step) string {
 }
 
 // record decides on what was reported and on the time, and stores it. When somebody else wrote first, the run is read
-// again and everything is decided anew.
+// again and everything is decided anew. What is being stored when the process is asked to end is stored.
 func (d *drive) record(ctx context.Context) error {
+	ctx, cancel := outlast(ctx, farewell)
+	defer cancel()
 	for {
 		err := d.decide()
 		if err == nil {

@@ -395,6 +395,43 @@ tasks:
 }
 
 // TestAnotherClaim ends a driver, which starts nothing any more and has nothing in flight when it returns.
+// A process that is asked to end is not one that died: however often that happens, the step is not taken for the cause. A
+// handler that it cuts short has not run, and a rollback still waits for it.
+func TestOrderlyEnds(t *testing.T) {
+	w := newWorld(t)
+	slow, handle := w.gate("slow"), w.gate("handle")
+	w.request(`
+failurePolicy: Rollback
+hooks:
+  onFailure: [{name: collect, kind: Do}]
+tasks:
+- {name: slow, kind: Do}
+- {name: fails, kind: Do, needs: [slow], with: {fails: 1}}
+`)
+	end := func(line string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		before := count(w.noted(), line)
+		done := w.driving(ctx, w.process("one", nil))
+		w.eventually("again: "+line, func() bool { return count(w.noted(), line) > before })
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	for range workflow.LostLimit + 1 {
+		end("do slow")
+	}
+	close(slow)
+	end("handle fails error: it does not work")
+	if slices.Contains(w.noted(), "undone slow") {
+		t.Error("it is rolled back before the handler has run")
+	}
+	close(handle)
+	w.drive("two")
+	w.want("RolledBack slow=Undone fails=Undone")
+}
+
 func TestAnotherClaim(t *testing.T) {
 	w := newWorld(t)
 	gate := w.gate("a")

@@ -130,6 +130,16 @@ func (k *kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	name := label(c)
 	if c.Failure != nil {
 		k.note("handle %s %s: %s", c.Failure.Task, c.Failure.Cause, c.Failure.Message)
+		k.mu.Lock()
+		gate := k.gates["handle"]
+		k.mu.Unlock()
+		if gate != nil {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		return nil, errors.New("the handler fails")
 	}
 	if !in.NoRecord {
