@@ -117,6 +117,8 @@ func (o *intent) answer(ctx context.Context, at *opened, before *v1alpha1.SurgeR
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: what was asked for stands"))
+	case waiting.Err() != nil && last != nil && last.Status.LogSequence > before.Status.LogSequence:
+		o.Env.Notef("It is recorded, and counts as soon as what comes first is over.")
 	case waiting.Err() != nil:
 		return fmt.Errorf("no daemon has acted on it within %s; it stands: `%s doctor` says whether one runs", o.Timeout, o.Env.Name)
 	case err != nil:
@@ -178,11 +180,13 @@ func newCmdHold(d *Deps) *cobra.Command {
 		r.Spec.Hold.Until = &until
 		return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
 	}
-	o.heard = func(before, now *v1alpha1.SurgeRemediation) bool {
-		return now.Status.Phase == v1alpha1.RemediationHeld && now.Status.LogSequence > before.Status.LogSequence
-	}
+	o.heard = heldNow
 	o.next = func(r *v1alpha1.SurgeRemediation) string { return "To have it go on: " + d.line("release", r) }
 	return cmd
+}
+
+func heldNow(before, now *v1alpha1.SurgeRemediation) bool {
+	return now.Status.Phase == v1alpha1.RemediationHeld && now.Status.LogSequence > before.Status.LogSequence
 }
 
 func newCmdRelease(d *Deps) *cobra.Command {
