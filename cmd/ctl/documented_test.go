@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -157,23 +155,19 @@ func checkWorkflow(manifest []byte) (said []string) {
 
 // checkResource is what an API server says of an object that has no field that there is not.
 func checkResource(kind string, block []byte) (problems []string) {
-	typed, ok := map[string]any{"Move": &v1alpha1.Move{}, "RepairPolicy": &v1alpha1.RepairPolicy{}}[kind]
-	if !ok {
-		return []string{fmt.Sprintf("%s: name its type here", kind)}
-	}
-	if err := yaml.UnmarshalStrict(block, typed); err != nil {
-		problems = append(problems, err.Error())
-	}
 	v, err := crd.New(kind)
 	if err != nil {
-		return append(problems, err.Error())
+		return []string{err.Error()}
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal(block, &object); err != nil {
-		return append(problems, err.Error())
+		return []string{err.Error()}
+	}
+	for _, path := range v.Unknown(object) {
+		problems = append(problems, path+": unknown field")
 	}
 	for _, e := range v.Validate(context.Background(), object) {
-		problems = append(problems, strings.TrimSpace(e.Error()))
+		problems = append(problems, e.Error())
 	}
 	return problems
 }

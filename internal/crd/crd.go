@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -86,6 +87,12 @@ func (v *Validator) Validate(ctx context.Context, object map[string]any) field.E
 	}
 	broken, _ := v.rules.Validate(ctx, nil, v.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	return append(errs, broken...)
+}
+
+// Unknown are the paths of the fields that the definition does not have. A kube-apiserver drops them with a warning.
+func (v *Validator) Unknown(object map[string]any) []string {
+	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.structural, true, options)
 }
 
 // blocks says that the rules cannot be evaluated: they rely on the types and bounds of the schema.

@@ -36,3 +36,14 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknown(t *testing.T) {
+	v, err := New("RepairPolicy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := map[string]any{"spec": map[string]any{"selector": map[string]any{}, "limits": map[string]any{"coolDown": "1m", "cooldown": "1m"}}}
+	if got := v.Unknown(object); len(got) != 1 || got[0] != "spec.limits.coolDown" {
+		t.Errorf("%q, want spec.limits.coolDown", got)
+	}
+}

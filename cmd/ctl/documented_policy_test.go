@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/config"
+	"scute.dev/internal/crd"
+)
+
+// TestEveryFieldOfAPolicyIsDocumented: each field of a RepairPolicy has a row in the table of docs/remediation.md, and a value in
+// the example that says that it gives every field.
+func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
+	definitions, err := crd.Definitions(config.CRDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/remediation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/examples/repair/ladder.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var example map[string]any
+	if err := yaml.Unmarshal(text, &example); err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := example["spec"].(map[string]any)
+	schema := definitions["RepairPolicy"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for name, field := range schema.Properties {
+		checkField(t, string(page), name, &field, spec[name])
+	}
+}
+
+// checkField goes into the objects that hold several settings; what is below a list or a selector is documented with it.
+func checkField(t *testing.T, page, path string, field *apiextensionsv1.JSONSchemaProps, value any) {
+	t.Helper()
+	if value == nil {
+		t.Errorf("docs/examples/repair/ladder.yaml gives no %s", path)
+	}
+	if inner, ok := value.(map[string]any); ok && path != "selector" {
+		for name, below := range field.Properties {
+			checkField(t, page, path+"."+name, &below, inner[name])
+		}
+		return
+	}
+	if !strings.Contains(page, "`"+path+"`") {
+		t.Errorf("docs/remediation.md has no row for `%s`", path)
+	}
+}
