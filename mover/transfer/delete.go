@@ -87,6 +87,9 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := t.classesUnused(ctx, s, there); err != nil {
+		return nil, err
+	}
 	if err := t.recreated(ctx, s.Plan, there); err != nil {
 		return nil, err
 	}

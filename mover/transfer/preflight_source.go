@@ -52,7 +52,7 @@ func (t *Transfer) tryRelease(ctx context.Context, typ kube.Type, m mover.Member
 // tryDelete: a webhook that lets an object with the annotation for a move pass does not see it here, because nothing is
 // written. So a denial is a warning. That of a ClusterClass says only that its Clusters are there.
 func (t *Transfer) tryDelete(ctx context.Context, typ kube.Type, m mover.Member, f *findings) error {
-	if m.Ref.GroupKind() == "ClusterClass."+object.CoreGroup {
+	if isClass(m.Ref) {
 		return nil
 	}
 	err := t.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name)

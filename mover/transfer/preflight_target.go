@@ -265,7 +265,7 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 // brought along for another cluster), and holds the same content: everything but what tools wrote to its metadata.
 // A Cluster, a Machine or anything else that stands for something in the world never may.
 func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
-	if !kept && ref.Group != "" && ref.GroupKind() != "ClusterClass."+object.CoreGroup && !isTemplate(ref) {
+	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
 		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
 	}
 	w := want.DeepCopy()

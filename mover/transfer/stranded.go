@@ -112,54 +112,6 @@ func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }
 
-// recreated makes sure that no controller of the source works on what moves: somebody, a GitOps tool for example, may
-// have made an object of the plan again. have is what the source has now.
-func (t *Transfer) recreated(ctx context.Context, plan []mover.Item, have objects) error {
-	var active []mover.Wait
-	paused := make(map[object.Ref]bool)
-	for _, item := range plan {
-		u := have[item.Ref]
-		if item.Keep != "" || u == nil || u.GetUID() == item.UID || !acts(item) {
-			continue
-		}
-		cluster := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: item.Ref.Namespace, Name: item.Cluster}
-		held, known := paused[cluster]
-		if !known {
-			var err error
-			if held, err = t.isPaused(ctx, cluster); err != nil {
-				return err
-			}
-			paused[cluster] = held
-		}
-		if !held {
-			active = append(active, mover.Wait{Ref: item.Ref, Why: "it has UID " + string(u.GetUID()) + ", the one that moves had " + string(item.UID)})
-		}
-	}
-	return strand(active, "the target stays paused, because the source has what moves again, not paused",
-		"suspend what makes it there (a GitOps tool?) and set spec.paused to true on its Cluster at the source: the move goes on by itself. "+
-			"Before you delete it there remove its finalizers: deleted with them, it takes the machines along that now belong to the target")
-}
-
-// acts: an object whose controller works on a cluster's machines. Configuration alone does nothing.
-func acts(item mover.Item) bool {
-	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
-}
-
-func (t *Transfer) isPaused(ctx context.Context, cluster object.Ref) (bool, error) {
-	typ, err := t.kind(cluster)
-	if err != nil {
-		return false, err
-	}
-	u, err := t.Source.Get(ctx, typ, cluster.Namespace, cluster.Name)
-	if gone(err) {
-		return false, nil // it may come any moment
-	}
-	if err != nil {
-		return false, err
-	}
-	return pause.RootOf(object.Observe(u)).Found, nil
-}
-
 // mayUnpause makes sure that no root is unpaused that a move has begun to empty. A move that got as far as a plan held its
 // roots all along: one that is gone was deleted by the move itself, as a newer log would say.
 func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {

@@ -264,7 +264,7 @@ func TestRecreatedAtTheSource(t *testing.T) {
 				f.run(step)
 				f.src.put(f.cluster, obj{"spec": obj{}})
 				message, next := f.step()
-				f.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused", "GitOps", "spec.paused")
+				f.stranded(message, next, "Cluster.cluster.x-k8s.io fleet/a", "stays paused", "GitOps", `{"spec":{"paused":true}}`)
 				f.isPaused(f.dst, f.cluster, true)
 				f.isPaused(f.src, f.cluster, false)
 				settle(f)

@@ -131,9 +131,10 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 		// Credentials expire and are rotated, and a rollback would need the target, too.
 		failed.Final = step == mover.RunPreflight
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move goes on by itself"
+	case kube.Unpermitted(err):
+		failed.Next, failed.Unpermitted = "grant it to the identity that scute uses there", true
 	case apierrors.IsForbidden(err):
-		failed.Next = "grant it to the identity that scute uses there"
-		failed.Unpermitted = kube.Unpermitted(err)
+		failed.Next = "change what denies it (a webhook, an admission policy, a quota), or do what its message asks for"
 	}
 	return failed
 }

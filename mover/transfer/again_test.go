@@ -1,0 +1,142 @@
+package transfer
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+func usesClass(class object.Ref) obj {
+	return obj{"topology": obj{"classRef": obj{"name": class.Name, "namespace": class.Namespace}}}
+}
+
+// classed is a move whose Cluster has a ClusterClass that moves along, verified. The source denies the deletion of the class while a
+// Cluster uses it, as the webhook of Cluster API does.
+func classed(t *testing.T) (f *fakes, class object.Ref) {
+	t.Helper()
+	f, class = moved(t, mover.Verified{}), capi("ClusterClass", "k")
+	f.src.merge(f.cluster, obj{"spec": usesClass(class)})
+	f.state.Plan = append(f.state.Plan, mover.Item{Ref: class, Version: "v1beta2", UID: f.src.put(class, nil)})
+	for i := range 2 {
+		f.state.Plan[i].Level++
+	}
+	f.state.Created[class] = f.dst.put(class, nil)
+	f.src.deny = func(r *http.Request) string {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/clusterclasses/k") {
+			for _, path := range []string{"/a", "/b"} {
+				if f.src.objects[kindOf(f.cluster).collection("fleet")+path] != nil {
+					return `admission webhook "validation.clusterclass.cluster.x-k8s.io" denied the request: ClusterClass cannot be deleted because it is used by Cluster(s)`
+				}
+			}
+		}
+		return ""
+	}
+	return f, class
+}
+
+// A Cluster is made again while its ClusterClass is still at the source. Paused or not, it is in the way of the class: the move
+// says which Cluster it is, and how to take it away.
+func TestAClusterIsMadeAgainBeforeItsClassIsDeleted(t *testing.T) {
+	for name, paused := range map[string]bool{"active": false, "paused": true} {
+		t.Run(name, func(t *testing.T) {
+			f, class := classed(t)
+			f.src.hook = func(r *http.Request) {
+				if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/clusterclasses/k") {
+					f.src.hook = nil
+					spec := usesClass(class)
+					spec["paused"] = paused
+					f.src.put(f.cluster, obj{"spec": spec})
+				}
+			}
+			if message, next := f.step(); !strings.Contains(message, "denied the request") || strings.Contains(next, "grant") {
+				t.Errorf("%q, next %q", message, next)
+			}
+			message, next := f.step()
+			f.stranded(message, next, f.cluster.String(), "uses "+class.String(), "GitOps",
+				"`kubectl patch clusters.cluster.x-k8s.io a -n fleet --type merge -p '{\"spec\":{\"paused\":true}}'`",
+				"`kubectl delete clusters.cluster.x-k8s.io a -n fleet --wait=false`", `{"metadata":{"finalizers":null}}`)
+			f.isPaused(f.dst, f.cluster, true)
+			f.there(f.src, class)
+			f.src.drop(f.cluster)
+			f.run(mover.AwaitAwake)
+			if f.src.get(class) != nil {
+				t.Error("the class was not deleted")
+			}
+			f.isPaused(f.dst, f.cluster, false)
+		})
+	}
+}
+
+// Another Cluster that begins to use a class after the plan keeps it, and its templates, at the source.
+func TestAClassThatANewClusterUsesIsKept(t *testing.T) {
+	f, class := classed(t)
+	f.src.put(capi("Cluster", "b"), obj{"spec": usesClass(class)})
+	message, next := f.step()
+	f.stranded(message, next, "fleet/b", "uses "+class.String(), "another ClusterClass")
+	if strings.Contains(next, "kubectl") {
+		t.Errorf("a Cluster that the move does not have is to be taken away: %q", next)
+	}
+	f.there(f.src, f.machine)
+	f.src.drop(capi("Cluster", "b"))
+	f.run(mover.AwaitAwake)
+}
+
+// The webhook of Cluster API refuses every change of a Cluster whose ClusterClass is gone: it is not told to be paused then.
+func TestAClusterIsMadeAgainAfterItsClassWasDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		finalizers []any
+		cluster    bool
+		says, not  string
+	}{
+		"nothing holds it":   {nil, true, "run `kubectl delete clusters.cluster.x-k8s.io a -n fleet --wait=false`. ", "kubectl patch"},
+		"finalizers hold it": {[]any{"cluster.cluster.x-k8s.io"}, true, "make ClusterClass.cluster.x-k8s.io fleet/k again", "nothing"},
+		"a Machine alone":    {nil, false, "kubectl delete machines.cluster.x-k8s.io a-1 -n fleet", "paused\":true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, class := classed(t)
+			f.run(mover.RestorePauses)
+			again := f.machine
+			if c.cluster {
+				again = f.cluster
+			}
+			f.src.put(again, obj{"metadata": obj{"finalizers": c.finalizers}, "spec": usesClass(class)})
+			message, next := f.step()
+			f.stranded(message, next, again.String(), "stays paused", c.says)
+			if strings.Contains(next, c.not) {
+				t.Errorf("%q says %q", next, c.not)
+			}
+			f.isPaused(f.dst, f.cluster, true)
+			f.src.drop(again)
+			f.run(mover.AwaitAwake)
+		})
+	}
+}
+
+// The commands are whole in a status, however long the names are.
+func TestTheCommandsFitIntoAStatus(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	long := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("a", 63)}
+	class := object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: long.Namespace, Name: strings.Repeat("k", 63)}
+	f.src.put(long, obj{"metadata": obj{"finalizers": []any{"held"}}, "spec": usesClass(class)})
+	f.step()
+	next, err := f.transfer.removal(t.Context(), long, f.src.get(long))
+	if err != nil || len(next) > 1000 {
+		t.Errorf("%d characters, %v: %s", len(next), err, next)
+	}
+}
+
+// What admission denies is not told to be granted.
+func TestADenialByAdmissionIsNoMissingPermission(t *testing.T) {
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterclasses"}, "k", errors.New("it is used by Cluster(s): fleet/a"))
+	failed := (&Transfer{}).failure(mover.DeleteSource, denied)
+	if failed.Unpermitted || strings.Contains(failed.Next, "grant") || !strings.Contains(failed.Next, "webhook") {
+		t.Errorf("%+v", failed)
+	}
+}
