@@ -46,7 +46,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 				}
 				looked = time.Now()
 			}
-			if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
+			if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk), true); err != nil {
 				return nil, err
 			}
 			if err := t.deleteSome(ctx, chunk, there, emit); err != nil {
@@ -78,9 +78,13 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// mayDelete asks both sides whether the next deletion is safe, and returns what the source has.
+// mayDelete asks both sides whether the next deletion is safe, and returns what the source has. A pause that somebody lifted is
+// set again first: while its controllers are at work they make again whatever a human takes away to solve what is found.
 func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, error) {
 	if err := t.copies(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := t.keepPaused(ctx, s.Roots, false); err != nil {
 		return nil, err
 	}
 	there, unplanned, err := t.dependants(ctx, s)
@@ -94,11 +98,13 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 		return nil, err
 	}
 	err = strand(unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
-		"copy it to the target if it is needed there; then delete it at the source, or take the owner reference off: the move goes on by itself")
+		"copy it to the target if it is needed there; then delete it at the source and take its finalizers off, because nothing there acts on them, "+
+			"or take the owner reference off to keep it: the move goes on by itself")
 	if err != nil {
 		return nil, err
 	}
-	if err := t.keepPaused(ctx, s.Roots); err != nil {
+	unmarked := slices.DeleteFunc(slices.Clone(s.Roots), func(r pause.Root) bool { return there[r.Ref] == nil || isEmptying(there[r.Ref]) })
+	if err := t.keepPaused(ctx, unmarked, true); err != nil {
 		return nil, err
 	}
 	return there, t.atRest(ctx, s)
@@ -141,8 +147,9 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 }
 
 // keepPaused makes sure that what is left of the source is still paused: with its controllers awake, a deletion would
-// reach the infrastructure. It also writes on the roots that they are being emptied, for a rollback by an older log.
-func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
+// reach the infrastructure. With mark it also writes on the roots that they are being emptied, for a rollback by an older log:
+// that is before the first deletion, and not before it is known to be safe, because a source that is marked does not resume.
+func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root, mark bool) error {
 	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
 		typ, err := t.kind(root.Ref)
 		if err != nil {
@@ -158,23 +165,23 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 		if u.GetUID() != root.UID {
 			return nil
 		}
-		held := pause.RootOf(object.Observe(u)).Found
-		if !held {
+		if !pause.RootOf(object.Observe(u)).Found {
 			if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
 				return err
 			}
-		}
-		if _, marked := u.GetAnnotations()[object.EmptyingAnnotation]; !marked {
-			if err := annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID}); err != nil {
-				return err
-			}
-		}
-		if !held {
 			t.lifted.Store(true)
 			return liftedPause(root.Ref, "it was not paused")
 		}
-		return nil
+		if !mark || isEmptying(u) {
+			return nil
+		}
+		return annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
 	})
+}
+
+func isEmptying(u *unstructured.Unstructured) bool {
+	_, marked := u.GetAnnotations()[object.EmptyingAnnotation]
+	return marked
 }
 
 // remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. The finalizers go

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
@@ -31,4 +32,26 @@ func TestNothingIsDeletedBesideControllersThatWoke(t *testing.T) {
 		t.Error("the source was not emptied")
 	}
 	f.isPaused(f.dst, f.cluster, false)
+}
+
+// While somebody lifts the pause a MachineSet makes a Machine again. The move stops because of it, with the source paused: else
+// the Machine would come again whenever a human takes it away. Nothing was deleted yet, so the source does not say that it is.
+func TestASourceThatIsNotInOrderIsPausedAgain(t *testing.T) {
+	f := moved(t, mover.Verified{})
+	late := capi("Machine", "late")
+	for _, ref := range []object.Ref{f.cluster, f.machine} {
+		f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
+	f.src.merge(f.cluster, obj{"spec": obj{"paused": nil}})
+	f.src.put(late, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
+	f.step()
+	f.isPaused(f.src, f.cluster, true)
+	message, next := f.step()
+	f.stranded(message, next, late.String())
+	if isEmptying(f.src.get(f.cluster)) {
+		t.Error("the source says that it is being emptied")
+	}
+	f.there(f.src, f.machine)
+	f.src.drop(late)
+	f.run(mover.AwaitAwake)
 }
