@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/fair"
 )
 
 // gather is how long changes in a namespace are gathered before its policies are looked at: each look counts all of it.
@@ -129,7 +130,7 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 // retries bounds how long what failed waits until it is tried again.
 func retries(workers int) controller.Options {
 	return controller.Options{
-		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		MaxConcurrentReconciles: workers, NewQueue: fair.Requests,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/fair"
 	"scute.dev/remediator"
 )
 
@@ -55,12 +56,17 @@ type Turns struct {
 	Marked func(before, after *clusterv1.Machine)
 }
 
+// turnsOfNamespaces: the control planes of one namespace, many of them silent, leave the workers to others in turn.
+func turnsOfNamespaces(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
+	return fair.New(name, limiter, func(o remediator.Owner) string { return o.Namespace })
+}
+
 // SetupWithManager registers the controller. The caches are synced before.
 func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
 			MaxConcurrentReconciles: r.Concurrency, ReconciliationTimeout: turnTimeout,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: turnsOfNamespaces,
 		}).
 		WatchesRawSource(into(r.Feed, &r.Feed.owners)).
 		WatchesRawSource(concerns(r, &clusterv1.Machine{}, machineDiffers)).

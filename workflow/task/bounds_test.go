@@ -12,7 +12,7 @@ import (
 
 // TestConnectIsBounded: asking a server for its kinds has no context that could end it.
 func TestConnectIsBounded(t *testing.T) {
-	cluster, err := connect(&rest.Config{Host: "https://127.0.0.1:1"})
+	cluster, err := connect(&rest.Config{Host: "https://127.0.0.1:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

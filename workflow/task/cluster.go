@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
@@ -28,6 +31,9 @@ type ClusterRef struct {
 	// AllowInsecure takes a kubeconfig of a Secret whose server is reached by http, or whose certificate is not checked.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
+
+// isOwn says that it is the run's own cluster.
+func (r ClusterRef) isOwn() bool { return r == ClusterRef{AllowInsecure: r.AllowInsecure} }
 
 // SecretKey is one key of a Secret.
 type SecretKey struct {
@@ -55,6 +61,9 @@ type Clusters struct {
 	Local bool
 	// Guard says which addresses tasks of the daemon may reach, beside the run's own cluster. Local runs may reach all.
 	Guard *guard.Guard
+
+	kindsOnce sync.Once
+	kinds     *lru.Cache
 }
 
 // Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
@@ -63,7 +72,10 @@ func (cs *Clusters) Open(ctx context.Context, c *Call, ref ClusterRef) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	return connect(config)
+	if ref.isOwn() {
+		return cs.connectOwn(config, c.Namespace)
+	}
+	return connect(config, nil)
 }
 
 func (cs *Clusters) config(ctx context.Context, c *Call, ref ClusterRef) (*rest.Config, error) {
@@ -125,7 +137,7 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey, ins
 	if err != nil {
 		return nil, err
 	}
-	own, err := connect(config)
+	own, err := cs.connectOwn(config, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +168,27 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *Call, ref *SecretKey, ins
 // connectTimeout bounds every request, those for the kinds that a server has too: their callers have no context.
 const connectTimeout = 30 * time.Second
 
-func connect(config *rest.Config) (*Cluster, error) {
+// cachedKinds bounds the namespaces whose knowledge of the own cluster's kinds is kept.
+const cachedKinds = 32
+
+// connectOwn connects to the run's own cluster. What kinds it has takes hundreds of KiB to know, as long as a task waits: the
+// runs of a namespace share it.
+func (cs *Clusters) connectOwn(config *rest.Config, namespace string) (*Cluster, error) {
+	if cs.Local {
+		return connect(config, nil)
+	}
+	cs.kindsOnce.Do(func() { cs.kinds = lru.New(cachedKinds) })
+	known, _ := cs.kinds.Get(namespace)
+	mapper, _ := known.(meta.RESTMapper)
+	cluster, err := connect(config, mapper)
+	if err == nil && mapper == nil {
+		cs.kinds.Add(namespace, cluster.Client.RESTMapper())
+	}
+	return cluster, err
+}
+
+// connect makes clients; kinds may be nil.
+func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	k, err := kube.Connect("cluster", config)
 	if err != nil {
 		return nil, err
@@ -166,7 +198,7 @@ func connect(config *rest.Config) (*Cluster, error) {
 	config.Timeout = connectTimeout
 	config.UserAgent = kube.FieldManager
 	config.WarningHandler = rest.NoWarnings{}
-	c, err := client.NewWithWatch(config, client.Options{})
+	c, err := client.NewWithWatch(config, client.Options{Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -30,6 +31,10 @@ func Run(ctx context.Context, o Options) error {
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(logger) // client-go's own lines, in the same format
 
+	// The garbage collector works harder before the container's limit is reached, not the kernel at it.
+	if _, err := memlimit.Set(); err != nil {
+		logger.Warn("the memory limit of the container is unknown: after a burst the daemon may be ended for its garbage", "error", err)
+	}
 	config, err := o.config()
 	if err != nil {
 		return err
