@@ -53,8 +53,22 @@ type Runner struct {
 	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// After fires when a time has passed; nil is time.After.
+	After func(time.Duration) <-chan time.Time
 
 	throttles supervise.Throttles
+	bells     supervise.Bells
+}
+
+// News says that the log holds a commit about a move: whoever drives it and waits takes it in at once, an operator's decision
+// above all. It does not block.
+func (r *Runner) News(id string, seq uint64) { r.bells.Ring(id, seq) }
+
+func (r *Runner) after(d time.Duration) <-chan time.Time {
+	if r.After != nil {
+		return r.After(d)
+	}
+	return time.After(d)
 }
 
 // Throttled says whether a move waits for others, and for what.
@@ -88,8 +102,10 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := a.append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
+	news, down := r.bells.Hang(id)
+	defer down()
 	d := &drive{
-		aggregate: a, performer: r.Performer(id), place: r.Places.Place(a.state.Spec.Namespace),
+		aggregate: a, performer: r.Performer(id), place: r.Places.Place(a.state.Spec.Namespace), news: news,
 		look: pace(lookFirst, lookMax), retry: pace(retryFirst, retryMax),
 	}
 	defer d.place.Give()
@@ -121,6 +137,7 @@ type drive struct {
 	*aggregate
 	performer   Performer
 	place       *supervise.Place
+	news        <-chan uint64
 	look, retry *backoff.ExponentialBackOff
 }
 
@@ -178,7 +195,7 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		wait = d.look.NextBackOff()
 	}
 	d.place.Give() // what only waits keeps nobody from working
-	return sleep(ctx, wait)
+	return d.sleep(ctx, wait)
 }
 
 func pace(first, longest time.Duration) *backoff.ExponentialBackOff {
@@ -186,17 +203,23 @@ func pace(first, longest time.Duration) *backoff.ExponentialBackOff {
 		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+// sleep waits, and no longer when others have appended something: an operator may have decided otherwise.
+func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+	over := d.runner.after(wait)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return nil
+		case seq := <-d.news:
+			if seq > d.seq { // else it is a commit of this driver
+				return nil
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,11 @@ func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *r
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = l.Follow(ctx, 0, func(r eventlog.Record) error { _ = moves.Apply(r); return nil })
+		_ = l.Follow(ctx, 0, func(record eventlog.Record) error {
+			r.News(record.Aggregate.ID, record.Seq)
+			_ = moves.Apply(record)
+			return nil
+		})
 	})
 	wg.Go(func() { (&runner.Supervisor{Runner: r, Moves: moves, Wake: wake}).Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
@@ -158,6 +163,25 @@ func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 	if why := r.Throttled("fleet/b"); why != (supervise.Throttled{}) {
 		t.Errorf("a move that is over is throttled: %+v", why)
 	}
+}
+
+// An operator's decision wakes a move that waits for its next attempt. Here no time ever passes.
+func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
+	l, w := openLog(t), newWorld(3)
+	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
+	r := process("one", l, w)
+	r.After = func(time.Duration) <-chan time.Time { return nil }
+	moves, _ := drive(t, l, r, 1)
+	request(t, l, "go")
+	eventually(t, "the move waits", func() (made bool) {
+		w.do(func() { made = slices.Contains(w.steps, mover.CreateCopies) })
+		return made
+	})
+	if err := process("user", l, nil).Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rollback", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseRolledBack })
+	w.check(t, mover.PhaseRolledBack)
 }
 
 // A supervisor that is told to stop in the middle of steps lets go of them; another one takes the moves on.

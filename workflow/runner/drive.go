@@ -28,8 +28,10 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if !workflow.Due(a.state, r.now()) {
 		return nil
 	}
+	news, down := r.bells.Hang(id)
+	defer down()
 	d := &drive{
-		runner: r, a: a, id: id, clock: newClock(r.now), place: r.Places.Place(a.state.Namespace),
+		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.state.Namespace),
 		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),
 	}
 	a.now = d.clock.now
@@ -53,6 +55,8 @@ type drive struct {
 
 	// rested is told when an attempt begins to do nothing but wait.
 	rested chan struct{}
+	// news has the sequence of the newest commit.
+	news <-chan uint64
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
@@ -294,20 +298,11 @@ func (d *drive) wait(ctx context.Context) error {
 	if at := workflow.NextAt(d.a.state); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
-	timer := time.NewTimer(wake)
-	defer timer.Stop()
-	var granted <-chan struct{}
-	if d.place.Asked() {
-		granted = d.place.Ask()
+	look, err := d.sleep(ctx, d.runner.after(wake))
+	if err != nil {
+		return err
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-granted:
-	case <-d.rested:
-	case r := <-d.reports:
-		d.take(r)
-	case <-timer.C:
+	if look {
 		if err := retried(ctx, func() error { return d.a.read(ctx) }); err != nil {
 			return err
 		}
@@ -321,6 +316,33 @@ func (d *drive) wait(ctx context.Context) error {
 			d.take(r)
 		default:
 			return nil
+		}
+	}
+}
+
+// sleep waits until something happens, or the time is over. look says that the log may hold more than is known here.
+func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
+	var granted <-chan struct{}
+	if d.place.Asked() {
+		granted = d.place.Ask()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-granted:
+			return false, nil
+		case <-d.rested:
+			return false, nil
+		case r := <-d.reports:
+			d.take(r)
+			return false, nil
+		case <-over:
+			return true, nil
+		case seq := <-d.news:
+			if seq > d.a.seq { // else it is a commit of this driver
+				return true, nil
+			}
 		}
 	}
 }

@@ -47,8 +47,22 @@ type Runner struct {
 	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// After fires when a time has passed; nil is time.After.
+	After func(time.Duration) <-chan time.Time
 
 	throttles supervise.Throttles
+	bells     supervise.Bells
+}
+
+// News says that the log holds a commit about a run: whoever drives it and waits takes it in at once, an operator's decision
+// above all. It does not block.
+func (r *Runner) News(id string, seq uint64) { r.bells.Ring(id, seq) }
+
+func (r *Runner) after(d time.Duration) <-chan time.Time {
+	if r.After != nil {
+		return r.After(d)
+	}
+	return time.After(d)
 }
 
 const defaultParallel = 16

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
@@ -32,7 +33,11 @@ func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_ = w.log.Follow(ctx, 0, func(r eventlog.Record) error { _ = runs.Apply(r); return nil })
+		_ = w.log.Follow(ctx, 0, func(record eventlog.Record) error {
+			r.News(record.Aggregate.ID, record.Seq)
+			_ = runs.Apply(record)
+			return nil
+		})
 	})
 	wg.Go(func() { (&runner.Supervisor{Runner: r, Runs: runs, Wake: wake}).Run(ctx) })
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
@@ -132,6 +137,46 @@ func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 	close(release)
 	for i := range 3 {
 		w.untilPhase(runs, fmt.Sprintf("ns/wait/%d", i), v1alpha1.RunSucceeded)
+	}
+}
+
+// TestDecisionsWakeARun that waits for its next attempt. Here no time ever passes.
+func TestDecisionsWakeARun(t *testing.T) {
+	for name, c := range map[string]struct {
+		in    workflow.Input
+		task  string // begins because of it
+		phase v1alpha1.RunPhase
+	}{
+		"approve": {workflow.Decision{Task: "asks", Action: workflow.ActSucceed}, "do after", ""},
+		"retry":   {workflow.Decision{Task: "fails", Action: workflow.ActRetry}, "do fails", ""},
+		"ignore":  {workflow.Decision{Task: "fails", Action: workflow.ActIgnore}, "do next", ""},
+		"abort":   {workflow.AbortRun{Reason: "seen enough"}, "", v1alpha1.RunAborted},
+		"pause":   {workflow.PauseRun{Reason: "look"}, "", v1alpha1.RunPaused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.process("one", nil)
+			r.After = func(time.Duration) <-chan time.Time { return nil }
+			runs := w.supervise(r, 1)
+			w.request(`
+tasks:
+- {name: again, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1h}}
+- {name: asks, kind: Do, with: {ask: go on}}
+- {name: after, kind: Do, needs: [asks]}
+- {name: fails, kind: Do, with: {fails: 1}, failurePolicy: Pause}
+- {name: next, kind: Do, needs: [{task: fails, optional: true}]}
+`)
+			w.eventually("it waits", func() bool {
+				g, _ := runs.Glance(id)
+				return g.Counts.Paused == 2 && g.InFlight == 0 && count(w.noted(), "do again") == 1
+			})
+			before := count(w.noted(), c.task)
+			w.command(c.in)
+			w.eventually("it is taken up", func() bool {
+				g, _ := runs.Glance(id)
+				return g.Phase == c.phase || c.task != "" && count(w.noted(), c.task) > before
+			})
+		})
 	}
 }
 

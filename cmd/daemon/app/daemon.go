@@ -16,6 +16,7 @@ import (
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
+	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
@@ -87,6 +88,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.view = &view{
 		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
 		remediations: remediations.NewRemediations(feed.Changed), usage: usage, trust: trust.NewView(),
+		news: map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News},
 	}
 	d.view.moves.Home, d.view.runs.LogID, d.view.remediations.LogID = driven, driven.Log, driven.Log
 	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})

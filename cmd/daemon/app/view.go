@@ -17,11 +17,16 @@ type view struct {
 	remediations *remediations.Remediations
 	usage        *usage.Usage
 	trust        *trust.View
+	// news are told of each commit about an aggregate of a kind.
+	news map[eventlog.Kind]func(id string, seq uint64)
 }
 
 // Apply implements projector.View.
 func (v *view) Apply(r eventlog.Record) error {
 	v.usage.Apply(r)
+	if tell := v.news[r.Aggregate.Kind]; tell != nil {
+		tell(r.Aggregate.ID, r.Seq)
+	}
 	switch r.Aggregate.Kind {
 	case eventlog.KindMove:
 		return v.moves.Apply(r)
