@@ -20,12 +20,14 @@ func Name(name string) bool {
 		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
 }
 
+// assignment is a name, what is between it and a value, and the value.
+var assignment = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
+
 // named takes out what follows a telling name: token=..., "password": "...", --api-key ...
 func named(text string) string {
-	word := regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
 	var clean strings.Builder
 	for {
-		at := word.FindStringSubmatchIndex(text)
+		at := assignment.FindStringSubmatchIndex(text)
 		if at == nil {
 			clean.WriteString(text)
 			return clean.String()

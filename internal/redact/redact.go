@@ -25,7 +25,7 @@ func Message(message string) string {
 	if cut {
 		message = strings.ToValidUTF8(message[:considered], "")
 	}
-	message = regexp.MustCompile("(?s)"+fieldValue+".*").ReplaceAllString(message, "${1} "+Removed)
+	message = fromFieldValue.ReplaceAllString(message, "${1} "+Removed)
 	message = Text(message)
 	if cut && len(message) <= longest {
 		message = message[:max(0, strings.LastIndexAny(message, " \t\n"))] + "..." // half a secret does not look like one
@@ -39,29 +39,41 @@ func Message(message string) string {
 // fieldValue is where an API server begins to quote the value of a field that it refuses.
 const fieldValue = `\b((?:Invalid|Unsupported|Duplicate) value:|Not found:) *`
 
+// What is looked for is compiled once: each error that is logged passes through here, and to compile it takes longer than to
+// find it.
+var (
+	fromFieldValue = regexp.MustCompile("(?s)" + fieldValue + ".*")
+	fieldValueLine = regexp.MustCompile(fieldValue + ".*")
+	authorization  = regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\n]+`)
+	bearer         = regexp.MustCompile(`(?i)\b(bearer|basic)\s+([\w.~+/=-]+)`)
+	token          = regexp.MustCompile(
+		`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*` + // a JSON web token
+			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b` + // a bootstrap token
+			`|\b(?:gh[pousr]|github_pat|npm|dckr_pat)_\w{4,}` + // tokens that say whose they are
+			`|\b(?:glpat|xox[abeoprs]|sk)-[\w-]{8,}` +
+			`|\bhv[bsr]\.[\w-]{8,}` +
+			`|\bA(?:KIA|SIA)[0-9A-Z]{12,}` +
+			`|\bAIza[\w-]{30,}` +
+			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
+	)
+	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
+	block    = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
+)
+
 // Text takes out of a text what looks like a secret, by its form or by the name before it.
 func Text(text string) string {
 	text = Keys(text)
-	text = regexp.MustCompile(fieldValue+".*").ReplaceAllString(text, "${1} "+Removed)
-	text = regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*)[^\n]+`).ReplaceAllString(text, "${1}"+Removed)
-	text = regexp.MustCompile(`(?i)\b(bearer|basic)\s+([\w.~+/=-]+)`).ReplaceAllStringFunc(text, credential)
-	text = regexp.MustCompile(
-		`eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*`+ // a JSON web token
-			`|\b[a-z0-9]{6}\.[a-z0-9]{16}\b`+ // a bootstrap token
-			`|\b(?:gh[pousr]|github_pat|npm|dckr_pat)_\w{4,}`+ // tokens that say whose they are
-			`|\b(?:glpat|xox[abeoprs]|sk)-[\w-]{8,}`+
-			`|\bhv[bsr]\.[\w-]{8,}`+
-			`|\bA(?:KIA|SIA)[0-9A-Z]{12,}`+
-			`|\bAIza[\w-]{30,}`+
-			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
-	).ReplaceAllString(text, Removed)
-	text = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`).ReplaceAllString(text, "${1}"+Removed+"@")
+	text = fieldValueLine.ReplaceAllString(text, "${1} "+Removed)
+	text = authorization.ReplaceAllString(text, "${1}"+Removed)
+	text = bearer.ReplaceAllStringFunc(text, credential)
+	text = token.ReplaceAllString(text, Removed)
+	text = userinfo.ReplaceAllString(text, "${1}"+Removed+"@")
 	return named(text)
 }
 
 // Keys takes out PEM blocks: what spans lines.
 func Keys(text string) string {
-	return regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`).ReplaceAllString(text, Removed)
+	return block.ReplaceAllString(text, Removed)
 }
 
 // credential keeps the words of a sentence ("a Bearer token is needed"), and removes what may be a credential.
