@@ -123,6 +123,8 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 	switch {
 	case err == nil:
 		log.Info(s.Noun + " has come to rest")
+	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
+		log.Error("stopping; the last that happened to the "+s.Noun+" is lost", "error", err)
 	case ctx.Err() != nil:
 		log.Info("stopping; the " + s.Noun + " goes on when a daemon runs again")
 	case errors.Is(err, s.Lost), errors.Is(err, eventlog.ErrConflict):

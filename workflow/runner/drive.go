@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +120,7 @@ func (d *drive) run(ctx context.Context) error {
 		}
 		if err := d.wait(ctx); err != nil {
 			if ctx.Err() != nil {
-				d.leave(ctx)
+				return cmp.Or(d.leave(ctx), err)
 			}
 			return err
 		}
@@ -127,8 +128,9 @@ func (d *drive) run(ctx context.Context) error {
 }
 
 // leave cancels what is in flight, and stores what came of it all the same: a process that is asked to end makes nobody do
-// twice what is done, and is not taken for one that died. Whatever it cannot store is found out by who comes next.
-func (d *drive) leave(ctx context.Context) {
+// twice what is done, and is not taken for one that died. What it cannot store is ErrUnrecorded, unless another process has
+// the run already: that one finds it out.
+func (d *drive) leave(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()
 	}
@@ -137,18 +139,26 @@ func (d *drive) leave(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
+	tasks, err := d.keep(ctx)
+	d.tell(ErrLost)
+	if err == nil || len(tasks) == 0 || errors.Is(err, eventlog.ErrConflict) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run goes on: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
+}
+
+// keep stores what has ended, and names the tasks of which it is.
+func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 	for _, r := range d.untold {
 		if !ended(r.in) {
 			continue
 		}
+		tasks = append(tasks, r.id.Task)
 		if _, err := d.a.decide(r.in); err != nil {
-			return
+			return tasks, err
 		}
 	}
-	if err := d.a.store(ctx); err != nil {
-		d.runner.Logger.Warn("what was done last is not stored: it will be done again", "run", d.id, "error", err)
-	}
-	d.tell(ErrLost)
+	return tasks, d.a.store(ctx)
 }
 
 // ended says that what a process that is asked to end reports is true for who comes next. An attempt that it cancels is one of

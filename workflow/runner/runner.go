@@ -27,6 +27,9 @@ var ErrLost = errors.New("another process has claimed the run")
 // ErrOther says that the log has a run of this id with another definition.
 var ErrOther = errors.New("the run is in the log with another definition")
 
+// ErrUnrecorded says that a process which was asked to end could not record what had come of its tasks.
+var ErrUnrecorded = errors.New("what was done last is not recorded")
+
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
 	Log Log

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
+	"scute.dev/workflow/task"
 )
 
 func TestOutputs(t *testing.T) {
@@ -682,5 +684,56 @@ tasks:
 	w.want("Degraded first=Succeeded again=Succeeded slow=Ignored all=Ignored")
 	if message := workflow.Status(w.state()).Tasks[3].Message; !strings.Contains(message, "total time") {
 		t.Errorf("the last task says %q", message)
+	}
+}
+
+// removed is a log whose files were removed while it was open.
+type removed struct {
+	runner.Log
+	gone atomic.Bool
+}
+
+func (l *removed) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if l.gone.Load() {
+		return eventlog.Receipt{}, fmt.Errorf("%w any more", eventlog.ErrMissing)
+	}
+	return l.Log.Append(ctx, c)
+}
+
+// thorough does its work to the end when it is cancelled.
+type thorough struct {
+	*kind
+	begun chan struct{}
+}
+
+func (k *thorough) Run(ctx context.Context, _ *task.Call) (json.RawMessage, error) {
+	close(k.begun)
+	<-ctx.Done()
+	return nil, nil
+}
+
+// TestWhatIsLostAtTheEndIsNamed: a process that is asked to end, and cannot store what its tasks have just done, says which.
+func TestWhatIsLostAtTheEndIsNamed(t *testing.T) {
+	for name, gone := range map[string]bool{"stored": false, "the log is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.request("tasks: [{name: a, kind: Do}]")
+			log, k := &removed{Log: w.log}, &thorough{kind: &kind{world: w}, begun: make(chan struct{})}
+			r := w.process("one", log)
+			r.Kinds = func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{"Do": k}, nil }
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- r.Drive(ctx, id) }()
+			<-k.begun
+			log.gone.Store(gone)
+			cancel()
+			err := <-ended
+			switch {
+			case !gone && !errors.Is(err, context.Canceled):
+				t.Errorf("it ends with %v", err)
+			case gone && (!errors.Is(err, runner.ErrUnrecorded) || !errors.Is(err, eventlog.ErrMissing) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not recorded: a: ")):
+				t.Errorf("what is lost is not named: %v", err)
+			}
+		})
 	}
 }
