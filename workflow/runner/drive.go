@@ -105,9 +105,8 @@ func (d *drive) run(ctx context.Context) error {
 		if err := d.record(ctx); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			d.leave(ctx)
-			return ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return cmp.Or(d.leave(ctx), err)
 		}
 		d.start(ctx)
 		if len(d.inFlight) == 0 && d.rests() {
