@@ -32,6 +32,7 @@ type fakes struct {
 	src, dst *fakeAPI
 	transfer *Transfer
 	state    *mover.State
+	events   []mover.Event // that the state is made of
 	now      time.Time
 
 	cluster, machine object.Ref
@@ -83,12 +84,18 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		mover.AllCreated{},
 		mover.Verified{},
 	} {
-		f.state.Apply(e, f.now)
+		f.tell(e)
 		if e == until {
 			break
 		}
 	}
 	return f
+}
+
+// tell adds an event to the move.
+func (f *fakes) tell(e mover.Event) {
+	f.state.Apply(e, f.now)
+	f.events = append(f.events, e)
 }
 
 // step performs what is due and returns the status after it.
@@ -97,7 +104,7 @@ func (f *fakes) step() (message, next string) {
 	emit := func(o mover.Outcome) error {
 		events, err := mover.Decide(f.state, o, f.now)
 		for _, e := range events {
-			f.state.Apply(e, f.now)
+			f.tell(e)
 		}
 		return err
 	}

@@ -1,0 +1,282 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// death is what is left when a process died: what both clusters hold, and what the log was told.
+type death struct {
+	src, dst []byte
+	events   []mover.Event
+}
+
+// search is a move between two clusters that is stopped, and taken up again with a log that knows less.
+type search struct {
+	*fakes
+	source, target *kube.Cluster
+	writes         int
+	dieBefore      int // this write, counted from 0; below 0 is never
+	dead           bool
+}
+
+func newSearch(t *testing.T) *search {
+	t.Helper()
+	f := moved(t, mover.AllAcknowledged{})
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	s := &search{fakes: f, source: f.src.cluster(t, "source"), target: f.dst.cluster(t, "target")}
+	for _, api := range []*fakeAPI{f.src, f.dst} {
+		api.hook = func(r *http.Request) {
+			if writes(r) {
+				s.safe()
+			}
+		}
+		api.deny = func(r *http.Request) string {
+			if s.dead = s.dead || s.dieBefore >= 0 && writes(r) && s.writes == s.dieBefore; s.dead {
+				return "the process is dead"
+			}
+			if writes(r) {
+				s.writes++
+			}
+			return ""
+		}
+	}
+	return s
+}
+
+func writes(r *http.Request) bool {
+	return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews")
+}
+
+// dies runs the move until a process dies before a write; false when the move ended before that.
+func (s *search) dies(before int) (death, bool) {
+	s.process()
+	s.dieBefore = before
+	var left death
+	for !s.dead {
+		if mover.Next(s.state) == mover.None {
+			return left, false
+		}
+		left.events = slices.Clone(s.events) // what a dying process says is not in the log
+		s.controllers()
+		s.step()
+	}
+	left.src, left.dst = stored(s.src), stored(s.dst)
+	s.dieBefore, s.dead = -1, false
+	return left, true
+}
+
+// process is a new one: it knows nothing but the log.
+func (s *search) process() {
+	s.transfer = &Transfer{ID: theMove, Source: s.source, Workers: 1, Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return s.target, nil }}
+}
+
+func stored(api *fakeAPI) []byte {
+	raw, _ := json.Marshal(api.objects)
+	return raw
+}
+
+func restore(api *fakeAPI, raw []byte) {
+	api.objects = make(map[string]obj)
+	_ = json.Unmarshal(raw, &api.objects)
+}
+
+// after is the next process, with the first events of the log or, for 0, an empty one. A log that has no plan is lost for the move,
+// as `scutectl log reconcile` has it.
+func (s *search) after(left death, known int) {
+	restore(s.src, left.src)
+	restore(s.dst, left.dst)
+	spec := s.state.Spec
+	*s.state, s.events = mover.State{}, nil
+	for _, e := range left.events[:known] {
+		s.tell(e)
+	}
+	switch {
+	case known == 0:
+		s.tell(mover.Requested{Spec: spec, Home: mover.Home{Log: "another"}})
+		s.tell(mover.LogLost{Log: theLog})
+	case !s.state.Verified() && !s.state.Posted && known < len(left.events):
+		s.tell(mover.LogLost{Log: s.state.MarkLog})
+	}
+	s.tell(mover.Claimed{Holder: "two"})
+	s.process()
+}
+
+// rests runs the move until it has ended, or nothing changes any more. Time passes fast.
+func (s *search) rests() {
+	for range 40 {
+		events, writes := len(s.events), s.writes
+		for range 3 {
+			if mover.Next(s.state) == mover.None {
+				return
+			}
+			s.now = s.now.Add(2 * time.Minute)
+			s.controllers()
+			s.step()
+		}
+		s.safe()
+		if events == len(s.events) && writes == s.writes {
+			return
+		}
+	}
+}
+
+// controllers of Cluster API say on each side whether they have paused.
+func (s *search) controllers() {
+	for _, api := range []*fakeAPI{s.src, s.dst} {
+		cluster := api.get(s.cluster)
+		if cluster == nil {
+			continue
+		}
+		status := "False"
+		if object.Observe(cluster).Cluster.Paused {
+			status = "True"
+		}
+		for _, ref := range []object.Ref{s.cluster, s.machine} {
+			if api.get(ref) != nil {
+				api.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": status}}}})
+			}
+		}
+	}
+}
+
+// safe: each object is whole on one side at least, and the Cluster is active on one side at most.
+func (s *search) safe() {
+	whole := func(api *fakeAPI, ref object.Ref) bool {
+		u := api.get(ref)
+		return u != nil && u.GetDeletionTimestamp() == nil && !released(u)
+	}
+	active := func(api *fakeAPI) bool {
+		u := api.get(s.cluster)
+		return u != nil && !object.Observe(u).Cluster.Paused
+	}
+	for _, ref := range []object.Ref{s.cluster, s.machine} {
+		if !whole(s.src, ref) && !whole(s.dst, ref) {
+			s.t.Errorf("%s is whole on neither side", ref)
+		}
+	}
+	if active(s.src) && active(s.dst) {
+		s.t.Error("the Cluster is active on both sides")
+	}
+}
+
+// ended says whether the move has come to an end that leaves one side with all of it, at work.
+func (s *search) ended() bool {
+	for phase, sides := range map[mover.Phase][2]*fakeAPI{mover.PhaseSucceeded: {s.dst, s.src}, mover.PhaseRolledBack: {s.src, s.dst}} {
+		if s.state.Phase != phase {
+			continue
+		}
+		for _, ref := range []object.Ref{s.cluster, s.machine} {
+			s.there(sides[0], ref)
+			if sides[1].get(ref) != nil && !s.state.Abandon { // nobody touches a target that was given up: its copies stay paused
+				s.t.Errorf("%s: %s is left on the other side", phase, ref)
+			}
+		}
+		s.isPaused(sides[0], s.cluster, false)
+		return true
+	}
+	return false
+}
+
+// words are what an operator can say about a move that is not over.
+func words() map[string]mover.Event {
+	return map[string]mover.Event{
+		"nothing": nil, "resolve --back": mover.Resolved{Way: mover.Back}, "resolve --forward": mover.Resolved{Way: mover.Forward},
+		"abort": mover.AbortRequested{}, "abandon": mover.TargetAbandoned{},
+	}
+}
+
+// says is an operator's word, if the move takes it now.
+func (s *search) says(word mover.Event) {
+	_, resolves := word.(mover.Resolved)
+	if word == nil || s.state.Finished() || resolves && !s.state.Stranded && s.state.Lost == nil {
+		return
+	}
+	s.tell(word)
+}
+
+// deathShares is how many runs it takes until every case was taken. A run takes one share, which ROTATION numbers as in the suites on the
+// real stack, or all of them with ROTATION=all.
+const deathShares = 12
+
+// taken says which cases this run takes.
+func taken(t *testing.T) (takes func(i int) bool) {
+	t.Helper()
+	env := os.Getenv("ROTATION")
+	if env == "all" {
+		return func(int) bool { return true }
+	}
+	n, err := strconv.Atoi(cmp.Or(env, "1"))
+	if err != nil || n < 1 {
+		t.Fatalf("ROTATION is %q: it must be a number from 1 on, or all", env)
+	}
+	first := (n - 1) % deathShares
+	t.Logf("rotation %d of %d: took one in %d of the deaths and logs; `make test-full` runs all", first+1, deathShares, deathShares)
+	return func(i int) bool { return i%deathShares == first }
+}
+
+// TestEveryDeathAndEveryLog stops a move before each of its writes, and takes it up again with each earlier log, and with an empty
+// one, under each word of an operator, at once and when it has come to rest. In no case is an object lost, or a Cluster active on
+// both sides, and a word brings each to an end with everything on one side.
+func TestEveryDeathAndEveryLog(t *testing.T) {
+	takes, i := taken(t), 0
+	for before := 0; ; before++ {
+		s := newSearch(t)
+		left, died := s.dies(before)
+		if !died {
+			if before < 8 {
+				t.Errorf("the whole move has %d writes", before)
+			}
+			return
+		}
+		acknowledged := slices.IndexFunc(left.events, func(e mover.Event) bool { _, is := e.(mover.AllAcknowledged); return is }) + 1
+		for _, known := range append([]int{0}, sequence(acknowledged, len(left.events))...) {
+			if i++; !takes(i) {
+				continue
+			}
+			var ends []string
+			for _, word := range slices.Sorted(maps.Keys(words())) {
+				for _, early := range []bool{true, false} {
+					s.after(left, known)
+					if early {
+						s.says(words()[word])
+					}
+					s.rests()
+					s.says(words()[word])
+					s.rests()
+					if s.ended() {
+						ends = append(ends, word)
+					}
+					if t.Failed() {
+						t.Fatalf("died before write %d, the log knows %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.Setback)
+					}
+				}
+			}
+			if len(ends) == 0 {
+				message, next := mover.Explain(s.state)
+				t.Errorf("died before write %d, the log knows %d of %d events: nothing brings it to an end: %q, next %q", before, known, len(left.events), message, next)
+			}
+		}
+	}
+}
+
+func sequence(from, to int) (list []int) {
+	for i := from; i <= to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
