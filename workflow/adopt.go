@@ -33,7 +33,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		from, had := old.byName[c.Task]
 		to, has := s.byName[c.Task]
 		if had && has {
-			s.carry(to, &old.tasks[from], c, at)
+			s.carry(to, &old.def[from], &old.tasks[from], c, at)
 		}
 	}
 	for i := range s.tasks {
@@ -69,11 +69,13 @@ func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 }
 
 // carry takes a task's past over into the new graph.
-func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
+func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) {
 	t := &s.tasks[i]
 	t.startedAt, t.attempts, t.message, t.why = old.startedAt, old.attempts, old.message, old.why
-	for n := range min(len(t.steps), len(old.steps)) {
-		t.steps[n] = old.steps[n]
+	for n := range t.steps {
+		if from := slices.IndexFunc(was.Steps, func(step Step) bool { return step.Name == s.def[i].Steps[n].Name }); from >= 0 {
+			t.steps[n] = old.steps[from]
+		}
 	}
 	switch c.Action {
 	case KeepUndo:
@@ -84,7 +86,7 @@ func (s *State) carry(i int, old *taskState, c Change, at time.Time) {
 		}
 		s.setPhase(i, phase, verdict, at)
 	case Keep:
-		t.step, t.failures, t.lost, t.recreate = min(old.step, len(t.steps)-1), old.failures, old.lost, old.recreate
+		t.step, t.failures, t.lost, t.recreate = s.stepIndex(i, was.Steps[old.step].Name), old.failures, old.lost, old.recreate
 		t.planned, t.children = old.planned, old.children
 		phase := old.phase
 		if phase == taskRetrying || phase == taskRunning {

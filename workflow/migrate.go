@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -63,6 +64,9 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		names[name] = true
 		ch := Change{Task: name}
 		old, known := s.index(name)
+		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
+			known = false // it never came to its end, and comes back as a task that has still to run
+		}
 		switch {
 		case !known && upstream[name] && !said(c.Backfill, name):
 			ch.Kind, ch.Action, ch.Note = Added, Undecided, "tasks that have run would need it: allow it with --backfill "+name
@@ -70,7 +74,9 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			ch.Kind, ch.Action = Added, Run
 		case same(&s.def[old], &to.Tasks[i]):
 			ch.Kind, ch.Action = Unchanged, Keep
-		case !terminal(s.tasks[old].phase) || s.tasks[old].verdict == v1alpha1.VerdictBlocking: // to be run anyhow
+		case s.tasks[old].phase == taskPaused && s.tasks[old].why == WhyHeld:
+			ch.Kind, ch.Action, ch.Note = Changed, Keep, "an operator holds it, and it stays held"
+		case s.toRun(old):
 			ch.Kind, ch.Action = Changed, Run
 		case said(c.Rerun, name):
 			ch.Kind, ch.Action = Changed, Rerun
@@ -93,6 +99,31 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		plan = append(plan, ch)
 	}
 	return plan, ok
+}
+
+// toRun says that a task runs anyhow, and as it is now if it was changed. One that may run at most once, and of which nobody
+// knows what came of it, does not.
+func (s *State) toRun(i int) bool {
+	t := &s.tasks[i]
+	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.why == WhyUnknown) && s.def[i].Steps[t.step].Name == "" {
+		return false
+	}
+	return !terminal(t.phase) || t.verdict == v1alpha1.VerdictBlocking
+}
+
+// chosen are the choices by which a plan was made.
+func chosen(plan []Change) (c Choices) {
+	for _, ch := range plan {
+		switch {
+		case ch.Action == Rerun:
+			c.Rerun = append(c.Rerun, ch.Task)
+		case ch.Action == Keep && ch.Kind == Changed:
+			c.Keep = append(c.Keep, ch.Task)
+		case ch.Action == Run && ch.Kind == Added:
+			c.Backfill = append(c.Backfill, ch.Task)
+		}
+	}
+	return c
 }
 
 // upstreamOfDone are the tasks of a definition that something depends on which has started.
@@ -137,6 +168,9 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 		if c.Action == Undecided {
 			return nil, fmt.Errorf("task %q is undecided: %s", c.Task, c.Note)
 		}
+	}
+	if now, _ := Plan(s, in.To, chosen(in.Plan)); !slices.Equal(now, in.Plan) {
+		return nil, fmt.Errorf("the run has gone on since this plan was made: make it again, and look at it")
 	}
 	events := Parts(in.To)
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil

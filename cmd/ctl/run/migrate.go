@@ -32,7 +32,8 @@ says by now; this changes that, in one event, after it has shown what that means
 
   unchanged          its outcome is kept
   changed, done      you must say: --keep TASK or --rerun TASK
-  changed, not done  it runs as it is now
+  changed, not done  it runs as it is now; one that you hold stays held
+  changed, unknown   it may run at most once, and nobody knows what came of it: you must say, as for one that is done
   added              it runs; if tasks that have run need it, you must say --backfill TASK
   removed, done      nothing but its undo is kept, for a rollback
 
