@@ -21,6 +21,8 @@ type Cluster interface {
 	Delete(c *sequence.Context) error
 	// Temporary says that Create makes it and Delete deletes it.
 	Temporary() bool
+	// Exists says whether the cluster is there, whether or not it answers.
+	Exists(c *sequence.Context) (bool, error)
 }
 
 // Params say which. Exactly one of them is set.
@@ -69,6 +71,9 @@ func (existing) Delete(*sequence.Context) error { return nil }
 
 // Temporary is false: it stays.
 func (existing) Temporary() bool { return false }
+
+// Exists is true: nobody here deletes it.
+func (existing) Exists(*sequence.Context) (bool, error) { return true, nil }
 
 // made is the record of a bootstrap cluster.
 type made struct {

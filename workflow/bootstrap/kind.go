@@ -101,6 +101,9 @@ func (k *Kind) Delete(c *sequence.Context) error {
 // Temporary is true.
 func (*Kind) Temporary() bool { return true }
 
+// Exists asks kind.
+func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().Run)) }
+
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
 
 func name(run string) string {

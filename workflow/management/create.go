@@ -121,6 +121,8 @@ func (w *create) deleteBootstrapCluster() sequence.Step[CreateManaged, CreateDon
 		Next: func(c CreateManaged, _ sequence.None) CreateDone {
 			return CreateDone{CreateContext: c.CreateContext, Management: c.Management}
 		},
-		Undo: func(c *CreateManaged, _ *sequence.None) error { return w.recreateBootstrap(&c.Context, w.provider) },
+		Undo: func(c *CreateManaged, _ *sequence.None) error {
+			return w.recreateBootstrap(&c.Context, c.Bootstrap, c.Cluster, w.provider)
+		},
 	}
 }

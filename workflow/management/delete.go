@@ -88,6 +88,8 @@ func (w *remove) deleteBootstrapCluster() sequence.Step[DeleteRemnant, DeleteDon
 		Next: func(c DeleteRemnant, _ sequence.None) DeleteDone {
 			return DeleteDone{Context: c.Context, Cluster: c.Cluster}
 		},
-		Undo: func(c *DeleteRemnant, _ *sequence.None) error { return w.recreateBootstrap(&c.Context, w.provider) },
+		Undo: func(c *DeleteRemnant, _ *sequence.None) error {
+			return w.recreateBootstrap(&c.Context, c.Bootstrap, c.Cluster, w.provider)
+		},
 	}
 }

@@ -1,8 +1,10 @@
 package management
 
 import (
+	"errors"
 	"fmt"
 
+	"scute.dev/kube/settled"
 	"scute.dev/workflow/provider"
 	"scute.dev/workflow/provider/cluster"
 	"scute.dev/workflow/sequence"
@@ -15,26 +17,46 @@ func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more.
+// deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more. One that exists and cannot tell
+// is kept: the objects of the cluster would be lost with it.
 func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster) error {
-	if d.Bootstrap.Temporary() {
-		if there, err := cluster.Exists(c, on, spec); err == nil && there { // a bootstrap cluster that does not answer is one that an earlier attempt has deleted
+	if !d.Bootstrap.Temporary() {
+		return d.Bootstrap.Delete(c)
+	}
+	exists, err := d.Bootstrap.Exists(c)
+	if err != nil {
+		return err
+	}
+	if exists {
+		there, err := cluster.Exists(c, on, spec)
+		switch {
+		case err != nil:
+			return fmt.Errorf("the bootstrap cluster exists, and does not tell whether it still manages cluster %s/%s: start it again, or delete it by hand if nothing is lost with it: %w", spec.Namespace, spec.Name, err)
+		case there:
 			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it away first", spec.Namespace, spec.Name))
 		}
 	}
 	return d.Bootstrap.Delete(c)
 }
 
-// recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it.
-func (d *Deps) recreateBootstrap(c *sequence.Context, p provider.ComponentInstaller) error {
+// recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it. A cluster that exists was not
+// deleted, and is never made again, because it may still manage the cluster.
+func (d *Deps) recreateBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
 	if !d.Bootstrap.Temporary() {
 		return nil
 	}
-	ref, err := d.Bootstrap.Create(c)
+	exists, err := d.Bootstrap.Exists(c)
 	if err != nil {
 		return err
 	}
-	return p.InstallComponents(c, ref)
+	if exists {
+		if _, err := cluster.Exists(c, on, spec); err != nil && !errors.Is(err, settled.ErrVersion) {
+			return fmt.Errorf("the bootstrap cluster exists, and does not answer: start it again, or delete it by hand if nothing is lost with it: %w", err)
+		}
+	} else if on, err = d.Bootstrap.Create(c); err != nil {
+		return err
+	}
+	return p.InstallComponents(c, on)
 }
 
 // moveWith are the inputs of the kind Move that are used here.

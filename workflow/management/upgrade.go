@@ -114,7 +114,7 @@ func (w *upgrade) deleteBootstrapCluster() sequence.Step[UpgradeBootstrapped, Up
 		},
 		Next: func(c UpgradeBootstrapped, _ sequence.None) UpgradeContext { return c.UpgradeContext },
 		Undo: func(c *UpgradeBootstrapped, _ *sequence.None) error {
-			return w.recreateBootstrap(&c.Context, w.provider)
+			return w.recreateBootstrap(&c.Context, c.Bootstrap, c.Cluster, w.provider)
 		},
 	}
 }
