@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +21,8 @@ import (
 // neither, and a Cluster that is not paused on either. What an event makes suspicious is read from both API servers again, so that
 // watches that are late say nothing wrong.
 type guard struct {
-	known map[string]bool // "Namespace Kind name", of what was there before
-
 	mu    sync.Mutex
+	known map[string]bool // "Namespace Kind name", of what was there before
 	wrong []string
 }
 
@@ -67,7 +67,7 @@ func (g *guard) watch(ctx context.Context, w watched) {
 			continue
 		}
 		for e := range events.ResultChan() {
-			if u, ok := e.Object.(*unstructured.Unstructured); ok && g.known[u.GetNamespace()+" "+w.kind+" "+u.GetName()] {
+			if u, ok := e.Object.(*unstructured.Unstructured); ok && g.knows(u.GetNamespace()+" "+w.kind+" "+u.GetName()) {
 				g.look(ctx, w, e.Type, u)
 			}
 		}
@@ -115,6 +115,20 @@ func (g *guard) found(format string, args ...any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.wrong = append(g.wrong, fmt.Sprintf(format, args...))
+}
+
+// spare takes a namespace out before anything happens to it: a test takes objects away there itself.
+func (g *guard) spare(namespace string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.known, func(name string, _ bool) bool { return strings.HasPrefix(name, namespace+" ") })
+}
+
+// knows says whether an object was there before.
+func (g *guard) knows(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[name]
 }
 
 // clean checks that nothing was found.
