@@ -1,0 +1,55 @@
+package api
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/test/ports"
+	"scute.dev/test/scuted"
+)
+
+// TestEditedManifest: `run -f` with a manifest that was edited since its run began is refused, with the plan by which it can be
+// adopted. The API server compares the two, by a dry run of an update.
+func TestEditedManifest(t *testing.T) {
+	ctx := deadline(t, 5*time.Minute)
+	in := install(ctx, t)
+	serve(ctx, t, definitions(t)...)
+	dir, err := in.NewLogDir()
+	must(t, err)
+	listen := ports.AddressForTest(t)
+	d, err := in.Start(scuted.DaemonOptions{LogDir: dir, Listen: listen})
+	must(t, err)
+	defer func() { must(t, d.Stop(ctx)) }()
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	run := func(message string) (code int, said string) {
+		t.Helper()
+		manifest := "apiVersion: scute.dev/v1alpha1\nkind: Workflow\nmetadata: {name: edited, namespace: good}\n" +
+			"spec: {tasks: [{name: a, kind: Approve, with: {message: '" + message + "'}}]}\n"
+		must(t, os.WriteFile(file, []byte(manifest), 0o600))
+		out, err := in.Scutectl(ctx, "run", "-f", file, "--nats", "nats://"+listen).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			t.Fatalf("it ends with %v:\n%s", err, out)
+		}
+		return exit.ExitCode(), string(out)
+	}
+	const paused, refused, waits = 3, 2, 1
+	for _, step := range []struct {
+		message string
+		code    int
+		says    string
+	}{
+		{"go on?", paused, "Paused"},
+		{"really?", refused, "migrate"},
+		{"go on?", waits, "a waits for an operator"}, // it is the one that the run began with
+	} {
+		if code, said := run(step.message); code != step.code || !strings.Contains(said, step.says) {
+			t.Errorf("%q: exit status %d, want %d, and %q:\n%s", step.message, code, step.code, step.says, said)
+		}
+	}
+}
