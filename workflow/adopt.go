@@ -98,7 +98,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 	default: // it runs, or runs again: all of it
 		t.why, t.message = "", ""
 		for n := range t.steps {
-			t.steps[n].done, t.steps[n].with = false, nil
+			t.steps[n].done, t.steps[n].since, t.steps[n].with = false, 0, nil
 		}
 	}
 	if terminal(t.phase) {

@@ -281,7 +281,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 }
 
 func (s *State) stepDone(t *taskState, output json.RawMessage) {
-	t.steps[t.step].done, t.steps[t.step].output = true, output
+	t.steps[t.step].done, t.steps[t.step].since, t.steps[t.step].output = true, 0, output
 	s.outputs = s.outputs || output != nil
 }
 
@@ -297,6 +297,9 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	t := &s.tasks[i]
 	t.step = s.stepIndex(i, e.Step)
 	step := &t.steps[t.step]
+	if step.since == 0 || step.undone {
+		step.since = e.Attempt
+	}
 	step.started, step.done, step.undone, step.attempt = true, false, false, e.Attempt
 	if s.def[i].Steps[t.step].Name == "" {
 		t.attempts++
@@ -326,7 +329,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		t.steps[s.def[i].Own()].output = e.Output
 		s.outputs = s.outputs || e.Output != nil
 		for n := range t.steps {
-			t.steps[n].done = true
+			t.steps[n].done, t.steps[n].since = true, 0
 		}
 		t.message, t.why = "an operator said that it succeeded", ""
 		s.setPhase(i, taskSucceeded, v1alpha1.VerdictSatisfied, at)

@@ -24,6 +24,9 @@ type EffectID struct {
 	Task    string // "" for a handler of the run and for EffectVerify
 	Step    string // or the name of the handler
 	Attempt int
+	// Execution is the same for all attempts of a step until one has succeeded or the step was undone, and for all of a
+	// handler of one failure.
+	Execution int
 }
 
 // Effect is something to perform, with all that it needs.
@@ -92,6 +95,7 @@ func (s *State) act(i int) Effect {
 	t := &s.tasks[i]
 	e := s.effect(EffectAct, i, t.step)
 	e.Attempt, e.Recreate, e.TotalAt, e.TimeoutAt = t.attempt(), t.recreate, t.totalAt, t.timeoutAt
+	e.Execution = t.steps[t.step].since
 	return e
 }
 
@@ -102,6 +106,7 @@ func (s *State) handler(h handling) Effect {
 	}
 	if i, ok := s.index(h.task); ok {
 		e.FailedKind, e.FailedAttempt = s.def[i].Kind(), s.tasks[i].attempt()
+		e.Execution = e.FailedAttempt
 	}
 	return e
 }

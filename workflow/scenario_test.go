@@ -144,6 +144,9 @@ func (s *story) effects(b *strings.Builder) {
 		if e.Recreate {
 			word += ", what there is first taken away"
 		}
+		if e.Kind == workflow.EffectAct && e.Attempt > 1 && e.Execution == e.Attempt {
+			word += ", a new execution"
+		}
 		if len(e.With) > 0 && e.Kind == workflow.EffectAct {
 			word += " with " + string(e.With)
 		}

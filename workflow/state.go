@@ -60,6 +60,7 @@ func (e *edge) late(now time.Time) bool {
 type stepState struct {
 	started, done      bool
 	attempt            int
+	since              int  // the attempt that the execution began with; 0 when the next attempt begins one
 	undone             bool // by a rollback, or given back
 	adopted            bool
 	undo, output, with json.RawMessage

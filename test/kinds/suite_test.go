@@ -64,21 +64,24 @@ type step struct {
 	with            string // YAML would be nicer; JSON is what a kind gets
 	dir             string
 
-	mu       sync.Mutex
-	attempt  int
-	undo     json.RawMessage
-	adopted  bool
-	output   json.RawMessage
-	says     []string
-	die      bool         // Record stores, and then the process dies
-	progress func(string) // called with every word of progress
+	mu      sync.Mutex
+	attempt int
+	since   int // the attempt that the execution began with
+	undo    json.RawMessage
+	adopted bool
+	output  json.RawMessage
+	says    []string
+	// unrecorded: the process dies before the log has the outcome.
+	unrecorded bool
+	die        bool         // Record stores, and then the process dies
+	progress   func(string) // called with every word of progress
 }
 
 var errDeath = errors.New("the process died here")
 
 func (s *step) call() *task.Call {
 	return &task.Call{
-		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Namespace: s.namespace, Name: "run", ServiceAccount: s.account,
+		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Execution: s.since, Namespace: s.namespace, Name: "run", ServiceAccount: s.account,
 		With: json.RawMessage(s.with), Undo: s.undo, Output: s.output, Dir: s.dir, Logger: slog.New(slog.DiscardHandler),
 		Record: func(_ context.Context, undo json.RawMessage, adopted bool) error {
 			s.undo, s.adopted = undo, adopted
@@ -106,9 +109,15 @@ func (s *step) run(ctx context.Context) error {
 		s.t.Fatalf("not valid: %v", problems)
 	}
 	s.attempt++
+	if s.since == 0 {
+		s.since = s.attempt
+	}
 	output, err := s.kind.Run(ctx, s.call())
 	if err == nil {
 		s.output = output
+		if !s.unrecorded {
+			s.since = 0
+		}
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Co
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.state.Header
 	c := &task.Call{
-		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), OldKeys: d.a.state.Keys < workflow.KeysOfSteps,
+		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, OldKeys: d.a.state.Keys < workflow.KeysOfSteps,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,
 		Logger: d.runner.Logger.With("run", d.id, "task", e.Task),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,8 +53,8 @@ type JobWith struct {
 const (
 	// jobLabel holds a hash of the step's key: what finds the Jobs of a step.
 	jobLabel = "scute.dev/step"
-	// jobTaken marks a Job whose success was taken as the result of an attempt: a task that runs again makes another.
-	jobTaken = "scute.dev/taken"
+	// jobExecution says which execution of the step made a Job: one that runs again makes another.
+	jobExecution = "scute.dev/execution"
 	// jobCleanup bounds the deletion of the Job of an attempt that ran out of time.
 	jobCleanup = 10 * time.Second
 )
@@ -146,16 +147,12 @@ func (j *Job) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cluster.merge(ctx, refOf(job), map[string]any{"metadata": map[string]any{
-		"uid": job.GetUID(), "annotations": map[string]any{jobTaken: "true"},
-	}}); err != nil {
-		return nil, refusalOf(refOf(job), err)
-	}
 	succeeded, _, _ := unstructured.NestedInt64(job.Object, "status", "succeeded")
 	return json.Marshal(jobOutput{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// unfinished is a Job of this step that an earlier attempt left: one that runs, or one that succeeded unseen.
+// unfinished is a Job that an earlier attempt of this execution left: one that runs, or one that succeeded unseen. It waits
+// until those that are being deleted are gone: no two of them run at once.
 func (j *Job) unfinished(ctx context.Context, c *Call, cluster *Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.list(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
@@ -166,7 +163,13 @@ func (j *Job) unfinished(ctx context.Context, c *Call, cluster *Cluster, namespa
 	})
 	for i := range jobs {
 		end, _ := jobEnd(&jobs[i])
-		if jobs[i].GetDeletionTimestamp() == nil && end != batchv1.JobFailed && markOf(&jobs[i]) == c.Key() && jobs[i].GetAnnotations()[jobTaken] == "" {
+		switch {
+		case markOf(&jobs[i]) != c.Key():
+		case jobs[i].GetDeletionTimestamp() != nil:
+			if err := cluster.remove(ctx, c, refOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {
+				return nil, err
+			}
+		case end != batchv1.JobFailed && jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution):
 			return &jobs[i], nil
 		}
 	}
@@ -193,7 +196,7 @@ func (j *Job) make(ctx context.Context, c *Call, cluster *Cluster, with *JobWith
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: ref.Name,
 			Labels:      map[string]string{jobLabel: hashOf(c.Key())},
-			Annotations: map[string]string{MarkAnnotation: c.Key()},
+			Annotations: map[string]string{MarkAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution)},
 		},
 		Spec: *spec,
 	}
@@ -205,7 +208,7 @@ func (j *Job) make(ctx context.Context, c *Call, cluster *Cluster, with *JobWith
 	delete(u.Object, "status")
 	if old, err := cluster.find(ctx, ref); err != nil {
 		return nil, refusalOf(ref, err)
-	} else if old != nil && markOf(old) == c.Key() { // being deleted, failed, or taken: the attempts were counted anew
+	} else if old != nil && markOf(old) == c.Key() { // of an earlier handling of a failure
 		if err := cluster.remove(ctx, c, ref, old.GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 			return nil, err
 		}
