@@ -78,6 +78,8 @@ func (existing) Exists(*sequence.Context) (bool, error) { return true, nil }
 // made is the record of a bootstrap cluster.
 type made struct {
 	Name string `json:"name,omitempty"`
+	// Whole: it has answered. Clusters may have been moved to it since.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // answerTimeout bounds the wait for an API server that should be there.

@@ -36,15 +36,20 @@ const (
 	kindGrace = 20 * time.Second
 )
 
-// Create makes the cluster. One that an earlier attempt left half made is deleted first.
+// Create makes the cluster. One that an earlier attempt left half made is deleted first; one that has answered before never.
 func (k *Kind) Create(c *sequence.Context) (task.ClusterRef, error) {
 	name := name(c.Call().Run)
 	ref := task.ClusterRef{Kubeconfig: k.kubeconfig(name)}
-	if err := c.Note("bootstrap", made{Name: name}, false); err != nil {
+	var was made
+	if _, err := c.Noted("bootstrap", &was); err != nil {
 		return ref, err
 	}
 	there, err := k.exists(c, name)
 	if err != nil {
+		return ref, err
+	}
+	whole := there && was.Whole
+	if err := c.Note("bootstrap", made{Name: name, Whole: whole}, false); err != nil {
 		return ref, err
 	}
 	if there {
@@ -52,8 +57,11 @@ func (k *Kind) Create(c *sequence.Context) (task.ClusterRef, error) {
 		if err = k.export(c, name); err == nil {
 			err = answers(c, ref)
 		}
-		if err == nil {
-			return ref, nil
+		switch {
+		case err == nil:
+			return ref, k.whole(c, name)
+		case whole:
+			return ref, fmt.Errorf("the bootstrap cluster %s does not answer, and may manage clusters: start it again, or delete it by hand if nothing is lost with it: %w", name, err)
 		}
 		c.Progress("deleting the bootstrap cluster " + name + ", which was left half made")
 		if _, err := k.run(c, "delete", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig); err != nil {
@@ -77,7 +85,14 @@ func (k *Kind) Create(c *sequence.Context) (task.ClusterRef, error) {
 	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
 		return ref, fmt.Errorf("the kubeconfig of the bootstrap cluster: %w", err)
 	}
-	return ref, answers(c, ref)
+	if err := answers(c, ref); err != nil {
+		return ref, err
+	}
+	return ref, k.whole(c, name)
+}
+
+func (*Kind) whole(c *sequence.Context, name string) error {
+	return c.Note("bootstrap", made{Name: name, Whole: true}, false)
 }
 
 // Delete deletes the cluster and its kubeconfig.

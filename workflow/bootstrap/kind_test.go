@@ -73,3 +73,28 @@ func TestKindFails(t *testing.T) {
 		t.Errorf("kind was called with %s", text)
 	}
 }
+
+// A cluster that has answered before may have been given others to manage: it is not deleted because it does not answer now.
+func TestKindThatAnsweredIsKept(t *testing.T) {
+	dir := t.TempDir()
+	program, clusters := filepath.Join(dir, "kind"), filepath.Join(dir, "clusters")
+	for path, text := range map[string]string{program: script, clusters: name("run") + "\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KIND_CALLS", filepath.Join(dir, "calls"))
+	t.Setenv("KIND_CLUSTERS", clusters)
+	k, c := &Kind{Program: program, folder: filepath.Join(dir, "state")}, attempt(t)
+	if err := k.whole(c, name("run")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := k.Create(c); err == nil || !strings.Contains(err.Error(), "may manage clusters") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := os.Stat(clusters); err != nil {
+		t.Errorf("it was deleted: %v", err)
+	}
+}

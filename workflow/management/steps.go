@@ -87,7 +87,7 @@ func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to task
 		return nil
 	}
 	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
-	if err := c.Revert(pivotPart, d.Move, with); err == nil || !task.IsFinal(err) {
+	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, task.ErrMoved) {
 		return err
 	}
 	with.From, with.To = to, from

@@ -2,10 +2,13 @@ package management
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"scute.dev/workflow"
 	"scute.dev/workflow/provider"
 	"scute.dev/workflow/sequence"
 	"scute.dev/workflow/task"
@@ -47,5 +50,44 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	boot.exists = false // an earlier attempt has deleted it
 	if err := d.deleteBootstrap(&c, on, spec); err != nil || !boot.deleted {
 		t.Error(err)
+	}
+}
+
+// undone is a kind Move whose undo ends with an error; runs counts the moves that it begins.
+type undone struct {
+	err  error
+	runs int
+}
+
+func (*undone) Validate(json.RawMessage) []workflow.Problem { return nil }
+
+func (u *undone) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	u.runs++
+	return nil, c.Prepare(ctx, struct{}{}, false)
+}
+
+func (u *undone) Undo(context.Context, *task.Call) error { return u.err }
+
+// Only a move that has been made is moved back: one that cannot be rolled back for another reason may be on both sides.
+func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	other := task.Final(errors.New("the Secret with the kubeconfig is gone"))
+	for _, is := range []struct {
+		err  error
+		runs int
+	}{{nil, 1}, {other, 1}, {task.Final(task.ErrMoved), 2}} {
+		clusters, move := &task.Clusters{Local: true}, &undone{err: is.err}
+		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
+		c := sequence.NewContext(ctx, call, clusters)
+		d := &Deps{Clusters: clusters, Move: move}
+		none := task.ClusterRef{Kubeconfig: t.TempDir() + "/none"}
+		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
+			t.Fatal(err)
+		}
+		err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
+		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
+			t.Errorf("undo: %v: %d moves, %v", is.err, move.runs, err)
+		}
 	}
 }

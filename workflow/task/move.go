@@ -75,8 +75,8 @@ type moveOutput struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// errMoved: a move that has been made is not taken back.
-var errMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
+// ErrMoved is the final error of an undo: a move that has been made is not taken back.
+var ErrMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
 
 const (
 	moveAcknowledge = 5 * time.Minute

@@ -93,7 +93,7 @@ func (m *Move) undoLocal(ctx context.Context, c *Call, record moved) error {
 	case err != nil:
 		return err
 	case s.Phase == mover.PhaseSucceeded:
-		return Final(errMoved)
+		return Final(ErrMoved)
 	case s.Phase == "":
 		return nil // none was begun, or the last one has been rolled back
 	}
@@ -113,7 +113,7 @@ func (m *Move) undoLocal(ctx context.Context, c *Call, record moved) error {
 	message, next := mover.Explain(&s)
 	switch {
 	case s.Phase == mover.PhaseSucceeded:
-		return Final(errMoved)
+		return Final(ErrMoved)
 	case s.Finished():
 		return nil
 	default:

@@ -88,7 +88,7 @@ func (m *Move) undoResource(ctx context.Context, c *Call, record moved) error {
 		return err
 	}
 	if move.Status.Phase == mover.PhaseSucceeded {
-		return Final(errMoved)
+		return Final(ErrMoved)
 	}
 	return nil
 }
