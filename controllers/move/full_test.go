@@ -40,8 +40,9 @@ func (crowded) Status(id string) (v1alpha1.MoveStatus, bool) {
 }
 func (c crowded) Throttled(string) supervise.Throttled { return c.why }
 
-// TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.
-func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
+// reconciling is a Reconciler of a Move that has its finalizer.
+func reconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -51,7 +52,12 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
 	caughtUp := make(chan struct{})
 	close(caughtUp)
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), CaughtUp: caughtUp}
+	return &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: moves, CaughtUp: caughtUp}, c, m
+}
+
+// TestAMoveThatWaitsForOthersSaysSo, and says when it no longer does.
+func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
+	r, c, m := reconciling(t, nil)
 	for _, step := range []struct {
 		why     supervise.Throttled
 		status  metav1.ConditionStatus
@@ -77,16 +83,7 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 
 // TestFullLogIsTold: a Move that cannot begin for lack of space says so, with what to do, and is tried again.
 func TestFullLogIsTold(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	m := aMove()
-	m.Finalizers = []string{Finalizer}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
-	caughtUp := make(chan struct{})
-	close(caughtUp)
-	r := &Reconciler{Client: c, Recorder: events.NewFakeRecorder(9), Moves: fullLog{}, CaughtUp: caughtUp}
+	r, c, m := reconciling(t, fullLog{})
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); !errors.Is(err, eventlog.ErrFull) {
 		t.Errorf("reconciling ended with %v", err)
 	}
