@@ -54,7 +54,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
-			continue // by a policy that cannot be read, nobody knows which machines are sick: marks stay as they are
+			continue // by a policy that cannot be read, nobody knows which machines are unhealthy: marks stay as they are
 		}
 		h, p := Judge(m, f.Policy.Checks, now), s.Patients[m.UID]
 		switch {

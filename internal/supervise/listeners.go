@@ -2,42 +2,42 @@ package supervise
 
 import "sync"
 
-// Bells tell whoever drives something that the log holds more about it than it may know. The zero value is ready for use.
+// Listeners tell the driver of something that the log holds more about it than it may know. The zero value is ready for use.
 // They are safe for concurrent use.
-type Bells struct {
-	mu    sync.Mutex
-	bells map[string]chan uint64
+type Listeners struct {
+	mu        sync.Mutex
+	listeners map[string]chan uint64
 }
 
-// Hang begins to listen for news of an id: ring has the sequence of the newest commit. At most one listens at a time.
-func (b *Bells) Hang(id string) (ring <-chan uint64, down func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bells == nil {
-		b.bells = make(map[string]chan uint64)
+// Listen begins to listen for news of an id: news has the sequence of the newest commit. At most one listens at a time.
+func (l *Listeners) Listen(id string) (news <-chan uint64, stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listeners == nil {
+		l.listeners = make(map[string]chan uint64)
 	}
-	bell := make(chan uint64, 1)
-	b.bells[id] = bell
-	return bell, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.bells[id] == bell {
-			delete(b.bells, id)
+	own := make(chan uint64, 1)
+	l.listeners[id] = own
+	return own, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.listeners[id] == own {
+			delete(l.listeners, id)
 		}
 	}
 }
 
-// Ring says that the log holds a commit about an id. It does not block. Sequences come in their order.
-func (b *Bells) Ring(id string, seq uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	bell := b.bells[id]
-	if bell == nil {
+// Tell says that the log holds a commit about an id. It does not block. Sequences come in their order.
+func (l *Listeners) Tell(id string, seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	listener := l.listeners[id]
+	if listener == nil {
 		return
 	}
 	select {
-	case <-bell: // an older one
+	case <-listener: // an older one
 	default:
 	}
-	bell <- seq
+	listener <- seq
 }

@@ -57,12 +57,12 @@ type Runner struct {
 	After func(time.Duration) <-chan time.Time
 
 	throttles supervise.Throttles
-	bells     supervise.Bells
+	listeners supervise.Listeners
 }
 
-// News says that the log holds a commit about a move: whoever drives it and waits takes it in at once, an operator's decision
+// News says that the log holds a commit about a move: the driver that waits takes it in at once, an operator's decision
 // above all. It does not block.
-func (r *Runner) News(id string, seq uint64) { r.bells.Ring(id, seq) }
+func (r *Runner) News(id string, seq uint64) { r.listeners.Tell(id, seq) }
 
 func (r *Runner) after(d time.Duration) <-chan time.Time {
 	if r.After != nil {
@@ -102,8 +102,8 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := a.append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
-	news, down := r.bells.Hang(id)
-	defer down()
+	news, stop := r.listeners.Listen(id)
+	defer stop()
 	d := &drive{
 		aggregate: a, performer: r.Performer(id), place: r.Places.Place(a.state.Spec.Namespace), news: news,
 		look: pace(lookFirst, lookMax), retry: pace(retryFirst, retryMax),

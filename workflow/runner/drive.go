@@ -29,8 +29,8 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if !workflow.Due(a.state, r.now()) {
 		return nil
 	}
-	news, down := r.bells.Hang(id)
-	defer down()
+	news, stop := r.listeners.Listen(id)
+	defer stop()
 	d := &drive{
 		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.state.Namespace),
 		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),

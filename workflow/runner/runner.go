@@ -54,12 +54,12 @@ type Runner struct {
 	After func(time.Duration) <-chan time.Time
 
 	throttles supervise.Throttles
-	bells     supervise.Bells
+	listeners supervise.Listeners
 }
 
-// News says that the log holds a commit about a run: whoever drives it and waits takes it in at once, an operator's decision
+// News says that the log holds a commit about a run: the driver that waits takes it in at once, an operator's decision
 // above all. It does not block.
-func (r *Runner) News(id string, seq uint64) { r.bells.Ring(id, seq) }
+func (r *Runner) News(id string, seq uint64) { r.listeners.Tell(id, seq) }
 
 func (r *Runner) after(d time.Duration) <-chan time.Time {
 	if r.After != nil {
