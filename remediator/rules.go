@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/kube/object"
 )
 
 // RuleStorm is the rule of a decision that waits for a storm to pass.
@@ -162,94 +161,6 @@ func (s *State) begun() []time.Time {
 		}
 	}
 	return times
-}
-
-// dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
-func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
-	if f.isControlPlane() {
-		if d := blind(f); d != nil {
-			return d
-		}
-	}
-	stuck := f.blocks(m)
-	if f.Owner.RollingOut != "" && !stuck {
-		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
-	}
-	if f.Cluster.UpgradePending {
-		return wait("rollout", "an upgrade of the cluster is under way")
-	}
-	for i := range f.Machines {
-		other := &f.Machines[i]
-		switch {
-		case other.Deleting && f.isControlPlane():
-			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
-		case f.isControlPlane() && !stuck && other.UID != m.UID && other.Node == "":
-			return wait("scaling", "machine %s has not joined yet", other.Name)
-		}
-	}
-	switch {
-	case f.isControlPlane() && int(f.Owner.Replicas) != len(f.Machines) && !stuck:
-		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
-	case len(m.Hooks) > 0:
-		return wait("hook", "its deletion would be held%s", hooks(m))
-	case f.Owner.Relaxed != "":
-		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
-	default:
-		return nil
-	}
-}
-
-// blocks: the owner waits for this very machine. One that never joined keeps it from everything; one whose components are
-// not well keeps a rollout from making its next one. Where that one is there already, the rollout goes on by itself; the
-// owner's note of a remediation would outlive it, for nothing is left to be made.
-func (f *Facts) blocks(m *Machine) bool {
-	if !f.isControlPlane() {
-		return false
-	}
-	sick := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m)
-	return m.Node == "" || f.Owner.RollingOut != "" && sick && len(f.Machines) <= int(f.Owner.Replicas)
-}
-
-// blindFor is how long a control plane that was seen is not seen before anybody is told: one look that fails, or a cluster
-// that answers every other one, is no news each time. Nothing is done meanwhile.
-const blindFor = 10 * time.Second
-
-// Blind says that a look into a control plane failed: its cluster did not answer, or its etcd did not list its members.
-func Blind(f *Facts) bool {
-	return f.isControlPlane() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
-}
-
-// blinking: it may be seen again in a moment.
-func (f *Facts) blinking() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
-
-// blind: rule a. The cluster is out of reach, or quorum is.
-func blind(f *Facts) *Decision {
-	freeze := func(rule, next, format string, args ...any) *Decision {
-		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
-	}
-	switch q := Count(f.Etcd); {
-	case f.Cluster.Reach != object.True:
-		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
-	case f.Owner.ExternalEtcd:
-		return nil
-	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
-		why := "nobody asked"
-		if f.Etcd != nil {
-			why = f.Etcd.Err
-		}
-		return freeze("etcd-unknown", "look at etcd by hand", "etcd's members could not be listed: %s", why)
-	case q.Lost():
-		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+", or restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
-	default:
-		return nil
-	}
-}
-
-func hooks(m *Machine) string {
-	if len(m.Hooks) == 0 {
-		return ""
-	}
-	return " by the hook " + strings.Join(m.Hooks, ", ")
 }
 
 // climb: the policy's ladder comes before a replacement, where the machine may be away for a while.

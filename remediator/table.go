@@ -14,18 +14,20 @@ import (
 //	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   it never became a node                                 -> as c: it blocks the owner, which surges no more
-//	   a rollout waits for its components                     -> as c: the owner remediates before it rolls out
+//	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it goes on
 //	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
 //	f  external etcd                                          -> as d and e without the arithmetic of members
 func controlPlane(m *Machine, f *Facts) Decision {
-	c := caseOf(m, f)
+	c, blocks := caseOf(m, f), f.blocks(m)
 	switch {
 	case m.Node == "":
-		return c.deleteFirst("never-joined", "it never joined")
+		return c.deleteFirst(blocks, "it never joined")
 	case f.Owner.RollingOut != "":
-		return c.deleteFirst("rollout-blocked", "a rollout is under way and waits for this machine: "+c.illness())
+		return c.deleteFirst(blocks, "a rollout is under way and waits for this machine: "+c.illness())
+	case blocks != "":
+		return c.deleteFirst(blocks, fmt.Sprintf("%d machines are asked for instead of %d, and %s waits for this one: %s", f.Owner.Replicas, len(f.Machines), f.Owner.Name, c.illness()))
 	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it makes another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 at the control plane"}
 	case f.Owner.MaxSurge == 0:
@@ -68,8 +70,11 @@ func caseOf(m *Machine, f *Facts) oneCase {
 }
 
 func (c oneCase) illness() string {
-	if !c.answers {
+	switch {
+	case !c.answers:
 		return "its etcd member " + c.silence()
+	case len(c.broken) == 0:
+		return "its update in place does not end"
 	}
 	return strings.Join(c.broken, ", ") + " not well"
 }
@@ -94,7 +99,7 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 		return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
 	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
-	case q.Learners > count(c.member != nil && c.member.Learner):
+	case q.Learners > count(c.learns()):
 		return *wait("learner", "etcd has a learner: a member is joining")
 	case c.healthy == 0:
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "mend one of the other machines first"}
@@ -103,6 +108,19 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	default:
 		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive, member)}
 	}
+}
+
+// learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is its
+// own where no other machine can be meant.
+func (c oneCase) learns() bool {
+	if c.member != nil || c.m.Node != "" {
+		return c.member != nil && c.member.Learner
+	}
+	joining := 0
+	for i := range c.f.Machines {
+		joining += count(c.f.Machines[i].Node == "")
+	}
+	return joining == 1 && c.f.Etcd != nil && slices.ContainsFunc(c.f.Etcd.Members, func(member Member) bool { return member.Learner && c.f.claimed(member) == nil })
 }
 
 // votes says whether a machine has a voter of the etcd on its owner's machines, and whether that one answers. One that never
@@ -142,9 +160,16 @@ func (c oneCase) stands(alive, member bool) string {
 
 // unclaimed says that etcd lists a voter of no machine's node.
 func (f *Facts) unclaimed() bool {
-	return slices.ContainsFunc(f.Etcd.Members, func(member Member) bool {
-		return !member.Learner && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node == member.Node })
-	})
+	return slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return !member.Learner && f.claimed(member) == nil })
+}
+
+// claimed is the machine whose node a member is on, nil without.
+func (f *Facts) claimed(member Member) *Machine {
+	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Node == member.Node })
+	if i < 0 {
+		return nil
+	}
+	return &f.Machines[i]
 }
 
 // surge: rule d.

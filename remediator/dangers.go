@@ -1,0 +1,127 @@
+package remediator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
+func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+	if f.isControlPlane() {
+		if d := blind(f); d != nil {
+			return d
+		}
+	}
+	blocks := f.blocks(m)
+	switch {
+	case f.Cluster.UpgradePending:
+		return wait("rollout", "an upgrade of the cluster is under way")
+	case f.Owner.RollingOut != "" && blocks == "":
+		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+	}
+	if f.isControlPlane() {
+		if d := f.unstable(m, blocks); d != nil {
+			return d
+		}
+	}
+	switch {
+	case len(m.Hooks) > 0:
+		return wait("hook", "its deletion would be held%s", hooks(m))
+	case f.Owner.Relaxed != "":
+		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
+	default:
+		return nil
+	}
+}
+
+// unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile.
+func (f *Facts) unstable(m *Machine, blocks string) *Decision {
+	for i := range f.Machines {
+		other := &f.Machines[i]
+		switch {
+		case other.Deleting:
+			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
+		case m.Node != "" && other.UID != m.UID && other.Node == "":
+			return wait("scaling", "machine %s has not joined yet", other.Name)
+		}
+	}
+	if int(f.Owner.Replicas) != len(f.Machines) && blocks == "" {
+		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
+	}
+	return nil
+}
+
+// blocks is the rule by which a control plane waits for this very machine, "" when it goes on by itself:
+//
+//	never-joined     it is no node: its owner makes and deletes no other
+//	rollout-blocked  its components are not well, or its update in place does not end: a rollout does not take its next step
+//	scaling-blocked  its components are not well: no machine is made or deleted to come to the number that is asked for
+//
+// Its owner remediates before it rolls out or scales, and so the machine is handed over where quorum allows it.
+func (f *Facts) blocks(m *Machine) string {
+	unwell := len(m.broken(f.Owner.ExternalEtcd)) > 0 || !f.Owner.ExternalEtcd && !f.answers(m)
+	switch {
+	case !f.isControlPlane():
+		return ""
+	case m.Node == "":
+		return "never-joined"
+	case f.Owner.RollingOut != "" && (unwell || m.updating()):
+		return "rollout-blocked"
+	case int(f.Owner.Replicas) != len(f.Machines) && unwell:
+		return "scaling-blocked"
+	default:
+		return ""
+	}
+}
+
+// updating says that the machine is updated in place.
+func (m *Machine) updating() bool {
+	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
+}
+
+// blindFor is how long a control plane that was seen is not seen before anybody is told: one look that fails, or a cluster
+// that answers every other one, is no news each time. Nothing is done meanwhile.
+const blindFor = 10 * time.Second
+
+// Blind says that a look into a control plane failed: its cluster did not answer, or its etcd did not list its members.
+func Blind(f *Facts) bool {
+	return f.isControlPlane() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
+}
+
+// blinking: it may be seen again in a moment.
+func (f *Facts) blinking() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
+
+// blind: rule a. The cluster is out of reach, or quorum is.
+func blind(f *Facts) *Decision {
+	freeze := func(rule, next, format string, args ...any) *Decision {
+		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
+	}
+	switch q := Count(f.Etcd); {
+	case f.Cluster.Reach != object.True:
+		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
+	case f.Owner.ExternalEtcd:
+		return nil
+	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
+		why := "nobody asked"
+		if f.Etcd != nil {
+			why = f.Etcd.Err
+		}
+		return freeze("etcd-unknown", "look at etcd by hand", "etcd's members could not be listed: %s", why)
+	case q.Lost():
+		return freeze("quorum-lost", "bring back one of "+strings.Join(q.Silent, ", ")+", or restore etcd from a backup", "only %d of %d etcd members answer: quorum is lost", q.Answering, q.Voters)
+	default:
+		return nil
+	}
+}
+
+func hooks(m *Machine) string {
+	if len(m.Hooks) == 0 {
+		return ""
+	}
+	return " by the hook " + strings.Join(m.Hooks, ", ")
+}
