@@ -30,6 +30,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		p := s.patient(e.Machine)
 		p.Decision, p.Seen, p.DecidedAt = e.Decision, e.Seen, at
 		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
+		s.Mass.waits(e.Decision)
 	case HoldSet:
 		p := s.patient(e.Machine)
 		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
@@ -51,6 +52,8 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
 	case StormPassed:
 		s.InStorm, s.StormPassed = false, at
+	case MassFailurePassed:
+		s.Mass.passes(e.Domain, at)
 	case Setback:
 		if s.Setback == "" {
 			s.SetbackSince = at
@@ -96,6 +99,9 @@ func (s *State) begin(e SurgeRequested, at time.Time) {
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	p := s.patient(e.Machine)
 	p.Attempts, p.LastAttempt = e.Attempt, at
+	if p.Mark != nil {
+		s.Active.FailureDomain = p.Mark.FailureDomain
+	}
 }
 
 func (s *State) applyActive(e Event, at time.Time) {

@@ -51,7 +51,7 @@ func (s *State) climber() *Patient {
 // can do about it is news.
 func (d Decision) same(other Decision) bool {
 	switch {
-	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed:
+	case d.Verdict != other.Verdict || d.Rule != other.Rule || d.Relaxed != other.Relaxed || d.Domain != other.Domain:
 		return false
 	case d.Verdict == Escalate:
 		return d.Reason == other.Reason // it names the step

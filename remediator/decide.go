@@ -27,7 +27,7 @@ func Surging(s *State) bool {
 // Decide says which facts follow from a look. It is called again with what it said applied, until it says nothing more.
 // Whatever it knows comes from the state and the facts; the order of machines and patients makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, storm, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, storm, massFailures, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
@@ -61,7 +61,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		case h.State == "" && p != nil && p.Mark != nil:
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: "healthy again"})
 		case h.State != "" && !p.says(h):
-			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since}
+			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain)}
 			if mark.Since.IsZero() {
 				mark.Since = now
 			}

@@ -60,6 +60,8 @@ type Decision struct {
 	Reason string `json:"reason"`
 	// Next is what a human can do, if anything.
 	Next string `json:"next,omitempty"`
+	// Domain is the failure domain that a Wait waits for.
+	Domain string `json:"domain,omitempty"`
 }
 
 // Seen is what a decision was taken on, small enough to be kept for ever.
@@ -115,6 +117,8 @@ type (
 		Reason  string    `json:"reason"`
 		Source  Source    `json:"source"`
 		Since   time.Time `json:"since"`
+		// FailureDomain that the machine is in, "" without and in older logs.
+		FailureDomain string `json:"failureDomain,omitempty"`
 	}
 	// MachineMarkCleared: it is healthy again, or gone, or nobody selects it any more.
 	MachineMarkCleared struct {
@@ -230,6 +234,10 @@ type (
 	}
 	// StormPassed: a storm that kept this owner waiting is over.
 	StormPassed struct{}
+	// MassFailurePassed: one of the whole fleet, or of a failure domain, that kept this owner waiting is over.
+	MassFailurePassed struct {
+		Domain string `json:"domain,omitempty"`
+	}
 )
 
 // Cause of a cancellation, or of a mark that is taken off.
@@ -273,3 +281,4 @@ func (Succeeded) event()           {}
 func (Cancelled) event()           {}
 func (Setback) event()             {}
 func (StormPassed) event()         {}
+func (MassFailurePassed) event()   {}

@@ -37,6 +37,7 @@ type Facts struct {
 	Etcd   *Etcd
 	Policy Policy
 	Ledger Ledger
+	Fleet  Fleet
 	// Move is the id of a move of this cluster that is under way, from the log.
 	Move string
 }
@@ -81,6 +82,8 @@ type ClusterFacts struct {
 	BlindFor time.Duration
 	// FailureDomains that control plane machines may be in.
 	FailureDomains []string
+	// Region tells its failure domains from those of the same name in other regions; "" for none.
+	Region string
 }
 
 // Condition of a Machine.

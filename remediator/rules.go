@@ -124,8 +124,11 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// limits of the policy, all its owners together.
-func (s *State) limits(_ *Patient, _ *Machine, f *Facts, now time.Time) *Decision {
+// limits of the fleet, and of the policy, all its owners together.
+func (s *State) limits(_ *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+	if d := s.fleetAllows(m, f, now); d != nil {
+		return d
+	}
 	l := f.Policy.Limits
 	passed := f.Ledger.StormPassed
 	if s.StormPassed.After(passed) {

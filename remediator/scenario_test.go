@@ -150,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost", "domain"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -179,6 +179,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 				"topology": boolean(&w.cluster.Topology, value), "paused": boolean(&w.cluster.Paused, value),
 				"deleting": boolean(&w.cluster.Deleting, value), "upgrade-pending": boolean(&w.cluster.UpgradePending, value),
 				"replicas": integer(&w.cluster.TopologyReplicas, value),
+				"region":   func() error { w.cluster.Region = value; return nil },
+				"domains":  func() error { w.cluster.FailureDomains = strings.Split(value, ","); return nil },
 				"reach":    func() error { w.cluster.Reach = object.Truth(value); return nil },
 			}[key])
 		}
@@ -194,6 +196,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 				"storm":   func() error { l.StormPassed = w.now.Add(-duration(d, t, value)); return nil },
 			}[key])
 		}
+	case "fleet":
+		s.fleet(t, d, words[1:])
 	case "move":
 		w.move = word(1)
 	case "kubelet":
@@ -235,6 +239,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		if !w.join(m) {
 			line(b, "etcd does not take %s", m.Name)
 		}
+	case "domain":
+		m.FailureDomain = value
 	case "doomed":
 		m.Doomed = true
 	case "ghost": // it joins etcd, and no more
@@ -352,6 +358,48 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 	}
 }
 
+// fleet is what happens in the whole fleet; a count is of a failure domain, as in unhealthy=a:60.
+func (s *story) fleet(t *testing.T, d *datadriven.TestData, pairs []string) {
+	t.Helper()
+	f, l := &s.world.fleet, &s.world.fleet.Limits
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		domain, number, _ := strings.Cut(value, ":")
+		counted := func(in *map[string]int) func() error {
+			return func() error {
+				n, err := strconv.Atoi(number)
+				if *in == nil {
+					*in = make(map[string]int)
+				}
+				(*in)[domain] = n
+				return err
+			}
+		}
+		mass := func(to *remediator.MassFailure) func() error {
+			return func() error {
+				_, err := fmt.Sscanf(value, "%d%%/%d", &to.Percent, &to.Floor)
+				to.Cooldown = 10 * time.Minute
+				return err
+			}
+		}
+		set(t, d, pair, map[string]func() error{
+			"machines": counted(&f.Machines), "unhealthy": counted(&f.Unhealthy), "active": counted(&f.Active), "begun": integer(&f.Begun, value),
+			"passed": func() error {
+				f.Passed = map[string]time.Time{domain: s.world.now.Add(-duration(d, t, number))}
+				return nil
+			},
+			"unreadable": func() error { l.Unreadable = value; return nil },
+			"pause": func() error {
+				l.Paused = slices.DeleteFunc([]string{value}, func(s string) bool { return s == "" })
+				return nil
+			},
+			"at-once": integer(&l.AtOnce, value), "domain-at-once": integer(&l.DomainAtOnce, value),
+			"per-window":   func() error { l.Window = time.Hour; return integer(&l.PerWindow, value)() },
+			"mass-failure": mass(&l.Mass), "domain-mass-failure": mass(&l.DomainMass),
+		}[key])
+	}
+}
+
 func set(t *testing.T, d *datadriven.TestData, what string, do func() error) {
 	t.Helper()
 	if do == nil {
@@ -458,6 +506,7 @@ func telling(e remediator.Event, now time.Time) string {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err.Error()
 	}
+	delete(fields, "failureDomain") // of a mark: where a machine is does not change
 	if d, ok := e.(remediator.Decided); ok {
 		return decided(d)
 	}

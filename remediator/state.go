@@ -27,6 +27,7 @@ type State struct {
 
 	InStorm     bool
 	StormPassed time.Time
+	Mass        MassFailures
 
 	Setback      string
 	SetbackSince time.Time
@@ -79,6 +80,8 @@ type Active struct {
 	Step      Step
 	Since     time.Time // of the step
 	StartedAt time.Time
+	// FailureDomain of the victim, as its mark says.
+	FailureDomain string
 
 	Replacement Subject
 	Extras      []Subject // newcomers that are not wanted
@@ -174,6 +177,7 @@ func (s *State) Clone() *State {
 		active.Extras = slices.Clone(s.Active.Extras)
 		c.Active = &active
 	}
+	c.Mass = s.Mass.clone()
 	c.Ends, c.Chain = slices.Clone(s.Ends), maps.Clone(s.Chain)
 	return &c
 }

@@ -49,6 +49,7 @@ func kinds() []remediator.Event {
 		remediator.Cancelled{},
 		remediator.Setback{},
 		remediator.StormPassed{},
+		remediator.MassFailurePassed{},
 	}
 }
 

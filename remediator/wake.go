@@ -46,7 +46,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			until(p.RungSince.Add(rung.Timeout))
 		}
 	}
-	if s.InStorm {
+	if s.InStorm || len(s.Mass.Waited) > 0 {
 		at(lookAgain)
 	}
 	for _, storm := range []time.Time{s.StormPassed, f.Ledger.StormPassed} {

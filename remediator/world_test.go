@@ -29,6 +29,7 @@ type world struct {
 	cluster  remediator.ClusterFacts
 	policy   remediator.Policy
 	ledger   remediator.Ledger
+	fleet    remediator.Fleet
 	move     string
 	machines []*machine
 	made     int
@@ -231,7 +232,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 			w.owner.RollingOut = "machines are rolled out to " + w.target
 		}
 	}
-	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Move: w.move}
+	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
 	f.Policy.Paused, f.Ledger.Started = slices.Clone(w.policy.Paused), slices.Clone(w.ledger.Started)

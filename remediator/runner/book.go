@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"maps"
 	"time"
 
 	"scute.dev/kube/object"
@@ -34,7 +35,7 @@ func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
 	return true
 }
 
-// account is what counts for the limits of a policy.
+// account is what counts for the limits of a policy, and of the fleet.
 type account struct {
 	policy  string // namespace/name of the one that selected the owner at its last turn
 	watched int    // machines that it had then
@@ -43,6 +44,8 @@ type account struct {
 	started []time.Time
 	storm   bool
 	passed  time.Time // when the last storm ended
+	toll    remediator.Toll
+	mass    map[string]time.Time // when the mass failures ended
 }
 
 // asked remembers what could be seen, and since when nothing could.
@@ -62,7 +65,7 @@ func (e *entry) asked(f *remediator.Facts, now time.Time) {
 func accountOf(s *remediator.State, policy string, watched int) account {
 	return account{
 		policy: policy, watched: watched, sick: remediator.Sick(s), busy: remediator.Busy(s), started: remediator.Started(s),
-		storm: s.InStorm, passed: s.StormPassed,
+		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s), mass: maps.Clone(s.Mass.Passed),
 	}
 }
 
@@ -70,18 +73,24 @@ func (r *Runner) entry(owner remediator.Owner) *entry {
 	id := owner.ID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.book == nil {
-		r.book = make(map[string]*entry)
-		for _, known := range r.View.states() { // their limits and cooldowns count before their first turn
-			r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, policyOf(known.state), 0)}
-		}
-	}
+	r.open()
 	e := r.book[id]
 	if e == nil {
 		e = &entry{agg: r.aggregate(id, new(remediator.State), 0)}
 		r.book[id] = e
 	}
 	return e
+}
+
+// open fills the book from the log: limits and cooldowns count before an owner's first turn. The lock is held.
+func (r *Runner) open() {
+	if r.book != nil {
+		return
+	}
+	r.book = make(map[string]*entry)
+	for _, known := range r.View.states() {
+		r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, policyOf(known.state), 0)}
+	}
 }
 
 // policyOf is the policy that the owner's last decisions were taken under, as the log has it.

@@ -243,3 +243,8 @@ func openLog(t *testing.T) *eventlog.Log {
 	})
 	return l
 }
+
+// recover turns the node of a machine well again.
+func (w *world) recover(i int) {
+	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.True, Since: w.now}
+}

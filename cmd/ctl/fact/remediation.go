@@ -1,6 +1,7 @@
 package fact
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -77,6 +78,8 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "setback", Detail: e.Message}, true
 	case remediator.StormPassed:
 		return Fact{What: "storm passed"}, true
+	case remediator.MassFailurePassed:
+		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:
 		return Fact{}, false
 	}

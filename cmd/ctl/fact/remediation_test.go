@@ -52,6 +52,8 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.Setback{Message: "the API server is gone"},
 		remediator.StormPassed{},
+		remediator.MassFailurePassed{Domain: "zone-a"},
+		remediator.MassFailurePassed{},
 	} {
 		ev, err := remediator.NewCatalog().Encode(e)
 		if err != nil {

@@ -1,0 +1,304 @@
+package remediator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// Fleet is what all policies together have in progress and have seen, and the limits that hold for all of them. Machines are
+// counted by failure domain, those without one under "".
+type Fleet struct {
+	Limits FleetLimits
+	// Machines that policies select, of all owners.
+	Machines map[string]int
+	// Unhealthy are the machines that are marked, of all owners, this one's too.
+	Unhealthy map[string]int
+	// Active are the remediations in progress, this owner's not counted, by the failure domain of the machine.
+	Active map[string]int
+	// Begun is how many remediations of other owners were begun within the window.
+	Begun int
+	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
+	Passed map[string]time.Time
+}
+
+// wholeFleet stands for no single failure domain.
+const wholeFleet = ""
+
+// FleetLimits are those of the RepairLimits, with the defaults in place. A limit of 0 does not limit.
+type FleetLimits struct {
+	// Unreadable says why the RepairLimits cannot be read, "" when it can. Then nothing else of it is known.
+	Unreadable        string
+	Paused            []string
+	AtOnce, PerWindow int
+	Window            time.Duration
+	Mass              MassFailure
+	// Of each failure domain by itself.
+	DomainAtOnce int
+	DomainMass   MassFailure
+}
+
+// MassFailure says when so many machines are unhealthy at once that something bigger is broken.
+type MassFailure struct {
+	Percent, Floor int
+	Cooldown       time.Duration
+}
+
+func (l MassFailure) reached(unhealthy, machines int) bool {
+	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
+}
+
+// The rules of the fleet that wait for a mass failure to pass.
+const (
+	ruleMassFailure   = "mass-failure"
+	ruleFailureDomain = "failure-domain"
+)
+
+// Failing says that a failure domain has a mass failure.
+func (f *Fleet) Failing(domain string) bool {
+	return domain != wholeFleet && f.Limits.DomainMass.reached(f.Unhealthy[domain], f.Machines[domain])
+}
+
+// FailingAtLarge says that the fleet has a mass failure. Machines of a failure domain that fails by itself are not counted:
+// what is wrong with them is known, and the rest of the fleet is looked after.
+func (f *Fleet) FailingAtLarge() bool {
+	unhealthy, machines := f.elsewhere()
+	return f.Limits.Mass.reached(unhealthy, machines)
+}
+
+// elsewhere counts the machines of the fleet that are in no failure domain that fails.
+func (f *Fleet) elsewhere() (unhealthy, machines int) {
+	for domain, n := range f.Machines {
+		if !f.Failing(domain) {
+			machines += n
+		}
+	}
+	for domain, n := range f.Unhealthy {
+		if !f.Failing(domain) {
+			unhealthy += n
+		}
+	}
+	return unhealthy, machines
+}
+
+// fails says so of a failure domain, or of the whole fleet.
+func (f *Fleet) fails(domain string) bool {
+	if domain == wholeFleet {
+		return f.FailingAtLarge()
+	}
+	return f.Failing(domain)
+}
+
+// Total of the counts of all failure domains.
+func Total(counts map[string]int) int {
+	n := 0
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// fleetAllows applies the limits of the whole fleet; nil when they allow to begin something.
+func (s *State) fleetAllows(m *Machine, f *Facts, now time.Time) *Decision {
+	l := f.Fleet.Limits
+	switch {
+	case l.Unreadable != "":
+		return &Decision{Verdict: Freeze, Rule: "unreadable-limits", Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
+	case len(l.Paused) > 0:
+		return wait("fleet-paused", "RepairLimits default asks to begin nothing: %s", strings.Join(l.Paused, "; "))
+	}
+	if d := s.massFailure(f, now); d != nil {
+		return d
+	}
+	if d := s.destination(m, f, now); d != nil {
+		return d
+	}
+	begun := f.Fleet.Begun
+	for _, at := range s.begun() {
+		begun += count(now.Sub(at) < l.Window)
+	}
+	domain := f.domain(m.FailureDomain)
+	switch {
+	case l.DomainAtOnce > 0 && m.FailureDomain != "" && f.Fleet.Active[domain] >= l.DomainAtOnce:
+		return wait("failure-domain-at-once", "%d remediations or more are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
+	case l.AtOnce > 0 && Total(f.Fleet.Active) >= l.AtOnce:
+		return wait("fleet-at-once", "%d remediations or more are in progress, the limit of the fleet", l.AtOnce)
+	case l.PerWindow > 0 && begun >= l.PerWindow:
+		return wait("fleet-window", "%d remediations or more were begun within %s, the limit of the fleet", l.PerWindow, l.Window)
+	default:
+		return nil
+	}
+}
+
+// massFailure waits while the fleet has one, and for a while after it.
+func (s *State) massFailure(f *Facts, now time.Time) *Decision {
+	l := f.Fleet.Limits.Mass
+	if f.Fleet.FailingAtLarge() {
+		unhealthy, machines := f.Fleet.elsewhere()
+		d := wait(ruleMassFailure, "%d of %d machines of the fleet are unhealthy at once: something bigger is broken, nothing is begun while it is %d %% or more, and for %s after that",
+			unhealthy, machines, l.Percent, l.Cooldown)
+		d.Next = "find what is broken at large"
+		return d
+	}
+	if end := s.calm(f, wholeFleet).Add(l.Cooldown); now.Before(end) {
+		return wait("mass-failure-cooldown", "a mass failure of the fleet has passed; nothing is begun before %s", end.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
+func (s *State) destination(m *Machine, f *Facts, now time.Time) *Decision {
+	l := f.Fleet.Limits.DomainMass
+	for _, name := range f.destinations(m) {
+		domain := f.domain(name)
+		end := s.calm(f, domain).Add(l.Cooldown)
+		switch {
+		case f.Fleet.Failing(domain):
+			unhealthy := f.Fleet.Unhealthy[domain]
+			d := wait(ruleFailureDomain, "the replacement would be made in failure domain %s, where %d of %d machines are unhealthy: nothing is sent there while it is %d %% or more, and for %s after that",
+				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, l.Cooldown)
+			d.Domain, d.Next = domain, f.elude(name)
+			return d
+		case now.Before(end):
+			d := wait("failure-domain-cooldown", "the replacement would be made in failure domain %s, whose mass failure has passed; nothing is sent there before %s", domain, end.UTC().Format(time.RFC3339))
+			d.Domain = domain
+			return d
+		}
+	}
+	return nil
+}
+
+// elude says what to do about a failure domain that does not recover.
+func (f *Facts) elude(domain string) string {
+	if f.isControlPlane() {
+		return fmt.Sprintf("see what is wrong in %s; if it stays so, take it out of the failure domains of cluster %s: the replacement is made in another then", domain, f.Owner.Cluster)
+	}
+	return fmt.Sprintf("see what is wrong in %s; if it stays so, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
+}
+
+// calm is when the last mass failure ended that this owner or another one waited for.
+func (s *State) calm(f *Facts, domain string) time.Time {
+	passed := f.Fleet.Passed[domain]
+	if own := s.Mass.Passed[domain]; own.After(passed) {
+		return own
+	}
+	return passed
+}
+
+// domain is the name of a failure domain among those of all clusters.
+func (f *Facts) domain(name string) string {
+	if name == "" || f.Cluster.Region == "" {
+		return name
+	}
+	return f.Cluster.Region + "/" + name
+}
+
+// destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
+// takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
+// several is chance (util/failuredomains in Cluster API). The machines of another owner are where the machine is.
+func (f *Facts) destinations(m *Machine) []string {
+	if !f.isControlPlane() {
+		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
+	}
+	method := controlPlane(m, f).Verdict
+	type load struct{ upToDate, all int }
+	loads := make(map[string]load, len(f.Cluster.FailureDomains))
+	for i := range f.Machines {
+		other := &f.Machines[i]
+		victim := other.UID == m.UID
+		if victim && method == OwnerRemediation {
+			continue // it is deleted first
+		}
+		stays := !other.Deleting && other.Conditions[clusterv1.MachineUpToDateCondition].Status != object.False && (!victim || method == Surge)
+		loads[other.FailureDomain] = load{loads[other.FailureDomain].upToDate + count(stays), loads[other.FailureDomain].all + 1}
+	}
+	var fewest []string
+	for _, name := range f.Cluster.FailureDomains {
+		l := loads[name]
+		if len(fewest) > 0 {
+			if best := loads[fewest[0]]; l.upToDate > best.upToDate || l.upToDate == best.upToDate && l.all > best.all {
+				continue
+			} else if l != best {
+				fewest = nil
+			}
+		}
+		fewest = append(fewest, name)
+	}
+	slices.Sort(fewest)
+	return fewest
+}
+
+// MassFailures are what one owner knows of those of the fleet and of failure domains.
+type MassFailures struct {
+	// Waited says for which a machine of the owner waited, that have not passed.
+	Waited map[string]bool
+	// Passed is when they passed, of the last day.
+	Passed map[string]time.Time
+}
+
+// waits remembers what a decision waits for.
+func (k *MassFailures) waits(d Decision) {
+	if d.Rule != ruleMassFailure && d.Rule != ruleFailureDomain {
+		return
+	}
+	if k.Waited == nil {
+		k.Waited = make(map[string]bool)
+	}
+	k.Waited[d.Domain] = true
+}
+
+func (k *MassFailures) passes(domain string, at time.Time) {
+	delete(k.Waited, domain)
+	maps.DeleteFunc(k.Passed, func(_ string, passed time.Time) bool { return at.Sub(passed) > 24*time.Hour })
+	if k.Passed == nil {
+		k.Passed = make(map[string]time.Time)
+	}
+	k.Passed[domain] = at
+}
+
+func (k MassFailures) clone() MassFailures {
+	return MassFailures{Waited: maps.Clone(k.Waited), Passed: maps.Clone(k.Passed)}
+}
+
+// massFailures says which of those that kept this owner waiting have passed.
+func massFailures(s *State, f *Facts, _ time.Time) []Event {
+	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
+		return nil
+	}
+	var events []Event
+	for _, domain := range slices.Sorted(maps.Keys(s.Mass.Waited)) {
+		if !f.Fleet.fails(domain) {
+			events = append(events, MassFailurePassed{Domain: domain})
+		}
+	}
+	return events
+}
+
+// Toll is what one owner counts for the limits of the fleet, by failure domain.
+type Toll struct {
+	Unhealthy, Active map[string]int
+}
+
+// TollOf counts the marked machines of an owner, and its remediation in progress, from the log alone.
+func TollOf(s *State) Toll {
+	t := Toll{Unhealthy: make(map[string]int), Active: make(map[string]int)}
+	for _, p := range s.patients() {
+		if p.Mark == nil {
+			continue
+		}
+		t.Unhealthy[p.Mark.FailureDomain]++
+		if p.Rung != "" && s.Active == nil && len(t.Active) == 0 {
+			t.Active[p.Mark.FailureDomain]++
+		}
+	}
+	if s.Active != nil {
+		t.Active[s.Active.FailureDomain]++
+	}
+	return t
+}

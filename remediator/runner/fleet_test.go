@@ -1,0 +1,141 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+// namespaces are worlds of as many clusters, each with a namespace and a policy of its own. All have an unhealthy machine.
+func namespaces(n int, limits remediator.FleetLimits) *many {
+	m := &many{}
+	for i := range n {
+		w := newWorld(fmt.Sprintf("cluster-%d", i))
+		w.facts.Owner.Namespace = fmt.Sprintf("team-%d", i)
+		w.facts.Cluster.FailureDomains = []string{"a", "b", "c"}
+		for j := range w.facts.Machines {
+			w.facts.Machines[j].FailureDomain = w.facts.Cluster.FailureDomains[j]
+		}
+		w.facts.Fleet = remediator.Fleet{Limits: limits, Machines: map[string]int{"a": n, "b": n, "c": n}}
+		w.sicken(0)
+		m.worlds = append(m.worlds, w)
+	}
+	return m
+}
+
+// of a process that looks after all of them.
+func (m *many) process(t *testing.T, name string, l runner.Log) *runner.Runner {
+	t.Helper()
+	view := runner.NewRemediations(nil)
+	for _, w := range m.worlds {
+		for _, r := range records(t, l, w.facts.Owner.Owner) {
+			if err := view.Apply(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := process(t, name, l, m.worlds[0])
+	r.View, r.Eye, r.Hand = view, m, m
+	return r
+}
+
+// turns gives all owners a turn at the same moment, each by one of the processes.
+func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Runner) {
+	t.Helper()
+	var group sync.WaitGroup
+	for i, w := range m.worlds {
+		group.Go(func() {
+			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// active counts the remediations in progress, and names the rules that the others wait by.
+func (m *many) active(t *testing.T, l runner.Log) (active int, rules []string) {
+	t.Helper()
+	for _, w := range m.worlds {
+		s := stateOf(t, l, w.facts.Owner.Owner)
+		if s.Active != nil {
+			active++
+			continue
+		}
+		for _, p := range s.Patients {
+			rules = append(rules, p.Decision.Rule)
+		}
+	}
+	slices.Sort(rules)
+	return active, slices.Compact(rules)
+}
+
+// A limit of the fleet holds for owners of different policies that are decided on at the same moment, and after a restart.
+func TestFleetAtOnce(t *testing.T) {
+	for rule, limits := range map[string]remediator.FleetLimits{
+		"fleet-at-once":          {AtOnce: 3},
+		"fleet-window":           {PerWindow: 3, Window: time.Hour},
+		"failure-domain-at-once": {DomainAtOnce: 3},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			l, fleet := openLog(t), namespaces(12, limits)
+			first := fleet.process(t, "first", l)
+			fleet.turns(t.Context(), t, first)
+			if active, rules := fleet.active(t, l); active != 3 || !slices.Equal(rules, []string{rule}) {
+				t.Errorf("%d in progress at once, the limit is 3; the others wait by %v", active, rules)
+			}
+			if f := first.Fleet(fleet.worlds[0].facts.Fleet); f.Active["a"] != 3 || f.Unhealthy["a"] != 12 {
+				t.Errorf("in progress %v, unhealthy %v", f.Active, f.Unhealthy)
+			}
+			second := fleet.process(t, "second", l)
+			if f := second.Fleet(fleet.worlds[0].facts.Fleet); f.Active["a"] != 3 || f.Unhealthy["a"] != 12 {
+				t.Errorf("after a restart, in progress %v, unhealthy %v", f.Active, f.Unhealthy)
+			}
+			slices.Reverse(fleet.worlds) // those that wait come first
+			fleet.turns(t.Context(), t, second)
+			if active, _ := fleet.active(t, l); active != 3 {
+				t.Errorf("%d in progress after a restart, the limit is 3", active)
+			}
+		})
+	}
+}
+
+// A failure domain fails: nothing is begun for any of its machines, whatever order the owners come in, before a restart and
+// after it; and when it has recovered, its cooldown is that of the log.
+func TestFailureDomainFails(t *testing.T) {
+	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Hour}}
+	l, fleet := openLog(t), namespaces(8, limits)
+	failing := func(at time.Duration) { // a check's time is running
+		for _, w := range fleet.worlds {
+			w.now = w.now.Add(at)
+		}
+	}
+	failing(-90 * time.Second)
+	first := fleet.process(t, "first", l)
+	fleet.turns(t.Context(), t, first)
+	failing(90 * time.Second)
+	fleet.turns(t.Context(), t, first)
+	if active, rules := fleet.active(t, l); active != 0 || !slices.Equal(rules, []string{"failure-domain"}) {
+		t.Fatalf("%d in progress in a failure domain that fails; wait by %v", active, rules)
+	}
+	for _, w := range fleet.worlds[2:] {
+		w.recover(0)
+	}
+	second := fleet.process(t, "second", l)
+	for range 2 { // the marks come off in the first
+		fleet.turns(t.Context(), t, second)
+	}
+	if active, rules := fleet.active(t, l); active != 0 || !slices.Contains(rules, "failure-domain-cooldown") {
+		t.Errorf("%d in progress after the failure domain recovered; wait by %v", active, rules)
+	}
+	third := fleet.process(t, "third", l)
+	if f := third.Fleet(fleet.worlds[0].facts.Fleet); f.Passed["a"].IsZero() || f.Unhealthy["a"] != 2 {
+		t.Errorf("after a restart: passed %v, unhealthy %v", f.Passed, f.Unhealthy)
+	}
+}
