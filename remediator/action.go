@@ -46,4 +46,6 @@ type Action struct {
 	// For Scale.
 	Where            Where
 	Replicas, Expect int32
+	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
+	ours bool
 }

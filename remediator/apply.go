@@ -115,20 +115,18 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.Replacement = e.Replacement
 		a.step(Replacing, at)
 	case ScaleRaised:
-		a.Raised = true
+		a.Scale = ScaleUp
 	case ScaleRestored:
-		a.Restored = true
+		a.Scale = ScaleBack
 	case VictimSpared:
-		a.Spared = true
+		a.step(Sparing, at)
 	case ReplacementReady:
 		a.Replacement, a.Ready = e.Replacement, true
 		a.step(Removing, at)
 	case VictimDeleting:
-		a.Deleting = true
 		a.uncancel()
-		a.step(Removing, at)
+		a.step(Deleting, at)
 	case VictimGone:
-		a.Gone = true
 		a.uncancel()
 		a.step(Settling, at)
 	case SurgeConsumed:
@@ -137,7 +135,9 @@ func (s *State) applyActive(e Event, at time.Time) {
 		victim.LastAttempt = time.Time{} // no fault of its own: no cooldown
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
-		a.Step, a.Since = Cancelling, at
+		if a.Step != Settling { // of a machine that is gone, nothing is taken back
+			a.Step, a.Since = Cancelling, at
+		}
 	case Frozen:
 		if a.Frozen == "" {
 			a.FrozenAt = at
@@ -155,7 +155,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case Succeeded:
 		s.succeed(e, at)
 	case Cancelled:
-		if a.Gone {
+		if a.Step == Settling {
 			s.chain(at) // the place is taken, by a machine that is not well
 		}
 		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
@@ -164,14 +164,14 @@ func (s *State) applyActive(e Event, at time.Time) {
 
 // uncancel: the owner took the victim after all. Then the newcomers are not to go too.
 func (a *Active) uncancel() {
-	if a.Step == Cancelling {
-		a.Step, a.Cause, a.Spared = Requesting, "", false
+	if a.Step == Cancelling || a.Step == Sparing {
+		a.Step, a.Cause = Requesting, ""
 	}
 }
 
 // step goes forward only.
 func (a *Active) step(to Step, at time.Time) {
-	order := []Step{Requesting, Replacing, Removing, Settling, Cancelling}
+	order := []Step{Requesting, Replacing, Removing, Deleting, Settling, Cancelling, Sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
 		a.Step, a.Since = to, at
 	}
@@ -220,7 +220,7 @@ func (s *State) finish(end End, at time.Time) {
 	p.LastAttempt = at
 	s.Active = nil
 	s.end(end)
-	if a.Gone {
+	if a.Step == Settling {
 		delete(s.Patients, a.Victim.UID)
 	}
 	s.forget()

@@ -58,7 +58,7 @@ func (s *State) markOn(p *Patient) string {
 		return ""
 	}
 	state := p.Mark.State
-	if s.Active != nil && s.Active.Victim.UID == p.UID && s.Active.Step != Cancelling {
+	if s.Active != nil && s.Active.Victim.UID == p.UID && s.Active.Step != Cancelling && s.Active.Step != Sparing {
 		state = Scheduled
 	}
 	return toJSON(v1alpha1.UnhealthyMark{

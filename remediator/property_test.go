@@ -343,7 +343,7 @@ func (p *player) act() {
 		p.fail("%s was well, and nothing is under way", m.Name)
 	case a.Victim.UID != m.UID:
 		p.fail("%s was well, and is not the victim", m.Name)
-	case a.Spared && m.DeleteMark == "" && m.Certificates == a.Request.Original && m.Template == m.ClonedFrom:
+	case a.Step == remediator.Sparing && m.DeleteMark == "" && m.Certificates == a.Request.Original && m.Template == m.ClonedFrom:
 		p.fail("%s had been spared", m.Name)
 	}
 }

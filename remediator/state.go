@@ -84,13 +84,9 @@ type Active struct {
 	FailureDomain string
 
 	Replacement Subject
-	Extras      []Subject // newcomers that are not wanted
+	Extras      []Subject // newcomers that are too many
 	Ready       bool      // the replacement is
-	Raised      bool      // replicas are, or were
-	Restored    bool      // replicas are what they were
-	Spared      bool      // of a cancellation: the victim may lose its mark
-	Deleting    bool      // the victim is
-	Gone        bool      // the victim is
+	Scale       Scaled    // what became of the replicas
 
 	Cause  Cause // of the cancellation
 	Reason string
@@ -102,16 +98,28 @@ type Active struct {
 	FrozenNext   string
 }
 
-// Step of a remediation.
+// Step is a state of a remediation. What each means, and every way out of it, is in the table steps.
 type Step string
 
 // The steps.
 const (
-	Requesting Step = "requesting" // the owner is asked; no newcomer yet
-	Replacing  Step = "replacing"  // a newcomer is there, and not ready
-	Removing   Step = "removing"   // the newcomer is ready, or the owner deletes first; the victim is on its way out
-	Settling   Step = "settling"   // the victim is gone; all is to be as it was
-	Cancelling Step = "cancelling" // what was asked for is taken back
+	Requesting Step = "requesting"
+	Replacing  Step = "replacing"
+	Removing   Step = "removing"
+	Deleting   Step = "deleting"
+	Settling   Step = "settling"
+	Cancelling Step = "cancelling"
+	Sparing    Step = "sparing"
+)
+
+// Scaled is what became of the replicas that were asked for.
+type Scaled string
+
+// The values.
+const (
+	ScaleUnseen Scaled = ""         // nobody has seen them yet
+	ScaleUp     Scaled = "raised"   // they were seen
+	ScaleBack   Scaled = "restored" // they are what they were
 )
 
 // Outcome of a remediation.

@@ -136,12 +136,11 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 		out.Phase, out.Message = v1alpha1.RemediationReplacing, "replacement "+a.Replacement.Name+" is there, and not ready yet"
 	case Removing:
 		out.Phase, out.Message = v1alpha1.RemediationRemoving, "replacement "+a.Replacement.Name+" is ready; "+owner+" is to delete the machine"
-		if a.Deleting {
-			out.Message = owner + " is deleting the machine"
-		}
+	case Deleting:
+		out.Phase, out.Message = v1alpha1.RemediationRemoving, owner+" is deleting the machine"
 	case Settling:
 		out.Phase, out.Message = v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken"
-	case Cancelling:
+	case Cancelling, Sparing:
 		out.Phase, out.Message = v1alpha1.RemediationCancelling, "taking it back: "+a.Reason
 	}
 	if a.Frozen != "" {

@@ -1,0 +1,262 @@
+package remediator
+
+import (
+	"fmt"
+	"time"
+)
+
+// method is one way to have a machine replaced: which writes ask its owner for it, and which take that back. A method decides
+// nothing; it may be asked at any time, in any state.
+type method interface {
+	// ask is what makes the owner replace the machine, in its order.
+	ask(r remediation) []Action
+	// hold takes back what is more than needed, and asks for nothing.
+	hold(r remediation) []Action
+	// undo takes back what was asked for, all but the victim's mark.
+	undo(r remediation) []Action
+	// undone says that it is taken back, and that the owner knows.
+	undone(r remediation) bool
+	// asking says that the owner is still asked for more, and may have made a machine that nobody has seen.
+	asking(r remediation) bool
+	// wanted is how many machines people want.
+	wanted(r remediation) int
+}
+
+func methodOf(a *Active, f *Facts) method {
+	switch {
+	case a.Request.Method == RolloutSurge:
+		return rolloutSurge{}
+	case a.Request.Method == Surge && f.isControlPlane():
+		return replicaSurge{}
+	case a.Request.Method == Surge:
+		return workerSurge{}
+	default:
+		return handOver{}
+	}
+}
+
+// scales says that the method asks by replicas.
+func (r remediation) scales() bool { return r.Request.Method == Surge }
+
+// rolloutSurge makes the victim alone outdated. The owner's own rollout makes one machine, and deletes the victim.
+type rolloutSurge struct{ steady }
+
+func (rolloutSurge) ask(r remediation) []Action {
+	return r.surge(r.pull(r.Request.Pull))
+}
+
+func (rolloutSurge) hold(remediation) []Action { return nil }
+
+// undo gives the lever its value from before, where it is seen to be pulled. What a machine was cloned from is looked up only
+// while something is wrong with it: the delete mark comes before the lever and goes after it, so that it is looked up until then.
+func (rolloutSurge) undo(r remediation) []Action {
+	if !r.pulled() {
+		return nil
+	}
+	return r.pull(r.Request.Original)
+}
+
+func (rolloutSurge) undone(r remediation) bool { return !r.pulled() }
+
+// pulled says that the lever on the victim is not back.
+func (r remediation) pulled() bool {
+	switch {
+	case r.victim == nil:
+		return false
+	case r.Request.Lever == LeverCertificates:
+		return r.victim.Certificates == r.Request.Pull
+	default:
+		return r.victim.ClonedFrom == r.Request.Pull
+	}
+}
+
+// pull sets the lever to a value.
+func (r remediation) pull(value string) []Action {
+	switch {
+	case r.victim == nil:
+		return nil
+	case r.Request.Lever == LeverCertificates && r.victim.Certificates != value:
+		return []Action{r.set(SetCertificates, value)}
+	case r.Request.Lever == LeverClonedFrom && r.victim.ClonedFrom != value:
+		return []Action{r.set(SetClonedFrom, value)}
+	default:
+		return nil
+	}
+}
+
+// replicaSurge asks a control plane for more replicas until a newcomer exists.
+type replicaSurge struct{ scaling }
+
+func (replicaSurge) ask(r remediation) []Action {
+	return append(r.surge(r.scaleUp()), r.scaleDown()...)
+}
+
+func (replicaSurge) hold(r remediation) []Action { return r.scaleDown() }
+
+// surge is how a control plane is asked for one more machine. The mark on the victim always comes first, then what makes the owner
+// act.
+func (r remediation) surge(start []Action) []Action {
+	actions := r.leadAway()
+	if r.victim.DeleteMark == "" {
+		actions = append(actions, r.set(SetDelete, DeleteValue))
+	}
+	actions = append(actions, start...)
+	waiting := r.Replacement.UID == "" && len(r.newcomers) == 0
+	if waiting && r.Request.Relaxed {
+		actions = append(actions, r.relaxOn()...)
+	}
+	if !waiting {
+		actions = append(actions, r.relaxOff()...)
+	}
+	return append(actions, r.touch(waiting, "")...)
+}
+
+// leadAway moves etcd's leadership off a victim whose owner cannot: its components are not well. A member that does not answer
+// loses it by itself.
+func (r remediation) leadAway() []Action {
+	member := r.facts.Etcd.member(r.victim)
+	if !member.answering() || !member.Leader || len(r.victim.broken(r.facts.Owner.ExternalEtcd)) == 0 {
+		return nil
+	}
+	for i := range r.facts.Etcd.Members {
+		if other := &r.facts.Etcd.Members[i]; other.Node != member.Node && !other.Learner && other.answering() {
+			return []Action{r.set(Lead, other.Node)}
+		}
+	}
+	return nil
+}
+
+func (r remediation) relaxOn() []Action {
+	if r.facts.Owner.Relaxed != "" {
+		return nil
+	}
+	n := note{Machine: r.Victim.Name, Timestamp: r.StartedAt.UTC().Format(time.RFC3339)}
+	if before, ok := noteOf(r.victim.RemediationFor); ok {
+		n.RetryCount = before.RetryCount // a chain of retries goes on counting
+	}
+	return []Action{r.set(SetRelaxed, toJSON(n))}
+}
+
+// relaxOff takes ours off: the owner leaves its note when it refuses, and would remediate nothing more.
+func (r remediation) relaxOff() []Action {
+	if n, ok := noteOf(r.facts.Owner.Relaxed); !ok || !r.Request.Relaxed || n.Machine != r.Victim.Name {
+		return nil
+	}
+	return []Action{r.set(SetRelaxed, "")}
+}
+
+// touch makes the owner look at what it does not watch: a lever on another object.
+func (r remediation) touch(needed bool, why string) []Action {
+	want := ""
+	if needed && r.Request.Lever == LeverClonedFrom {
+		want = fmt.Sprintf("%s-%d%s", r.Victim.Name, r.Request.Attempt, why)
+	}
+	if r.facts.Owner.Touched == want || !r.facts.isControlPlane() {
+		return nil
+	}
+	return []Action{r.set(Touch, want)}
+}
+
+// workerSurge asks for one more worker, waits until it is ready, and marks the victim as the one to go.
+type workerSurge struct{ scaling }
+
+func (workerSurge) ask(r remediation) []Action {
+	actions := r.scaleUp()
+	if r.Ready && r.victim.DeleteMark == "" {
+		actions = append(actions, r.set(SetDelete, DeleteValue))
+	}
+	return append(actions, r.scaleDown()...)
+}
+
+// hold does not scale down without a mark on the victim: the owner would delete any of its machines.
+func (workerSurge) hold(r remediation) []Action {
+	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
+		return nil
+	}
+	return r.scaleDown()
+}
+
+// handOver has the owner remediate the machine itself, which deletes it first.
+type handOver struct{ steady }
+
+func (handOver) ask(r remediation) []Action {
+	if r.victim.Deleting || handedOver(r.victim) || !r.facts.maySpare(r.victim) {
+		return nil
+	}
+	return append(r.leadAway(), r.set(HandOver, ""))
+}
+
+func (handOver) hold(remediation) []Action { return nil }
+
+func (handOver) undo(r remediation) []Action {
+	if !handedOver(r.victim) {
+		return nil
+	}
+	return []Action{r.set(TakeBack, "")}
+}
+
+func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }
+
+// steady is of methods that leave replicas alone.
+type steady struct{}
+
+func (steady) asking(remediation) bool  { return false }
+func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
+
+// scaling is of methods that ask by replicas.
+type scaling struct{}
+
+func (scaling) asking(r remediation) bool { return r.replicas == r.Request.To }
+
+func (s scaling) wanted(r remediation) int {
+	if s.asking(r) {
+		return int(r.Request.From)
+	}
+	return int(r.replicas)
+}
+
+func (scaling) undo(r remediation) []Action {
+	back := r.scaleBack()
+	if len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newcomers) == 0 && !r.in(Sparing) {
+		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a newcomer may exist that nobody has seen
+	}
+	return back
+}
+
+func (s scaling) undone(r remediation) bool {
+	return !s.asking(r) && r.facts.Owner.Replicas != r.Request.To && r.facts.Owner.Observed
+}
+
+func (r remediation) scaleUp() []Action {
+	if r.Scale != ScaleUnseen || len(r.newcomers) > 0 || r.rolling() || r.replicas == r.Request.To {
+		return nil
+	}
+	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Replicas: r.Request.To, Expect: r.Request.From}}
+}
+
+// scaleDown puts replicas back as soon as a newcomer exists (of a worker, is ready), or a rollout makes one. Newcomers that are
+// too many are marked before, so that they go and no veteran does.
+func (r remediation) scaleDown() []Action {
+	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.Ready) {
+		return nil
+	}
+	var actions []Action
+	unwanted := false
+	for _, m := range r.newcomers {
+		unwanted = unwanted || r.extra(m)
+		if r.extra(m) && m.DeleteMark == "" && (r.surplus() || r.method.asking(r)) {
+			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
+		}
+	}
+	if !unwanted && r.filling() && len(r.newcomers) > 0 && r.newcomers[0].DeleteMark == "" {
+		actions = append(actions, Action{Do: SetDelete, Machine: r.newcomers[0].subject(), Value: DeleteValue})
+	}
+	return append(actions, r.scaleBack()...)
+}
+
+func (r remediation) scaleBack() []Action {
+	if r.replicas != r.Request.To {
+		return nil
+	}
+	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Replicas: r.Request.From, Expect: r.Request.To}}
+}

@@ -1,0 +1,151 @@
+package remediator
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// remediation is the remediation that has been started, compared with one look at the world. The transitions of its states
+// and the writes of its method see nothing else, and change none of it.
+type remediation struct {
+	*Active
+	facts   *Facts
+	patient *Patient // nil when the log no longer knows the machine
+	now     time.Time
+	method  method
+
+	victim *Machine // nil when it is gone
+	// newcomers did not exist when the remediation started, and nobody deletes them.
+	newcomers []*Machine
+	replicas  int32 // of the object where they were asked for
+	leaving   int   // machines of any age that are being deleted
+}
+
+func (s *State) remediation(f *Facts, now time.Time) remediation {
+	a := s.Active
+	r := remediation{Active: a, facts: f, patient: s.Patients[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: f.Owner.Replicas}
+	if a.Request.Where == AtTopology {
+		r.replicas = f.Cluster.TopologyReplicas
+	}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		switch {
+		case m.Deleting:
+			r.leaving++
+		case !slices.ContainsFunc(a.Request.Baseline, func(b Subject) bool { return b.UID == m.UID }):
+			r.newcomers = append(r.newcomers, m)
+		}
+	}
+	return r
+}
+
+func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
+
+// takingBack says that what was asked for is taken back.
+func (r remediation) takingBack() bool { return r.in(Cancelling, Sparing) }
+
+// rolling says that the owner replaces its machines for a reason that is not ours.
+func (r remediation) rolling() bool {
+	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
+}
+
+// extra says that a newcomer is one too many.
+func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
+
+// staying counts the machines that nobody deletes.
+func (r remediation) staying() int { return len(r.facts.Machines) - r.leaving }
+
+// tooMany says that there are more machines than people want. Where somebody else deleted one meanwhile, there are not, and a
+// newcomer has its place.
+func (r remediation) tooMany() bool { return r.staying() > r.method.wanted(r) }
+
+// short says that there are fewer machines than people want: the owner is to make one.
+func (r remediation) short() bool { return r.staying() < r.method.wanted(r) }
+
+// surplus says that there will be too many machines even without the victim.
+func (r remediation) surplus() bool {
+	staying := r.staying()
+	if r.victim != nil && !r.victim.Deleting {
+		staying--
+	}
+	return staying > int(r.Request.From)
+}
+
+// filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine at any
+// moment, and deletes one too many as soon as it hears of the replicas: a newcomer is marked for that.
+func (r remediation) filling() bool {
+	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.staying() < int(r.replicas)
+}
+
+// obstructed says that the owner does not scale down to this machine, as components of another one are not well.
+func (r remediation) obstructed(m *Machine) bool {
+	return slices.ContainsFunc(r.facts.Machines, func(other Machine) bool {
+		return other.UID != m.UID && !other.Deleting && len(other.broken(r.facts.Owner.ExternalEtcd)) > 0
+	})
+}
+
+// stuck says that the owner cannot delete the victim. Another machine is not well; or somebody else deleted a machine, and the
+// victim, which broke meanwhile, keeps the owner from making one more; or an extra newcomer has to go first, and cannot, because
+// of the victim.
+func (r remediation) stuck() bool {
+	if !r.facts.isControlPlane() || r.victim == nil {
+		return false
+	}
+	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return r.extra(m) && m.DeleteMark != "" && r.obstructed(m) })
+}
+
+// obstacle says why an owner probably does not act; "" when nothing is seen.
+func (r remediation) obstacle() string {
+	var broken []string
+	for i := range r.facts.Machines {
+		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && len(m.broken(r.facts.Owner.ExternalEtcd)) > 0 {
+			broken = append(broken, m.Name)
+		}
+	}
+	if len(broken) == 0 {
+		return ""
+	}
+	return "; components are not well on " + strings.Join(broken, ", ")
+}
+
+// handedOver says that the owner is asked to remediate a machine itself, which deletes it.
+func handedOver(m *Machine) bool {
+	return m != nil && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
+}
+
+// complete says that the place of the victim is taken, and by what; ok is false while it is not.
+func (r remediation) complete() (note string, ok bool) {
+	f := r.facts
+	if r.tooMany() {
+		return "", false
+	}
+	if r.Ready && f.machine(r.Replacement) != nil {
+		return f.uneven(), true
+	}
+	ready := 0
+	for i := range f.Machines {
+		if f.Machines[i].ready(OwnerKind(f.Owner.Kind), f.Owner.ExternalEtcd) {
+			ready++
+		}
+	}
+	enough := !f.isControlPlane() || len(f.Machines) >= int(f.Owner.Replicas)
+	if !enough || ready < int(f.Owner.Replicas) {
+		return "", false
+	}
+	if note = f.uneven(); note == "" {
+		note = "all machines are ready"
+	}
+	return note, true
+}
+
+func contains(list []Subject, m *Machine) bool {
+	return slices.ContainsFunc(list, func(s Subject) bool { return s.UID == m.UID })
+}

@@ -1,0 +1,317 @@
+package remediator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark. One that the owner had begun
+// to make must show up first, or the owner could delete a veteran in its place. It is longer than an owner's slowest call, to an
+// etcd behind a dead kubelet. Waiting costs nothing, as all machines exist.
+const spareAfter = 30 * time.Second
+
+// step is a state of a remediation: what it means, what is written in it, and every way out of it. The transitions are tried in
+// their order. The first one that is seen is recorded.
+//
+// The table in docs/design/remediator.md is generated from this one.
+type step struct {
+	name   Step
+	means  string
+	phase  v1alpha1.RemediationPhase
+	writes func(remediation) []Action
+	exits  []transition
+}
+
+// transition is what may be seen in a state, the fact that is recorded of it, and the state that follows.
+type transition struct {
+	when  string
+	event Event // a sample of it
+	to    Step  // same, or ended, or another step
+	facts func(remediation) []Event
+}
+
+// The transitions that lead to no other step.
+const (
+	same  Step = ""
+	ended Step = "ended"
+)
+
+// steps is the state machine of a remediation.
+//
+//nolint:gochecknoglobals // a table
+var steps = []step{
+	{
+		name: Requesting, phase: v1alpha1.RemediationSurging,
+		means:  "The owner is asked for a replacement. No newcomer has been seen.",
+		writes: asking,
+		exits:  present(noNewcomer),
+	},
+	{
+		name: Replacing, phase: v1alpha1.RemediationReplacing,
+		means:  "A newcomer exists and is not ready. The machine is still there.",
+		writes: asking,
+		exits:  present(notReady, taken),
+	},
+	{
+		name: Removing, phase: v1alpha1.RemediationRemoving,
+		means:  "The newcomer is ready. The owner is to delete the machine.",
+		writes: asking,
+		exits:  present(notRemoved, taken),
+	},
+	{
+		name: Deleting, phase: v1alpha1.RemediationRemoving,
+		means:  "The owner, or somebody else, is deleting the machine.",
+		writes: leaving,
+		exits:  []transition{ownerGone, victimGone, newcomer, replacementReady, raised, restored},
+	},
+	{
+		name: Settling, phase: v1alpha1.RemediationReplacing,
+		means:  "The machine is gone. Its place is to be taken, and nothing of ours is to be left.",
+		writes: settling,
+		exits:  []transition{ownerGone, newcomer, replacementReady, raised, restored, succeeded, notSettled},
+	},
+	{
+		name: Cancelling, phase: v1alpha1.RemediationCancelling,
+		means:  "What was asked for is taken back. The machine keeps its delete mark.",
+		writes: unwinding,
+		exits:  []transition{ownerGone, victimGone, victimLeaving, lateNewcomer, raised, restored, spared},
+	},
+	{
+		name: Sparing, phase: v1alpha1.RemediationCancelling,
+		means:  "The owner no longer asks for more. The machine loses its mark, and newcomers go.",
+		writes: unwinding,
+		exits:  []transition{ownerGone, victimGone, victimLeaving, lateNewcomer, raised, restored, cancelled},
+	},
+}
+
+// present are the transitions of a step in which the machine is there and is to be replaced, with those of that step alone.
+func present(own ...transition) []transition {
+	return slices.Concat(
+		[]transition{ownerGone, victimGone, victimLeaving, newcomer, replacementReady, raised, restored, ownerDeleted, aborted, skipped, deselected, recovered},
+		own,
+	)
+}
+
+func stepOf(name Step) *step {
+	for i := range steps {
+		if steps[i].name == name {
+			return &steps[i]
+		}
+	}
+	return nil
+}
+
+// advance says how far the remediation that has been started has come.
+func advance(s *State, f *Facts, now time.Time) []Event {
+	if s.Active == nil {
+		return nil
+	}
+	r := s.remediation(f, now)
+	if f.Owner.Found {
+		if events := r.suspend(); len(events) > 0 {
+			return events
+		}
+	}
+	state := stepOf(r.Step)
+	if state == nil {
+		return nil
+	}
+	for _, t := range state.exits {
+		if events := t.facts(r); len(events) > 0 {
+			return events
+		}
+	}
+	return nil
+}
+
+// seen makes a transition of one fact without details.
+func seen(when string, event Event, to Step, is func(remediation) bool) transition {
+	return transition{when: when, event: event, to: to, facts: func(r remediation) []Event {
+		if !is(r) {
+			return nil
+		}
+		return []Event{event}
+	}}
+}
+
+// cancels makes a transition that starts to take back what was asked for; why is "" while there is no reason to.
+func cancels(when string, cause Cause, why func(remediation) string) transition {
+	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, facts: func(r remediation) []Event {
+		reason := why(r)
+		if reason == "" {
+			return nil
+		}
+		return []Event{CancelStarted{Cause: cause, Reason: reason}}
+	}}
+}
+
+// ends makes a transition after which there is nothing to take back.
+func ends(when string, cause Cause, why func(remediation) string) transition {
+	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, facts: func(r remediation) []Event {
+		reason := why(r)
+		if reason == "" {
+			return nil
+		}
+		return []Event{CancelStarted{Cause: cause, Reason: reason}, Cancelled{Cause: cause}}
+	}}
+}
+
+// The transitions.
+//
+//nolint:gochecknoglobals // a table
+var (
+	ownerGone = ends("the owner is gone", OwnerGone, func(r remediation) string {
+		return when(!r.facts.Owner.Found, "the owner is gone")
+	})
+	ownerDeleted = ends("the owner or its Cluster is being deleted", OwnerGone, func(r remediation) string {
+		return when(r.facts.Owner.Deleting || r.facts.Cluster.Deleting, "the owner is being deleted")
+	})
+	victimGone = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
+
+	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
+		return r.victim != nil && r.victim.Deleting
+	})
+	newcomer = transition{
+		when: "a machine exists that did not before", event: ReplacementObserved{}, to: Replacing,
+		facts: func(r remediation) []Event { return r.observed(true) },
+	}
+	lateNewcomer = transition{
+		when: "a machine exists that did not before", event: ReplacementObserved{}, to: same,
+		facts: func(r remediation) []Event { return r.observed(false) },
+	}
+	replacementReady = transition{
+		when: "the newcomer has joined, and is ready", event: ReplacementReady{}, to: Removing,
+		facts: func(r remediation) []Event {
+			m := r.facts.machine(r.Replacement)
+			if r.Ready || m == nil || !m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+				return nil
+			}
+			return []Event{ReplacementReady{Replacement: r.Replacement}}
+		},
+	}
+	raised = seen("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleUnseen && r.replicas == r.Request.To
+	})
+	restored = seen("replicas are what they were", ScaleRestored{}, same, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
+	})
+
+	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
+		return when(r.patient != nil && r.patient.Aborted, "an operator aborted it")
+	})
+	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
+		return when(r.victim != nil && r.victim.Skip, "the machine bears the annotation cluster.x-k8s.io/skip-remediation now")
+	})
+	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
+		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
+	})
+	recovered = cancels("the machine is healthy, and nothing but `foreign-replicas` freezes it", Recovered, func(r remediation) string {
+		healthy := r.patient == nil || r.patient.Mark == nil
+		return when(healthy && (r.Frozen == "" || r.Frozen == freezeForeign) && !r.facts.blinking(), "the machine is healthy again")
+	})
+
+	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		return when(r.late(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	})
+	notReady = cancels("the newcomer is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Ready
+		return when(r.late(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
+	})
+	notRemoved = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		return when(r.late(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	})
+
+	taken = seen("replicas are back, and somebody else deleted another machine: the newcomer has its place", SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}, ended, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleBack && r.leaving == 0 && len(r.facts.Machines) <= int(r.Request.From) && r.Replacement.UID != ""
+	})
+	spared = seen("replicas, lever and conditions are back, the owner knows it, and each newcomer that is too many has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
+
+	cancelled = transition{
+		when: "the newcomers are gone, and nothing of ours is left", event: Cancelled{}, to: ended,
+		facts: func(r remediation) []Event {
+			if len(r.newcomers) > 0 && r.tooMany() || r.leaving > 0 || len(unwinding(r)) > 0 {
+				return nil
+			}
+			return []Event{Cancelled{Cause: r.Cause}}
+		},
+	}
+	succeeded = transition{
+		when: "the replacement, or all machines, are ready, and nothing of ours is left", event: Succeeded{}, to: ended,
+		facts: func(r remediation) []Event {
+			note, ok := r.complete()
+			if !ok || !r.clean() {
+				return nil
+			}
+			return []Event{Succeeded{Note: note}}
+		},
+	}
+	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
+		return when(r.clean() && r.facts.Policy.Unreadable == "" && r.now.Sub(r.Since) > limit, "the machine is gone, and its replacement is not ready in time")
+	})
+)
+
+// when is a reason, if it is so.
+func when(so bool, format string, args ...any) string {
+	if !so {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// late says that a step takes too long. While nobody can act, and while a rollout is to take the marked machine first, no time
+// is too long.
+func (r remediation) late(limit time.Duration) bool {
+	return r.Frozen == "" && !r.facts.blinking() && (!r.rolling() || r.Request.Method == OwnerRemediation) && r.now.Sub(r.Since) > limit
+}
+
+// observed are the newcomers that the log does not know: the first takes the place of a replacement that is not there, the others
+// are extras, where extras are to be told.
+func (r remediation) observed(extras bool) []Event {
+	var events []Event
+	replacement := r.facts.machine(r.Replacement)
+	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
+		replacement = nil
+		for _, m := range r.newcomers {
+			if m.UID != r.Replacement.UID && !r.extra(m) {
+				replacement = m
+				events = append(events, ReplacementObserved{Replacement: m.subject()})
+				break
+			}
+		}
+	}
+	if replacement == nil || !extras || !r.scales() || r.rolling() || r.in(Settling) && !r.tooMany() {
+		return events
+	}
+	for _, m := range r.newcomers {
+		if m.UID != replacement.UID && !r.extra(m) {
+			events = append(events, ReplacementObserved{Replacement: m.subject(), Extra: true})
+		}
+	}
+	return events
+}
+
+// mayBeSpared says that the victim may lose its mark. There is never a moment with one machine too many and no mark: the owner
+// would delete the oldest, a healthy veteran.
+func (r remediation) mayBeSpared() bool {
+	for _, m := range r.newcomers {
+		if m.DeleteMark == "" && r.tooMany() {
+			return false
+		}
+	}
+	if r.victim == nil || !r.method.undone(r) {
+		return false
+	}
+	return len(r.newcomers) > 0 || r.Replacement.UID != "" || r.now.Sub(r.Since) >= spareAfter
+}
+
+// clean says that of a remediation whose victim is gone nothing is left to write, and that nobody deletes a machine.
+func (r remediation) clean() bool {
+	marked := slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
+	return r.leaving == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
+}

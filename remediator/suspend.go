@@ -1,0 +1,141 @@
+package remediator
+
+import (
+	"fmt"
+)
+
+// The rules that freeze a remediation that has been started.
+const (
+	freezePaused  = "paused"
+	freezeMove    = "move"
+	freezeForeign = "foreign-replicas"
+	freezeQuorum  = "quorum"
+	freezeHeld    = "held"
+	freezePolicy  = ruleUnreadable
+)
+
+// writes is how much is written while a remediation is frozen.
+type writes int
+
+// From nothing to everything; each includes those before it.
+const (
+	writesNothing writes = iota
+	writesMarks          // the marks and requests that people see
+	writesBack           // what takes back more than is needed: replicas of which one newcomer exists, a hand-over
+	writesAll
+)
+
+func (w writes) String() string {
+	return [...]string{
+		"nothing, not even a mark", "marks and requests",
+		"what takes back more than is needed; marks and requests", "all as before",
+	}[w]
+}
+
+// suspension is a reason to freeze a remediation. It is Thawed when the reason has passed, and the time does not count for a
+// timeout.
+//
+// The table in docs/design/remediator.md is generated from this one.
+type suspension struct {
+	rule   string
+	when   string
+	writes writes
+	// holds gives the reason, and what a human can do; ok is false while it does not apply.
+	holds func(r remediation) (reason, next string, ok bool)
+}
+
+// suspensions in their order: the first that applies is told.
+//
+//nolint:gochecknoglobals // a table
+var suspensions = []suspension{
+	{freezeMove, "the cluster is being moved; the log says so", writesNothing, func(r remediation) (string, string, bool) {
+		return "the cluster is being moved: " + r.facts.Move, "", r.facts.Move != ""
+	}},
+	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
+		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
+	}},
+	{freezePaused, "the machine is paused", writesBack, func(r remediation) (string, string, bool) {
+		if r.victim == nil || !r.victim.Paused {
+			return "", "", false
+		}
+		return "machine " + r.victim.Name + " is paused", untilUnpaused, true
+	}},
+	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
+		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
+	}},
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being taken back", writesBack, func(r remediation) (string, string, bool) {
+		p := r.facts.Policy
+		if p.Unreadable == "" || r.in(Cancelling, Sparing, Settling) {
+			return "", "", false
+		}
+		return p.unread(), p.correct() + "; or abort the remediation", true
+	}},
+	{freezeForeign, "replicas are neither what was found nor what was asked for, or were put back before there was a newcomer", writesMarks, func(r remediation) (string, string, bool) {
+		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
+			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; then abort this remediation", r.foreign()
+	}},
+	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it", writesAll, func(r remediation) (string, string, bool) {
+		if r.victim == nil || !r.victim.Deleting || len(r.victim.Hooks) == 0 {
+			return "", "", false
+		}
+		return "its deletion is held" + hooks(r.victim), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+	}},
+	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
+		limit := r.facts.Policy.Timeouts.Removal
+		if r.victim == nil || !r.victim.Deleting || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit {
+			return "", "", false
+		}
+		return fmt.Sprintf("%s has been deleting it for more than %s", r.facts.Owner.Name, limit), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+	}},
+	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
+		switch {
+		case r.facts.blinking() && r.Frozen == freezeQuorum:
+			return r.FrozenReason, r.FrozenNext, true
+		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.blinking():
+			return "", "", false
+		}
+		d := blind(r.facts)
+		if d == nil {
+			return "", "", false
+		}
+		return d.Reason, d.Next, true
+	}},
+}
+
+const untilUnpaused = "it goes on when the pause is lifted"
+
+func (r remediation) pausedOwner() string {
+	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
+}
+
+// suspended is the suspension that applies to what is seen now, nil without.
+func (r remediation) suspended() (by *suspension, reason, next string) {
+	for i := range suspensions {
+		if reason, next, ok := suspensions[i].holds(r); ok {
+			return &suspensions[i], reason, next
+		}
+	}
+	return nil, "", ""
+}
+
+// suspend freezes a remediation, and thaws it.
+func (r remediation) suspend() []Event {
+	by, reason, next := r.suspended()
+	switch {
+	case by == nil && r.Frozen == "", by != nil && by.rule == r.Frozen:
+		return nil
+	case by == nil:
+		return []Event{Thawed{}}
+	default:
+		return []Event{Frozen{Rule: by.rule, Reason: reason, Next: next}}
+	}
+}
+
+// foreign says that replicas are neither what was found nor what was asked for; or that they were put back before there was a
+// newcomer, and not by us. When what was asked for is taken back, nothing more is asked for, and they may be anything.
+func (r remediation) foreign() bool {
+	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.replicas == r.Request.To {
+		return false
+	}
+	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newcomers) == 0 && !r.rolling()
+}

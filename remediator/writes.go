@@ -1,0 +1,204 @@
+package remediator
+
+import (
+	"encoding/json"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// Actions are the writes that the state calls for and the facts do not show, in their order. One that fails keeps those that
+// follow it from being performed: first the writes of the remediation that has been started, then the marks and requests of all
+// machines. Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
+func Actions(s *State, f *Facts) []Action {
+	g := newGate(s, f)
+	var actions []Action
+	if g.remediation == nil {
+		actions = tidy(f)
+	} else if state := stepOf(g.Step); state != nil {
+		actions = state.writes(*g.remediation)
+	}
+	for i := range actions {
+		actions[i].ours = true
+	}
+	return slices.DeleteFunc(append(actions, housekeeping(s, f)...), func(a Action) bool { return !g.permits(a) })
+}
+
+// asking are the writes of a step in which the machine is there, and its owner is asked to replace it. While the remediation is
+// frozen, of what was asked for no more than is needed is to come.
+func asking(r remediation) []Action {
+	if r.victim == nil {
+		return nil // first it is recorded that it is gone
+	}
+	by, _, _ := r.suspended()
+	if by != nil && by.writes < writesAll || r.facts.isControlPlane() && blind(r.facts) != nil {
+		return r.method.hold(r)
+	}
+	return r.method.ask(r)
+}
+
+// leaving are the writes while the machine is being deleted.
+func leaving(r remediation) []Action {
+	actions := r.method.hold(r)
+	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
+		return slices.Concat(r.keep(), r.relaxOff(), actions)
+	}
+	return actions
+}
+
+// settling are the writes that leave nothing of ours behind when the machine is gone.
+func settling(r remediation) []Action {
+	actions := r.method.hold(r)
+	for _, m := range r.newcomers {
+		if r.method.undone(r) && (!r.extra(m) || !r.tooMany()) && m.DeleteMark == DeleteValue {
+			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
+		}
+	}
+	return slices.Concat(actions, r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
+}
+
+// unwinding are the writes that take back what was asked for: the newcomers' marks first, the victim's last.
+func unwinding(r remediation) []Action {
+	var actions []Action
+	for _, m := range r.newcomers {
+		if m.DeleteMark == "" && (r.tooMany() || r.method.asking(r)) {
+			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
+		}
+	}
+	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
+	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue {
+		actions = append(actions, r.set(SetDelete, ""))
+	}
+	return append(actions, r.touch(!r.in(Sparing) || len(r.newcomers) > 0 && r.tooMany(), "-cancel")...)
+}
+
+// giveBack hands a newcomer that is too many to its owner's own remediation, where the owner's scale-down is blocked: by the
+// victim, if by nothing else, whose components are not well.
+func (r remediation) giveBack() []Action {
+	switch {
+	case !r.facts.isControlPlane() || !r.in(Sparing, Settling) || r.leaving > 0:
+		return nil
+	case !r.tooMany():
+		return r.keep()
+	}
+	for _, m := range r.newcomers {
+		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.maySpare(m) {
+			continue
+		}
+		if handedOver(m) {
+			return nil // one at a time
+		}
+		return []Action{{Do: HandOver, Machine: m.subject()}}
+	}
+	return nil
+}
+
+// keep takes back that newcomers were handed to their owner: somebody else deleted another machine, and they stay.
+func (r remediation) keep() []Action {
+	var actions []Action
+	for _, m := range r.newcomers {
+		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) {
+			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
+		}
+	}
+	return actions
+}
+
+// giveBackOff takes the owner's note of a remediation off that waits for a machine which is not to be made: that of a newcomer
+// that was handed to it and is gone. It would remediate nothing more.
+func (r remediation) giveBackOff() []Action {
+	note, ok := noteOf(r.facts.Owner.Relaxed)
+	named := func(name string) func(Subject) bool { return func(m Subject) bool { return m.Name == name } }
+	if !ok || r.short() || slices.ContainsFunc(r.Request.Baseline, named(note.Machine)) || slices.ContainsFunc(r.facts.baseline(), named(note.Machine)) {
+		return nil
+	}
+	return []Action{{Do: SetRelaxed, Machine: Subject{Name: note.Machine}}}
+}
+
+// gate is the one place where safety and consent are checked before a write, in whatever state it is called for.
+type gate struct {
+	*remediation // nil without one
+	state        *State
+	facts        *Facts
+	allowed      writes
+}
+
+func newGate(s *State, f *Facts) gate {
+	g := gate{state: s, facts: f, allowed: writesAll}
+	if s.Active != nil {
+		r := s.remediation(f, s.Active.Since) // no write depends on the time
+		g.remediation = &r
+		if by, _, _ := r.suspended(); by != nil {
+			g.allowed = by.writes
+		}
+	}
+	if !f.Owner.Found || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
+		g.allowed = writesNothing // of a paused cluster not even a mark: it may be on its way to another place
+	}
+	return g
+}
+
+// permits says that a write may be made on what is seen now. What was decided earlier is no reason: since then a member of etcd
+// may have fallen silent, or somebody may have asked scute to do nothing.
+func (g gate) permits(a Action) bool {
+	switch {
+	case g.allowed == writesNothing || a.ours && g.allowed < writesBack:
+		return false
+	case !a.risks():
+		return true
+	default:
+		return g.consents(a) && g.holds(a)
+	}
+}
+
+// risks says that after the write a machine may be away.
+func (a Action) risks() bool { return a.Do == HandOver || a.Do == MakeRung }
+
+// consents says that neither the policy nor a human is against it.
+func (g gate) consents(a Action) bool {
+	m, p := g.facts.machine(a.Machine), g.state.Patients[a.Machine.UID]
+	switch {
+	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
+		return false
+	case a.Do == MakeRung:
+		return p != nil && !p.Aborted && !p.Held && len(g.facts.Policy.Paused) == 0
+	default:
+		return true
+	}
+}
+
+// holds says that quorum stands without the machine.
+func (g gate) holds(a Action) bool {
+	f := g.facts
+	m := f.machine(a.Machine)
+	switch {
+	case !f.isControlPlane():
+		return true
+	case blind(f) != nil:
+		return false
+	case a.Do == MakeRung:
+		return f.Owner.ExternalEtcd || Count(f.Etcd).MayStop(f.answers(m))
+	default:
+		return f.maySpare(m)
+	}
+}
+
+// note is KubeadmControlPlane's own bookkeeping of a remediation that it has begun. With it, its preflight looks at less.
+type note struct {
+	Machine    string `json:"machine"`
+	Timestamp  string `json:"timestamp"`
+	RetryCount int    `json:"retryCount"`
+}
+
+func noteOf(annotation string) (n note, ok bool) {
+	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
+}
+
+func (r remediation) set(deed Deed, value string) Action {
+	return Action{Do: deed, Machine: r.Victim, Value: value}
+}
+
+// answering says that a member of etcd was asked, and is well.
+func (m *Member) answering() bool { return m != nil && m.Answers == object.True }
