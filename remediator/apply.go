@@ -36,11 +36,14 @@ func (s *State) Apply(e Event, at time.Time) {
 		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
 	case HoldReleased:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.Aborted, p.Attempts = false, time.Time{}, "", false, 0
+		p.Held, p.HoldUntil, p.HoldWhy, p.Attempts = false, time.Time{}, "", 0
+		p.Aborted, p.AbortedBy = false, ""
 	case AbortRequested:
-		s.patient(e.Machine).Aborted = true
+		p := s.patient(e.Machine)
+		p.Aborted, p.AbortedBy = true, e.Request
 	case EscalationStarted:
 		p := s.patient(e.Machine)
+		s.start(p, at)
 		p.Rung, p.RungSince, p.LastAttempt = e.Rung, at, at
 	case EscalationEnded:
 		p := s.patient(e.Machine)
@@ -69,7 +72,11 @@ func (s *State) Apply(e Event, at time.Time) {
 func (s *State) marked(e MachineMarked, at time.Time) {
 	p := s.patient(e.Machine)
 	if p.Mark == nil {
-		*p = Patient{Subject: e.Machine, MarkedAt: at, LastAttempt: p.LastAttempt, ClearedAt: p.ClearedAt}
+		*p = p.remembered()
+		p.MarkedAt = at
+		if !p.ClearedAt.IsZero() && at.Sub(p.ClearedAt) > proven {
+			p.Attempts = 0
+		}
 	}
 	if e.State != Failing && p.UnhealthyAt.IsZero() {
 		p.UnhealthyAt = at
@@ -86,8 +93,31 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
 		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
 	}
-	*p = Patient{Subject: e.Machine, LastAttempt: p.LastAttempt, ClearedAt: at}
+	*p = p.remembered()
+	p.ClearedAt = at
 	s.forget()
+}
+
+// remembered is what outlives an illness: consent, and what was tried, live as long as the machine.
+func (p *Patient) remembered() Patient {
+	return Patient{
+		Subject: p.Subject, ClearedAt: p.ClearedAt, Aborted: p.Aborted, AbortedBy: p.AbortedBy, Attempts: p.Attempts, LastAttempt: p.LastAttempt,
+	}
+}
+
+// counted: what comes next for the machine goes on with what was begun. The steps of a ladder and the first replacement
+// after them are one remediation.
+func (p *Patient) counted() bool { return p.Attempts == 0 && len(p.Climbed) > 0 }
+
+// start counts what is begun for a machine.
+func (s *State) start(p *Patient, at time.Time) {
+	if p.counted() {
+		return
+	}
+	s.Starts = append(s.Starts, at)
+	if extra := len(s.Starts) - keptStarts; extra > 0 {
+		s.Starts = slices.Delete(s.Starts, 0, extra)
+	}
 }
 
 // endedSince says that a remediation of the machine ended in this illness.
@@ -98,6 +128,7 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 func (s *State) begin(e SurgeRequested, at time.Time) {
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	p := s.patient(e.Machine)
+	s.start(p, at)
 	p.Attempts, p.LastAttempt = e.Attempt, at
 	if p.Mark != nil {
 		s.Active.FailureDomain = p.Mark.FailureDomain
@@ -233,7 +264,7 @@ func (s *State) end(e End) {
 	}
 }
 
-// forget keeps a state small for ever: of healthy patients, the last few are remembered.
+// forget keeps a state small for ever: of healthy patients, the last few are remembered, those that were aborted first.
 func (s *State) forget() {
 	const remembered = 32
 	var well []*Patient
@@ -246,7 +277,7 @@ func (s *State) forget() {
 		return
 	}
 	slices.SortFunc(well, func(a, b *Patient) int {
-		return cmp.Or(b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(count(b.Aborted), count(a.Aborted)), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
 	})
 	for _, p := range well[remembered:] {
 		delete(s.Patients, p.UID)

@@ -97,15 +97,21 @@ func orders(s *State, f *Facts, _ time.Time) []Event {
 		}
 		r := m.Request
 		switch {
-		case r.Abort && !p.Aborted:
-			events = append(events, AbortRequested{Machine: p.Subject})
+		case r.Abort && (!p.Aborted || p.AbortedBy != "" && p.AbortedBy != r.UID):
+			events = append(events, AbortRequested{Machine: p.Subject, Request: r.UID})
 		case r.Hold && (!p.Held || !p.HoldUntil.Equal(r.HoldUntil) || p.HoldWhy != r.HoldWhy):
 			events = append(events, HoldSet{Machine: p.Subject, Until: r.HoldUntil, Reason: r.HoldWhy})
-		case !r.Hold && p.Held, !r.Abort && p.Aborted:
+		case !r.Hold && p.Held, !r.Abort && p.Aborted && !p.abortedBefore(r):
 			events = append(events, HoldReleased{Machine: p.Subject})
 		}
 	}
 	return events
+}
+
+// abortedBefore: the abort was said on an earlier request. It counts as long as the machine lives, so it is written on this
+// one too, where an operator can take it off.
+func (p *Patient) abortedBefore(r *Request) bool {
+	return p.Aborted && !r.Abort && p.AbortedBy != "" && p.AbortedBy != r.UID
 }
 
 // held by an operator, at this time.

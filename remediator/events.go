@@ -146,6 +146,8 @@ type (
 	// AbortRequested by an operator: what is under way for the machine is taken back, nothing more is begun for it.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
+		// Request that says so; "" in older logs. Only of it can the abort be taken off.
+		Request types.UID `json:"request,omitempty"`
 	}
 	// EscalationStarted: the object of this rung of the ladder is about to be made.
 	EscalationStarted struct {

@@ -105,7 +105,7 @@ func Total(counts map[string]int) int {
 }
 
 // fleetAllows applies the limits of the whole fleet; nil when they allow to begin something.
-func (s *State) fleetAllows(m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	switch {
 	case l.Unreadable != "":
@@ -120,7 +120,7 @@ func (s *State) fleetAllows(m *Machine, f *Facts, now time.Time) *Decision {
 		return d
 	}
 	begun := f.Fleet.Begun
-	for _, at := range s.begun() {
+	for _, at := range s.Starts {
 		begun += count(now.Sub(at) < l.Window)
 	}
 	domain := f.domain(m.FailureDomain)
@@ -129,7 +129,7 @@ func (s *State) fleetAllows(m *Machine, f *Facts, now time.Time) *Decision {
 		return wait("failure-domain-at-once", "%d remediations or more are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
 	case l.AtOnce > 0 && Total(f.Fleet.Active) >= l.AtOnce:
 		return wait("fleet-at-once", "%d remediations or more are in progress, the limit of the fleet", l.AtOnce)
-	case l.PerWindow > 0 && begun >= l.PerWindow:
+	case l.PerWindow > 0 && begun >= l.PerWindow && !p.counted():
 		return wait("fleet-window", "%d remediations or more were begun within %s, the limit of the fleet", l.PerWindow, l.Window)
 	default:
 		return nil

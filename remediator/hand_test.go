@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -63,14 +65,20 @@ func (w *world) perform(a remediator.Action) error {
 		}
 	case remediator.MakeRequest:
 		if m.Request == nil {
-			m.Request = &remediator.Request{UID: "request-" + m.UID, Created: w.now.Truncate(time.Second)}
+			m.Request = w.request(m)
 		}
+		m.Request.Abort = m.Request.Abort || a.Value == remediator.AbortValue
 	case remediator.DropRequest:
 		m.Request = nil
 	default:
 		return fmt.Errorf("no such deed: %s", a.Do)
 	}
 	return nil
+}
+
+// request is a SurgeRemediation made now.
+func (w *world) request(m *machine) *remediator.Request {
+	return &remediator.Request{UID: types.UID("request-" + m.Name + "-" + w.now.Format("150405")), Created: w.now.Truncate(time.Second)}
 }
 
 func (w *world) relax(a remediator.Action) error {

@@ -73,14 +73,22 @@ func (s *State) request(p *Patient, m *Machine) []Action {
 	switch {
 	case p == nil:
 		return nil
-	case p.Mark != nil && p.Mark.State == Unhealthy && m.Request == nil:
-		return []Action{{Do: MakeRequest, Machine: m.subject()}}
+	case p.Mark != nil && p.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && p.abortedBefore(m.Request)):
+		return []Action{{Do: MakeRequest, Machine: m.subject(), Value: p.consent()}}
 	case p.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(p.ClearedAt) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
 		return []Action{{Do: DropRequest, Machine: m.subject()}}
 	default:
 		return nil
 	}
+}
+
+// consent is what a request for the machine says from its beginning.
+func (p *Patient) consent() string {
+	if p.Aborted {
+		return AbortValue
+	}
+	return ""
 }
 
 // recovered: the machine is healthy, and conditions of its remediation stand on it that nobody else takes off.

@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +126,8 @@ func (s *State) ownerCooldown() time.Time {
 }
 
 // limits of the fleet, and of the policy, all its owners together.
-func (s *State) limits(_ *Patient, m *Machine, f *Facts, now time.Time) *Decision {
-	if d := s.fleetAllows(m, f, now); d != nil {
+func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+	if d := s.fleetAllows(p, m, f, now); d != nil {
 		return d
 	}
 	l := f.Policy.Limits
@@ -135,7 +136,7 @@ func (s *State) limits(_ *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 		passed = s.StormPassed
 	}
 	begun := 0
-	for _, at := range append(s.begun(), f.Ledger.Started...) {
+	for _, at := range append(slices.Clone(s.Starts), f.Ledger.Started...) {
 		if now.Sub(at) < l.Window {
 			begun++
 		}
@@ -148,22 +149,11 @@ func (s *State) limits(_ *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 		return wait("storm-cooldown", "a storm ended at %s; nothing is begun for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active >= l.AtOnce:
 		return wait("at-once", "%d remediations or more are under way, the policy's limit", l.AtOnce)
-	case begun >= l.PerWindow:
+	case begun >= l.PerWindow && !p.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
 		return nil
 	}
-}
-
-// begun are the times at which remediations of this owner were begun.
-func (s *State) begun() []time.Time {
-	var times []time.Time
-	for _, e := range s.Ends {
-		if !e.StartedAt.IsZero() {
-			times = append(times, e.StartedAt)
-		}
-	}
-	return times
 }
 
 // climb: the policy's ladder comes before a replacement, where the machine may be away for a while.

@@ -254,7 +254,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	case "hook":
 		m.Hooks = words[2:]
 	case "request":
-		m.Request = &remediator.Request{UID: "request-" + m.UID, Created: w.now.Truncate(time.Second), Deleting: value == "deleting"}
+		m.Request = w.request(m)
+		m.Request.Deleting = value == "deleting"
 	case "hold":
 		if m.Request == nil {
 			d.Fatalf(t, "no request of %s to hold", m.Name)

@@ -11,6 +11,9 @@ import (
 // keptEnds bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
 const keptEnds = 20
 
+// keptStarts bounds how many starts a state remembers: more than any policy allows within its window.
+const keptStarts = 1000
+
 // State is everything that the log says of one owner's machines.
 type State struct {
 	Owner  Owner
@@ -22,6 +25,8 @@ type State struct {
 	Active *Active
 	// Ends are the last remediations that ended, the newest last.
 	Ends []End
+	// Starts are when remediations were begun, the newest last. What recovered by itself is none.
+	Starts []time.Time
 	// Chain says how many replacements in a row led to a machine that is alive.
 	Chain map[types.UID]Link
 
@@ -60,13 +65,15 @@ type Patient struct {
 	HoldUntil time.Time
 	HoldWhy   string
 	Aborted   bool
+	AbortedBy types.UID // the request that says so
 
 	// Rung is the step of the ladder under way, "" without; Climbed are those that are behind.
 	Rung      string
 	RungSince time.Time
 	Climbed   []string
 
-	// Attempts begun in this illness, and when the last one ended (or the machine recovered).
+	// Attempts begun, and when the last one ended (or the machine recovered). They are counted as long as the machine does
+	// not prove that it is well.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time
@@ -186,6 +193,6 @@ func (s *State) Clone() *State {
 		c.Active = &active
 	}
 	c.Mass = s.Mass.clone()
-	c.Ends, c.Chain = slices.Clone(s.Ends), maps.Clone(s.Chain)
+	c.Ends, c.Starts, c.Chain = slices.Clone(s.Ends), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c
 }

@@ -36,13 +36,7 @@ func Sick(s *State) int {
 }
 
 // Started are the times at which remediations of the owner were begun, the one under way included.
-func Started(s *State) []time.Time {
-	times := s.begun()
-	if s.Active != nil {
-		times = append(times, s.Active.StartedAt)
-	}
-	return times
-}
+func Started(s *State) []time.Time { return slices.Clone(s.Starts) }
 
 // Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {

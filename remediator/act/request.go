@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
 )
 
 // RequestFinalizer keeps a request until what it asked for is over.
@@ -35,6 +36,7 @@ func (d *deed) makeRequest(ctx context.Context) error {
 		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
 		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
 	}}
+	request.Spec.Abort = d.Value == remediator.AbortValue
 	err = d.create(ctx, request)
 	if apierrors.IsAlreadyExists(err) { // a health check was quicker, or the answer to a first try was lost
 		return d.holdRequest(ctx, m)
@@ -47,12 +49,11 @@ func (d *deed) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
 		switch {
 		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
 			return foreign("the SurgeRemediation %s belongs to another machine of that name", r.Name)
-		case controllerutil.ContainsFinalizer(r, RequestFinalizer):
-			return nil
-		case !r.DeletionTimestamp.IsZero():
+		case !r.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(r, RequestFinalizer):
 			return foreign("the SurgeRemediation %s is being deleted", r.Name)
 		}
 		controllerutil.AddFinalizer(r, RequestFinalizer)
+		r.Spec.Abort = r.Spec.Abort || d.Value == remediator.AbortValue
 		return nil
 	})
 }

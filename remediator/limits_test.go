@@ -1,0 +1,49 @@
+package remediator_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/remediator"
+)
+
+// TestStarts: what a policy allows within its window is what was begun, however many machines recovered by themselves
+// since, and a ladder's steps are one remediation with the replacement that follows them.
+func TestStarts(t *testing.T) {
+	var s remediator.State
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	apply := func(events ...remediator.Event) {
+		for _, e := range events {
+			now = now.Add(time.Second)
+			s.Apply(e, now)
+		}
+	}
+	started := func(want int) {
+		t.Helper()
+		if got := len(remediator.Started(&s)); got != want {
+			t.Errorf("%d remediations were begun, not %d", got, want)
+		}
+	}
+	machine := func(n int) remediator.Subject {
+		return remediator.Subject{Name: fmt.Sprintf("m%d", n), UID: types.UID(fmt.Sprintf("m%d-uid", n))}
+	}
+	marked := func(m remediator.Subject) remediator.Event {
+		return remediator.MachineMarked{Machine: m, State: remediator.Unhealthy, Reason: "r", Source: remediator.FromPolicy, Since: now}
+	}
+	m := machine(0)
+	apply(marked(m), remediator.EscalationStarted{Machine: m, Rung: "reboot"})
+	started(1)
+	apply(remediator.EscalationEnded{Machine: m, Rung: "reboot"}, remediator.EscalationStarted{Machine: m, Rung: "power"}, remediator.EscalationEnded{Machine: m, Rung: "power"})
+	apply(remediator.HandedOver{Machine: m, Attempt: 1})
+	started(1)
+	apply(remediator.CancelStarted{Cause: remediator.TimedOut}, remediator.Cancelled{Cause: remediator.TimedOut}, remediator.HandedOver{Machine: m, Attempt: 2})
+	started(2)
+	apply(remediator.VictimGone{}, remediator.Succeeded{})
+	for n := range 50 {
+		apply(marked(machine(n+1)), remediator.MachineMarkCleared{Machine: machine(n + 1), Cause: remediator.Recovered})
+	}
+	started(2)
+}
