@@ -101,6 +101,9 @@ func blind(f *Facts) *Decision {
 	freeze := func(rule, next, format string, args ...any) *Decision {
 		return &Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf(format, args...), Next: next}
 	}
+	if d := alarmed(f.Etcd); d != nil {
+		return d
+	}
 	switch q := Count(f.Etcd); {
 	case f.Cluster.Reach != object.True:
 		return freeze("unreachable", "see whether the cluster's API server answers", "the API server of %s cannot be reached: what is not seen is not acted on", f.Owner.Cluster)
@@ -117,6 +120,26 @@ func blind(f *Facts) *Decision {
 	default:
 		return nil
 	}
+}
+
+// alarmed: while an alarm is raised for any member, all of them refuse writes (NOSPACE), or everything (CORRUPT): nothing can
+// join or leave the cluster, and no machine is at fault. A quorum that is lost as well is the worse news.
+func alarmed(e *Etcd) *Decision {
+	if full := e.alarmed("NOSPACE"); len(full) > 0 && !Count(e).Lost() {
+		return &Decision{
+			Verdict: Freeze, Rule: "etcd-alarm",
+			Reason: "etcd has the alarm NOSPACE for " + strings.Join(full, ", ") + ": its database is full, and no member takes writes",
+			Next:   "compact, defragment, disarm: etcdctl compact REVISION, etcdctl defrag --cluster, etcdctl alarm disarm (REVISION is in etcdctl endpoint status -w json)",
+		}
+	}
+	if corrupt := e.alarmed("CORRUPT"); len(corrupt) > 0 && !Count(e).Lost() {
+		return &Decision{
+			Verdict: Freeze, Rule: "etcd-alarm",
+			Reason: "etcd has the alarm CORRUPT for " + strings.Join(corrupt, ", ") + ": its data differ from those of the others, and no member answers requests",
+			Next:   "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine",
+		}
+	}
+	return nil
 }
 
 func hooks(m *Machine) string {

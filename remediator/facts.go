@@ -141,7 +141,8 @@ type Etcd struct {
 	// Err says why the members could not be listed; then Members is empty.
 	Err     string
 	Members []Member
-	Alarms  []string
+	// Alarms that are raised, with the member: "NOSPACE of node-1".
+	Alarms []string
 }
 
 // Member of etcd.

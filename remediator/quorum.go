@@ -76,6 +76,20 @@ func (q Quorum) Tolerates() int {
 	return q.Answering - majority(q.Voters)
 }
 
+// alarmed are the members for which an alarm of this kind is raised.
+func (e *Etcd) alarmed(kind string) []string {
+	if e == nil {
+		return nil
+	}
+	var nodes []string
+	for _, alarm := range e.Alarms {
+		if node, ok := strings.CutPrefix(alarm, kind+" of "); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
 // member of a machine; nil when etcd lists none.
 func (e *Etcd) member(m *Machine) *Member {
 	if e == nil || m.Node == "" {

@@ -227,6 +227,12 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "etcd-error":
 		w.etcdErr = rest(1)
+	case "alarms":
+		w.alarms = nil
+		for _, alarm := range words[1:] {
+			kind, name, _ := strings.Cut(alarm, "=")
+			w.alarms = append(w.alarms, kind+" of node-"+name)
+		}
 	case "acts":
 		did, _ := w.act()
 		if did == "" {

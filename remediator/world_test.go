@@ -34,6 +34,7 @@ type world struct {
 	machines []*machine
 	made     int
 	etcdErr  string
+	alarms   []string // of etcd, as remediator.Etcd has them
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's
@@ -271,7 +272,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 }
 
 func (w *world) ask() *remediator.Etcd {
-	etcd := &remediator.Etcd{Err: w.etcdErr}
+	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms)}
 	if etcd.Err != "" {
 		return etcd
 	}

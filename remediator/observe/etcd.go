@@ -155,7 +155,8 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 			f.Answers, f.Why = answers[i].answers, answers[i].why
 		}
 		for _, alarm := range alarms {
-			if alarm.MemberID == m.ID && alarm.Alarm != etcd.AlarmType_NONE && f.Answers == object.True {
+			// One without space answers reads and votes; of one whose data are corrupt no answer counts.
+			if alarm.MemberID == m.ID && alarm.Alarm == etcd.AlarmType_CORRUPT && f.Answers == object.True {
 				f.Answers, f.Why = object.False, "alarm "+alarm.Alarm.String()
 			}
 		}

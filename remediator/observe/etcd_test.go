@@ -91,6 +91,25 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
+// TestNoSpace: a member whose database is full answers reads and votes. That is no lost quorum, and is told as an alarm.
+func TestNoSpace(t *testing.T) {
+	var list []*etcd.Member
+	var alarms []*etcd.AlarmMember
+	var answers []answer
+	for i, name := range []string{"a", "b", "c"} {
+		list = append(list, &etcd.Member{ID: uint64(i + 1), Name: name})
+		alarms = append(alarms, &etcd.AlarmMember{MemberID: uint64(i + 1), Alarm: etcd.AlarmType_NOSPACE})
+		answers = append(answers, answer{node: name, answers: object.True, leader: 1})
+	}
+	found := conclude(list, alarms, answers)
+	if q := remediator.Count(found); q.Answering != 3 || q.Lost() {
+		t.Errorf("%+v", q)
+	}
+	if diff := cmp.Diff([]string{"NOSPACE of a", "NOSPACE of b", "NOSPACE of c"}, found.Alarms); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestSilence: an API server that nobody hears from costs the time that is allowed for, is Unknown, and leaves nothing
 // behind: at each stage that a connection can get stuck in.
 func TestSilence(t *testing.T) {
