@@ -31,8 +31,7 @@ func (w *world) perform(a remediator.Action) error {
 	case remediator.Scale:
 		return w.scale(a)
 	case remediator.Lead:
-		w.elect(a.Value)
-		return nil
+		return w.lead(a)
 	}
 	if m == nil {
 		return nil
@@ -111,12 +110,9 @@ func remediation(value string) (data inProgress, ok bool) {
 }
 
 func (w *world) scale(a remediator.Action) error {
-	replicas := &w.owner.Replicas
+	replicas := w.replicas()
 	if w.cluster.Topology != (a.Where == remediator.AtTopology) {
 		return fmt.Errorf("replicas at the %s: the topology controller takes them back, and a healthy machine goes with them", a.Where)
-	}
-	if w.cluster.Topology {
-		replicas = &w.cluster.TopologyReplicas
 	}
 	switch {
 	case *replicas == a.Replicas:
@@ -127,5 +123,14 @@ func (w *world) scale(a remediator.Action) error {
 	default:
 		*replicas = a.Replicas
 	}
+	return nil
+}
+
+// lead moves leadership by the leader itself, which may be out of reach by now.
+func (w *world) lead(a remediator.Action) error {
+	if m := w.machine(a.Machine.Name); m != nil && (m.Unaskable || w.sealed && !m.Kubelet) {
+		return errors.New("the port cannot be forwarded")
+	}
+	w.elect(a.Value)
 	return nil
 }

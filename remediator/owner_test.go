@@ -1,6 +1,7 @@
 package remediator_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -9,8 +10,11 @@ import (
 	"scute.dev/remediator"
 )
 
-// act is one reconcile of the owner: at most one machine is made or begins to go. It says what the owner did, "" for
-// nothing, and which machine it chose to delete.
+// The owners of the world act as Cluster API v1.14.2 does. Each function names the one that it follows: a control plane's
+// in controlplane/kubeadm/reconcilers/kubeadmcontrolplane, those of workers in core/reconcilers (workers_test.go).
+
+// act is one reconcile of the owner: at most one machine is made or begins to be deleted. It says what the owner did, ""
+// for nothing, and which machine it chose to delete.
 func (w *world) act() (did string, deleted *machine) {
 	w.settle()
 	if w.cluster.Paused || w.owner.Paused || !w.owner.Found {
@@ -23,12 +27,27 @@ func (w *world) act() (did string, deleted *machine) {
 	if w.owner.Kind != string(remediator.ControlPlane) {
 		return w.actWorkers()
 	}
-	if did, deleted = w.remediate(); did != "" {
+	return w.actControlPlane()
+}
+
+// actControlPlane follows reconcile (kubeadmcontrolplane_controller.go), in its order. While a machine is being deleted,
+// reconcilePreTerminateHook ends each reconcile: nothing behind it runs, not even the cleanup of conditions.
+func (w *world) actControlPlane() (string, *machine) {
+	if did := w.removeOrphan(); did != "" {
+		return did, nil
+	}
+	if w.anyDeleting() {
+		return "", nil
+	}
+	if did, deleted := w.remediate(); did != "" {
 		return did, deleted
+	}
+	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Updating }) {
+		return "", nil
 	}
 	outdated := w.outdated()
 	switch n := len(w.machines); {
-	case len(outdated) > 0 && n < int(w.owner.Replicas+w.owner.MaxSurge):
+	case len(outdated) > 0 && n < int(w.owner.Replicas+w.owner.MaxSurge): // update.go, rollingUpdate
 		return w.scaleUp(outdated), nil
 	case len(outdated) > 0:
 		return w.scaleDown(outdated)
@@ -40,24 +59,21 @@ func (w *world) act() (did string, deleted *machine) {
 	return "", nil
 }
 
-func (w *world) actWorkers() (string, *machine) {
-	var alive []*machine
-	for _, m := range w.machines {
-		if !m.Deleting {
-			alive = append(alive, m)
-		}
+// removeOrphan follows reconcileEtcdMembers: a member without a machine is removed when no machine waits for its Node, for
+// it could be that one's. One without a name never started: it is removed unseen.
+func (w *world) removeOrphan() string {
+	if !w.stacked() || len(w.orphans) == 0 || !w.quorum() || slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" }) {
+		return ""
 	}
-	switch n := len(alive); {
-	case n < int(w.owner.Replicas):
-		return "makes " + w.provision("").Name, nil
-	case n > int(w.owner.Replicas):
-		chosen := w.pick(alive, nil)
-		return w.delete(chosen), chosen
+	o := w.orphans[0]
+	if o.Name != "" && !w.safe(o.Name, false) {
+		return ""
 	}
-	return "", nil
+	w.orphans = w.orphans[1:]
+	return "removes a member of etcd without a machine"
 }
 
-// remediate is the control plane's own remediation, which deletes first.
+// remediate follows reconcileUnhealthyMachines (remediation.go): the control plane's own remediation deletes first.
 func (w *world) remediate() (string, *machine) {
 	for _, m := range w.machines {
 		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
@@ -67,28 +83,53 @@ func (w *world) remediate() (string, *machine) {
 	if data, ok := remediation(w.owner.Relaxed); ok && slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Created.After(data.Timestamp) }) {
 		w.owner.Relaxed = ""
 	}
-	var victim *machine
-	for _, m := range w.machines {
-		if w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) && (victim == nil || w.healthy(victim) && !w.healthy(m)) {
-			victim = m
-		}
-	}
-	if victim == nil || victim.Deleting || w.owner.Relaxed != "" || len(w.machines) <= 1 || w.cluster.UpgradePending || w.anyDeleting() {
+	victim := w.mostBroken()
+	if victim == nil || w.owner.Relaxed != "" || len(w.machines) <= 1 || w.cluster.UpgradePending {
 		return "", nil
 	}
-	others := false // one of them is whole
-	for _, m := range w.machines {
-		if m.Node == "" && m != victim && !w.is(m, "HealthCheckSucceeded", object.False) {
-			return "", nil
-		}
-		others = others || m != victim && w.healthy(m)
+	if slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Node == "" && !w.is(m, "HealthCheckSucceeded", object.False) }) {
+		return "", nil // HasHealthyMachineStillProvisioning
 	}
-	if !others || w.stacked() && !w.safe(victim, false) || !w.led(victim) {
+	// It lists no members of an external etcd, and remediates nothing without a list of them.
+	if !w.stacked() || !w.runs(victim) || victim.Node != "" && !w.safe(victim.Node, false) || !w.led(victim) {
 		return "", nil
 	}
 	victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "MachineDeleting", Since: w.now}
 	w.owner.Relaxed = inProgressFor(victim, w.now)
 	return w.delete(victim) + " to remediate it", victim
+}
+
+// mostBroken follows pickMachineToBeRemediated (remediation.go); nil when no machine is to be remediated.
+func (w *world) mostBroken() *machine {
+	var choice []*machine
+	for _, m := range w.machines {
+		if w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) {
+			choice = append(choice, m)
+		}
+	}
+	if len(choice) == 0 {
+		return nil
+	}
+	first := func(a, b bool) int { // the one of which it is true
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	}
+	order := []string{"APIServerPodHealthy", "ControllerManagerPodHealthy", "SchedulerPodHealthy"}
+	if w.stacked() {
+		order = append([]string{"EtcdMemberHealthy", "EtcdPodHealthy"}, order...)
+	}
+	return slices.MinFunc(choice, func(a, b *machine) int {
+		by := cmp.Or(first(a.Remediate, b.Remediate), first(a.Node == "", b.Node == ""))
+		for _, condition := range order {
+			by = cmp.Or(by, first(!w.is(a, condition, object.True), !w.is(b, condition, object.True)))
+		}
+		return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 func inProgressFor(m *machine, now time.Time) string {
@@ -99,26 +140,48 @@ func inProgressFor(m *machine, now time.Time) string {
 	return string(data)
 }
 
-// safe is the owner's arithmetic, which trusts a condition that says little.
-func (w *world) safe(without *machine, plus bool) bool {
+// runs follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): components of a machine other than this one
+// are all healthy. Membership of etcd is not asked for.
+func (w *world) runs(without *machine) bool {
+	names := components[:4]
+	if !w.stacked() {
+		names = components[:3]
+	}
+	return slices.ContainsFunc(w.machines, func(m *machine) bool {
+		return m != without && !slices.ContainsFunc(names, func(name string) bool { return !w.is(m, name, object.True) })
+	})
+}
+
+// safe follows targetEtcdClusterHealthy (remediation.go): the owner's arithmetic, which trusts a condition that says little.
+// A member without a machine counts as healthy.
+func (w *world) safe(without string, plus bool) bool {
 	voters, bad := 0, 0
-	if plus {
-		voters, bad = 1, 1
+	for _, o := range w.orphans {
+		switch {
+		case o.Name != "" && o.Name == without:
+		case o.Learner:
+			return false
+		default:
+			voters++
+		}
 	}
 	for _, m := range w.machines {
-		if !m.Member || m == without {
+		if !m.Member || m.Node != "" && m.Node == without {
 			continue
 		}
 		if m.Learner {
 			return false
 		}
 		voters++
-		if !w.is(m, "EtcdMemberHealthy", object.True) {
+		if m.Node != "" && !w.is(m, "EtcdMemberHealthy", object.True) {
 			bad++
 		}
 	}
-	if plus && voters == 2 {
-		bad = 0
+	if plus {
+		if voters > 1 {
+			bad++
+		}
+		voters++
 	}
 	return voters-bad >= voters/2+1
 }
@@ -127,7 +190,8 @@ func (w *world) is(m *machine, condition string, status object.Truth) bool {
 	return m.Conditions[condition].Status == status
 }
 
-// healthy: the machine's conditions, as the owner sees them, are all True.
+// healthy follows checkHealthiness (preflight.go): the machine has a Node, and its conditions, as the owner sees them, are
+// all True.
 func (w *world) healthy(m *machine) bool {
 	names := components
 	if !w.stacked() {
@@ -140,11 +204,12 @@ func (w *world) anyDeleting() bool {
 	return slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting })
 }
 
-// outdated: the owner would roll the machine out.
+// outdated: the owner would roll the machine out (MachinesNeedingRollout). It reads the expiry of certificates from the
+// Machine's status, not from the annotation.
 func (w *world) outdated() []*machine {
 	var out []*machine
 	for _, m := range w.machines {
-		expires, err := time.Parse(time.RFC3339, m.Certificates)
+		expires, err := time.Parse(time.RFC3339, m.Expiry)
 		if m.Template != w.target || m.ClonedFrom != m.Template || w.owner.CertificateLever && err == nil && !expires.After(w.now.Add(30*24*time.Hour)) {
 			if !m.Deleting {
 				out = append(out, m)
@@ -154,12 +219,14 @@ func (w *world) outdated() []*machine {
 	return out
 }
 
+// scaleUp follows scaleUpControlPlane and its preflight checks, which are fewer with the note of a remediation
+// (checkHealthinessWhileRemediationInProgress).
 func (w *world) scaleUp(outdated []*machine) string {
 	stable := !slices.ContainsFunc(w.machines, func(m *machine) bool { return !w.healthy(m) })
 	if _, relaxed := remediation(w.owner.Relaxed); relaxed && !stable {
-		stable = slices.ContainsFunc(w.machines, w.healthy) && (!w.stacked() || w.safe(nil, true))
+		stable = w.runs(nil) && (!w.stacked() || w.safe("", true))
 	}
-	if !stable || w.anyDeleting() || w.cluster.UpgradePending {
+	if !stable || w.cluster.UpgradePending {
 		return ""
 	}
 	m := w.provision(w.domain(outdated))
@@ -169,7 +236,7 @@ func (w *world) scaleUp(outdated []*machine) string {
 	return "makes " + m.Name
 }
 
-// domain with the fewest machines, not counting those that are to go.
+// domain with the fewest machines, not counting those that are to be replaced.
 func (w *world) domain(outdated []*machine) string {
 	best, least := "", 0
 	for _, d := range w.cluster.FailureDomains {
@@ -186,18 +253,20 @@ func (w *world) domain(outdated []*machine) string {
 	return best
 }
 
+// scaleDown follows scaleDownControlPlane (scale.go): its preflight checks leave out the machine that it chose.
 func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	chosen := w.pick(w.machines, outdated)
-	if w.anyDeleting() || w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.led(chosen) {
+	if w.cluster.UpgradePending || slices.ContainsFunc(w.machines, func(m *machine) bool { return m != chosen && !w.healthy(m) }) || !w.led(chosen) {
 		return "", nil
 	}
 	return w.delete(chosen), chosen
 }
 
-// led: the owner can take leadership off the machine. Through a dead kubelet it cannot.
+// led follows forwardEtcdLeadership: the owner can take leadership off the machine. It asks the leader itself, through its
+// kubelet; where that is dead, it cannot.
 func (w *world) led(m *machine) bool { return !w.stacked() || !m.Leader || m.Kubelet }
 
-// pick is the owner's choice of the machine to delete.
+// pick follows selectMachineForInPlaceUpdateOrScaleDown (scale.go).
 func (w *world) pick(all, outdated []*machine) *machine {
 	marked := func(in []*machine) (out []*machine) {
 		for _, m := range in {
@@ -238,4 +307,50 @@ func (w *world) delete(m *machine) string {
 	}
 	m.Deleting, m.DeletingSince = true, w.now
 	return "deletes " + m.Name
+}
+
+// gone lets the owner and the infrastructure end the deletion of a machine, where they can. A control plane follows
+// reconcilePreTerminateHook: the machine that is longest deleting first, and only where components run elsewhere, quorum
+// stands by its arithmetic, and leadership can be moved. The member of one without a Node outlives it.
+func (w *world) gone(m *machine) bool {
+	if !m.Deleting || len(m.Hooks) > 0 || !w.mayEnd(m) {
+		return false
+	}
+	w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
+	if m.Member && m.Node == "" {
+		o := orphan{Learner: m.Learner}
+		if m.Etcd {
+			o.Name = "node-" + m.Name
+		}
+		w.orphans = append(w.orphans, o)
+	}
+	if m.Leader {
+		w.elect("")
+	}
+	if !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Member && !m.Learner }) {
+		w.orphans = nil // with the last voter etcd is gone; the next one is new
+	}
+	return true
+}
+
+func (w *world) mayEnd(m *machine) bool {
+	if w.owner.Kind != string(remediator.ControlPlane) || len(w.machines) == 1 {
+		return true
+	}
+	w.settle()
+	for _, other := range w.machines {
+		if other != m && other.Deleting && len(other.Hooks) == 0 && other.DeletingSince.Before(m.DeletingSince) {
+			return false
+		}
+	}
+	switch {
+	case !w.runs(m):
+		return false
+	case !w.stacked() || m.Node == "":
+		return true
+	case !m.Member:
+		return w.safe(m.Node, false)
+	default:
+		return w.quorum() && w.safe(m.Node, false) && w.led(m)
+	}
 }

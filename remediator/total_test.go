@@ -204,6 +204,9 @@ func anyWorld(t *rapid.T, now time.Time) *world {
 	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
 	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
 	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete-first")
+	w.onDelete = deletions && w.owner.Kind == string(remediator.Deployment) && rapid.IntRange(0, 2).Draw(t, "on delete") == 0
+	w.sealed = rapid.IntRange(0, 2).Draw(t, "sealed") == 0
+	w.healthCheck = rapid.Bool().Draw(t, "health check")
 	for i := range n {
 		domain := ""
 		if w.owner.Kind == string(remediator.ControlPlane) {

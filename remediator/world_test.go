@@ -39,6 +39,23 @@ type world struct {
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's
 	say        func(format string, args ...any)
+
+	// sealed: etcd is asked through kubelets alone, so a member behind a dead one cannot be asked.
+	sealed bool
+	// onDelete is the strategy of a MachineDeployment that leaves outdated machines alone.
+	onDelete bool
+	// healthCheck: a MachineHealthCheck selects the machines and makes the requests.
+	healthCheck bool
+	// behind: the Machine controller has not seen the last changes of Machines yet.
+	behind bool
+	// orphans are members of etcd whose machine is gone.
+	orphans []orphan
+}
+
+// orphan is a member of etcd that no machine has any more.
+type orphan struct {
+	Name    string // "" for a learner that never started
+	Learner bool
 }
 
 // machine is what was written on a Machine, and what is true of it.
@@ -49,7 +66,10 @@ type machine struct {
 	Member, Learner, Leader bool   // of etcd
 	Unaskable               bool   // its etcd cannot be asked, whether it lives or not
 	Doomed                  bool   // never joins
+	Ill                     bool   // its Node has a condition that a MachineHealthCheck sees, and nobody else
+	Updating                bool   // in place, and it takes for ever
 	Template                string // that it was really cloned from
+	Expiry                  string // its status.certificatesExpiryDate
 }
 
 func newWorld(now time.Time) *world {
@@ -92,7 +112,7 @@ func (w *world) provision(domain string) *machine {
 	name := fmt.Sprintf("m%d", w.made)
 	m := &machine{
 		Machine: remediator.Machine{
-			Name: name, UID: types.UID(name + "-uid"), Created: w.now, FailureDomain: domain, ClonedFrom: w.target,
+			Name: name, UID: types.UID(name + "-uid"), Created: w.now.Truncate(time.Second), FailureDomain: domain, ClonedFrom: w.target,
 			Conditions: make(map[string]remediator.Condition),
 		},
 		Template: w.target,
@@ -113,7 +133,10 @@ func (w *world) join(m *machine) bool {
 			m.Doomed = true
 			return false
 		}
-		m.Member, m.Etcd, m.Leader = true, true, voters == 0
+		if w.learner(m) {
+			return false // etcd takes one learner at a time (--max-learners)
+		}
+		m.Member, m.Learner, m.Etcd, m.Leader = true, false, true, voters == 0
 	}
 	m.Node, m.Kubelet, m.Pods = "node-"+m.Name, true, true
 	return true
@@ -124,8 +147,19 @@ func (w *world) stacked() bool {
 	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
 }
 
+// learner says that etcd has a learner that is not the machine's.
+func (w *world) learner(m *machine) bool {
+	return slices.ContainsFunc(w.machines, func(other *machine) bool { return other != m && other.Member && other.Learner }) ||
+		slices.ContainsFunc(w.orphans, func(o orphan) bool { return o.Learner })
+}
+
 // voters of etcd, and how many of them are dead.
 func (w *world) voters() (voters, dead int) {
+	for _, o := range w.orphans {
+		if !o.Learner {
+			voters, dead = voters+1, dead+1
+		}
+	}
 	for _, m := range w.machines {
 		if m.Member && !m.Learner {
 			voters++
@@ -140,18 +174,6 @@ func (w *world) voters() (voters, dead int) {
 func (w *world) quorum() bool {
 	voters, dead := w.voters()
 	return voters-dead >= voters/2+1 || voters == 0
-}
-
-// gone: the owner and the infrastructure have done their part.
-func (w *world) gone(m *machine) bool {
-	if !m.Deleting || len(m.Hooks) > 0 || (m.Member && !w.quorum()) {
-		return false
-	}
-	w.machines = slices.DeleteFunc(w.machines, func(other *machine) bool { return other == m })
-	if m.Leader {
-		w.elect("")
-	}
-	return true
 }
 
 // elect makes a leader of the machine with this node, or of the first that can be one.
@@ -173,12 +195,15 @@ func (w *world) machine(name string) *machine {
 
 // well says that a machine is one that somebody may count on: there, with all that it should run.
 func (w *world) well(m *machine) bool {
-	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
+	return !m.Deleting && m.Node != "" && m.Kubelet && m.Pods && !m.Pressed && !m.Ill && (!w.stacked() || m.Member && !m.Learner && m.Etcd)
 }
 
 // settle brings the conditions in line with what is true, and says since when.
 func (w *world) settle() {
 	for _, m := range w.machines {
+		if !w.behind {
+			m.Expiry = m.Certificates // core/reconcilers/machine, reconcileCertificateExpiry
+		}
 		if m.Node != "" && m.Kubelet && m.Pressed {
 			w.set(m, "NodeReady", object.False, "NodeNotReady")
 		} else {
@@ -227,12 +252,7 @@ func (w *world) set(m *machine, name string, status object.Truth, reason string)
 // look is what an Eye sees; asked etcd or not.
 func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
-	w.owner.RollingOut = ""
-	for _, m := range w.machines {
-		if m.Template != w.target {
-			w.owner.RollingOut = "machines are rolled out to " + w.target
-		}
-	}
+	w.owner.RollingOut = w.rollout()
 	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
@@ -271,6 +291,20 @@ func (w *world) look(asked bool) *remediator.Facts {
 	return f
 }
 
+// rollout says what the owner replaces its machines for, "" for nothing. A MachineSet, and a MachineDeployment with the
+// strategy OnDelete, leave outdated machines alone.
+func (w *world) rollout() string {
+	for _, m := range w.machines {
+		switch {
+		case m.Updating:
+			return m.Name + " is updated in place"
+		case m.Template != w.target && !w.onDelete && w.owner.Kind != string(remediator.Set):
+			return "machines are rolled out to " + w.target
+		}
+	}
+	return ""
+}
+
 func (w *world) ask() *remediator.Etcd {
 	etcd := &remediator.Etcd{Err: w.etcdErr, Alarms: slices.Clone(w.alarms)}
 	if etcd.Err != "" {
@@ -282,10 +316,19 @@ func (w *world) ask() *remediator.Etcd {
 		}
 		member := remediator.Member{Node: "node-" + m.Name, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
 		switch {
-		case m.Unaskable:
+		case m.Learner && m.Node == "" && !m.Etcd:
+			member.Node, member.Answers, member.Why = "member "+m.Name, object.False, "it was added, and has not started yet"
+		case m.Unaskable, w.sealed && !m.Kubelet:
 			member.Answers, member.Why = object.Unknown, "the port cannot be forwarded"
 		case !m.Etcd:
 			member.Answers, member.Why = object.False, "connection refused"
+		}
+		etcd.Members = append(etcd.Members, member)
+	}
+	for i, o := range w.orphans {
+		member := remediator.Member{Node: o.Name, Learner: o.Learner, Answers: object.False, Why: "connection refused"}
+		if o.Name == "" {
+			member.Node, member.Why = fmt.Sprintf("member %d", i), "it was added, and has not started yet"
 		}
 		etcd.Members = append(etcd.Members, member)
 	}

@@ -1,0 +1,239 @@
+package remediator_test
+
+import (
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// happen lets things happen.
+func (p *player) happen() {
+	p.t.Helper()
+	w := p.w
+	w.now = w.now.Add(time.Duration(rapid.SampledFrom([]int{1, 1, 1, 10, 10, 30, 60, 301, 301, 1300}).Draw(p.t, "seconds")) * time.Second)
+	for range rapid.IntRange(0, 3).Draw(p.t, "things") {
+		if len(w.machines) == 0 {
+			return
+		}
+		m := rapid.SampledFrom(w.machines).Draw(p.t, "machine")
+		switch n := rapid.IntRange(0, 119).Draw(p.t, "thing"); {
+		case n < 30:
+			p.act()
+		case n < 50:
+			p.progress()
+		case n < 67:
+			p.hurt(m)
+		case n < 78:
+			p.heal(m)
+		case n < 81:
+			p.stumble(m)
+		case n < 83 && !m.Deleting:
+			p.faults++
+			p.tell("somebody %s", w.delete(m))
+		case n < 89 && m.Request != nil:
+			p.operator(m)
+		case n < 100:
+			p.order(m)
+		case n < 104:
+			p.hide()
+		case n < 107:
+			p.scale()
+		case n < 109 && rapid.IntRange(0, 3).Draw(p.t, "rollout") == 0:
+			p.rollOut(m)
+		case n < 112 && lateStatus:
+			w.behind = !w.behind && p.seldom("behind")
+			p.tell("the Machine controller is behind: %t", w.behind)
+		case n < 113 && staleOpinions:
+			w.healthCheck = !w.healthCheck
+			p.tell("a MachineHealthCheck is there: %t", w.healthCheck)
+		case n < 119:
+			p.tell("the MachineHealthCheck%s", w.check())
+		}
+	}
+}
+
+func (p *player) seldom(label string) bool { return rapid.IntRange(0, 2).Draw(p.t, label) == 0 }
+
+// hurt one of a minority, most of the time.
+func (p *player) hurt(m *machine) {
+	unwell := 0
+	for _, m := range p.w.machines {
+		if !p.w.well(m) {
+			unwell++
+		}
+	}
+	if unwell > 0 && (unwell+1)*2 > len(p.w.machines) && rapid.IntRange(0, 5).Draw(p.t, "majority") > 0 {
+		return
+	}
+	p.faults++
+	switch rapid.IntRange(0, 7).Draw(p.t, "fault") {
+	case 0, 1:
+		m.Kubelet = false
+	case 2:
+		m.Pods = false
+	case 3, 4:
+		m.Pressed = true
+	case 5:
+		m.Etcd = false
+		if m.Leader {
+			p.w.elect("")
+		}
+	case 6:
+		m.Unaskable = true
+	case 7:
+		m.Ill = p.w.healthCheck && m.Node != ""
+	}
+	p.tell("%s: kubelet %t, components %t, etcd %t, askable %t, pressed %t, ill %t", m.Name, m.Kubelet, m.Pods, m.Etcd, !m.Unaskable, m.Pressed, m.Ill)
+}
+
+func (p *player) heal(m *machine) {
+	m.Pressed, m.Unaskable, m.Doomed, m.Ill, m.Updating = false, false, false, false, false
+	if m.Node != "" {
+		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
+	}
+	p.tell("%s is well", m.Name)
+}
+
+// stumble keeps a machine that is starting from ever joining; it may have come as far as etcd.
+func (p *player) stumble(m *machine) {
+	m.Doomed = m.Node == ""
+	if m.Doomed && p.w.stacked() && !m.Member && !p.w.learner(m) && rapid.Bool().Draw(p.t, "learner") {
+		m.Member, m.Learner, m.Etcd = true, true, rapid.Bool().Draw(p.t, "started")
+	}
+	p.tell("%s never joins: %t, learner: %t", m.Name, m.Doomed, m.Learner)
+}
+
+// progress is what machines do by themselves: they join, they are gone, an update in place ends.
+func (p *player) progress() {
+	for _, m := range slices.Clone(p.w.machines) {
+		switch {
+		case m.Deleting && p.w.gone(m):
+			p.tell("%s is gone", m.Name)
+		case m.Node == "" && p.w.join(m):
+			p.tell("%s joins", m.Name)
+		}
+	}
+}
+
+func (p *player) operator(m *machine) {
+	switch rapid.IntRange(0, 3).Draw(p.t, "word") {
+	case 0:
+		m.Request.Hold, m.Request.HoldUntil = true, time.Time{}
+		if rapid.Bool().Draw(p.t, "until") {
+			m.Request.HoldUntil = p.w.now.Add(5 * time.Minute)
+		}
+	case 1:
+		m.Request.Hold = false
+	case 2:
+		m.Request.Abort = true
+	case 3:
+		m.Request.Abort = false
+	}
+	p.tell("an operator on %s: %+v", m.Name, *m.Request)
+}
+
+// order is what people write on machines, owners and policies.
+func (p *player) order(m *machine) {
+	w := p.w
+	switch n := rapid.IntRange(0, 9).Draw(p.t, "order"); {
+	case n < 3:
+		m.Skip = p.seldom("skip")
+		p.tell("skip %s: %t", m.Name, m.Skip)
+	case n < 4:
+		m.Remediate = !m.Remediate && p.seldom("remediate")
+		p.tell("remediate %s: %t", m.Name, m.Remediate)
+	case n < 5:
+		if w.policy.Paused = nil; p.seldom("paused") {
+			w.policy.Paused = []string{"a freeze"}
+		}
+		p.tell("policy paused %v", w.policy.Paused)
+	case n < 6:
+		w.owner.Paused = p.seldom("paused")
+		p.tell("owner paused: %t", w.owner.Paused)
+	case n < 8:
+		p.revert()
+	default:
+		w.policy.Name, w.policy.Unreadable = "default", ""
+		if p.seldom("unselected") {
+			w.policy.Name = ""
+		} else if p.seldom("unreadable") {
+			w.policy.Unreadable = "spec.hold is a list"
+		}
+		p.tell("policy %q, unreadable: %q", w.policy.Name, w.policy.Unreadable)
+	}
+}
+
+// hide keeps scute from seeing.
+func (p *player) hide() {
+	w := p.w
+	switch rapid.IntRange(0, 3).Draw(p.t, "hide") {
+	case 0, 1:
+		if w.cluster.Reach = object.True; p.seldom("out of reach") {
+			w.cluster.Reach = object.False
+		}
+		p.tell("reach: %s", w.cluster.Reach)
+	case 2:
+		if w.etcdErr = ""; p.seldom("etcd error") {
+			w.etcdErr = "no endpoint answers"
+		}
+		p.tell("etcd error: %q", w.etcdErr)
+	case 3:
+		w.sealed = !w.sealed
+		p.tell("etcd is asked through kubelets alone: %t", w.sealed)
+	}
+}
+
+// replicas are where people say how many.
+func (w *world) replicas() *int32 {
+	if w.cluster.Topology {
+		return &w.cluster.TopologyReplicas
+	}
+	return &w.owner.Replicas
+}
+
+// revert is GitOps: replicas are what they were.
+func (p *player) revert() {
+	if replicas := p.w.replicas(); *replicas != p.wish {
+		p.reverted = true
+		*replicas = p.wish
+		p.tell("replicas are put back to %d", p.wish)
+	}
+}
+
+// scale is what people do: they want more machines, or fewer.
+func (p *player) scale() {
+	w := p.w
+	by := int32(1)
+	if w.stacked() {
+		by = 2
+	}
+	if rapid.Bool().Draw(p.t, "down") {
+		by = -by
+	}
+	if p.wish+by < 1 || p.wish+by > 9 || w.owner.Kind == "OtherControlPlane" || p.state.Active != nil && !midway {
+		return
+	}
+	p.wish += by
+	p.excess += int(max(-by, 0))
+	if a := p.state.Active; a != nil && a.Request.Method == remediator.Surge {
+		p.raced = true
+	}
+	*w.replicas(), w.owner.Observed = p.wish, false
+	p.tell("people want %d machines", p.wish)
+}
+
+// rollOut replaces all machines, or updates one of them in place, which may take for ever.
+func (p *player) rollOut(m *machine) {
+	w := p.w
+	if w.owner.Kind == string(remediator.ControlPlane) && m.Node != "" && !m.Deleting && rapid.Bool().Draw(p.t, "in place") {
+		m.Updating = !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Updating })
+		p.tell("%s is updated in place: %t", m.Name, m.Updating)
+		return
+	}
+	w.target += "+"
+	p.tell("a rollout to %s", w.target)
+}

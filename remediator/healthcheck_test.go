@@ -1,0 +1,66 @@
+package remediator_test
+
+import (
+	"scute.dev/kube/object"
+)
+
+// check is one reconcile of a MachineHealthCheck that makes SurgeRemediations, with the times of the policy's own checks: it
+// follows patchUnhealthyTargets and patchHealthyTargets (core/reconcilers/machinehealthcheck). It stops at the first unhealthy
+// machine that has a request, and says of no machine without a request that it is healthy. It says what it did, "" for
+// nothing.
+func (w *world) check() string {
+	w.settle()
+	if !w.healthCheck || w.cluster.Paused {
+		return ""
+	}
+	did := ""
+	for _, m := range w.machines {
+		if m.Skip || m.Paused || !w.fails(m) {
+			continue
+		}
+		if m.Request != nil {
+			break
+		}
+		m.Request = w.request(m)
+		w.set(m, "HealthCheckSucceeded", object.False, "UnhealthyNode")
+		w.set(m, "ExternallyRemediated", object.False, "WaitingForRemediation")
+		did += " finds " + m.Name
+	}
+	for _, m := range w.machines {
+		if m.Skip || m.Paused || w.fails(m) || m.Node == "" || m.Deleting || m.Request == nil {
+			continue
+		}
+		if m.Request.Deleting {
+			m.Request = nil // somebody took its finalizer off
+		} else {
+			m.Request.Deleting = true
+		}
+		w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
+		did += " clears " + m.Name
+	}
+	return did
+}
+
+// fails follows needsRemediation (machinehealthcheck_targets.go).
+func (w *world) fails(m *machine) bool {
+	ready := m.Conditions["NodeReady"]
+	switch {
+	case m.Remediate:
+		return true
+	case m.Node == "":
+		return w.now.Sub(m.Created) >= w.policy.Checks.NodeStartup
+	case m.Ill:
+		return true
+	}
+	for _, check := range w.policy.Checks.Node {
+		if ready.Status == check.Status && w.now.Sub(ready.Since) >= check.Timeout {
+			return true
+		}
+	}
+	return false
+}
+
+// opinion: a MachineHealthCheck that is there still holds that the machine is unhealthy.
+func (w *world) opinion(m *machine) bool {
+	return w.healthCheck && m.Request != nil && w.is(m, "HealthCheckSucceeded", object.False)
+}

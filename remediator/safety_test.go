@@ -1,0 +1,190 @@
+package remediator_test
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// guard holds a remediator and its world to what must never be so. It judges in its own words: what is begun by what was
+// seen, and what the owner deletes by what is true.
+type guard struct {
+	w     *world
+	state remediator.State
+
+	wish     int32 // replicas that people want
+	excess   int   // machines that the owner is to delete for people, who scaled down
+	reverted bool  // somebody put replicas back in the middle of a surge: the owner deletes machines for them
+	raced    bool  // people changed replicas in the middle of a surge by replicas
+
+	faults int // so far
+	begun  int // faults when the last remediation was begun
+	last   *remediator.Active
+}
+
+// rest forgets what people did when nothing follows from it any more.
+func (g *guard) rest() {
+	staying := len(g.w.machines) - deleting(g.w.machines)
+	if staying <= int(g.wish) {
+		g.excess = 0
+	}
+	if g.state.Active == nil && staying == len(g.w.machines) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
+		g.reverted = false
+	}
+}
+
+// begins judges the events that are about to be stored; "" when none of them breaks a rule.
+func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
+	for _, e := range events {
+		wrong := ""
+		switch e := e.(type) {
+		case remediator.SurgeRequested:
+			wrong = g.surges(f, e)
+		case remediator.HandedOver:
+			wrong = g.begin(f, e.Machine, 0, 1)
+		}
+		if wrong != "" {
+			return fmt.Sprintf("%T: %s", e, wrong)
+		}
+	}
+	return ""
+}
+
+func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string {
+	switch {
+	case e.Relaxed && len(f.Machines) < 3 && g.w.stacked():
+		return fmt.Sprintf("a relaxed surge of %d machines", len(f.Machines))
+	case g.w.owner.MaxSurge == 0 && e.Method == remediator.RolloutSurge:
+		return "a rollout surge where maxSurge is 0"
+	}
+	return g.begin(f, e.Machine, 1, 0)
+}
+
+func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
+	g.begun = g.faults
+	patient := g.state.Patients[victim.UID]
+	if patient == nil || patient.Mark == nil || patient.Mark.State != remediator.Unhealthy {
+		return victim.Name + " is not marked unhealthy"
+	}
+	m := g.w.machine(victim.Name)
+	if f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 || f.Policy.Unreadable != "" {
+		return "begun while somebody else has the owner in hand"
+	}
+	if removes == 0 && f.Owner.RollingOut != "" && f.Owner.Kind == string(remediator.ControlPlane) {
+		return "a surge in the middle of a rollout"
+	}
+	switch {
+	case m == nil:
+		return ""
+	case m.Skip || m.Paused:
+		return victim.Name + " is skipped"
+	case g.w.well(m) && !m.Remediate && !g.w.opinion(m):
+		return victim.Name + " is well, and nobody says anything else"
+	case g.w.stacked():
+		return g.arithmetic(f, m, adds, removes)
+	}
+	return ""
+}
+
+// arithmetic of quorum: of the voters that there will be, a majority answers, as far as was seen.
+func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes int) string {
+	if f.Etcd == nil || f.Etcd.Err != "" || f.Cluster.Reach != object.True {
+		return "begun blindly"
+	}
+	voters, answer, own := 0, 0, 0
+	for _, m := range f.Etcd.Members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.Answers == object.True {
+			answer++
+		}
+		if m.Node == victim.Node {
+			own = 1
+			if m.Answers == object.True {
+				answer -= removes
+			}
+		}
+	}
+	voters -= removes * own
+	if voters+adds <= 2 && adds == 1 && answer == voters {
+		return "" // 1->2: the only way
+	}
+	if left := voters + adds; answer < left/2+1 {
+		return fmt.Sprintf("without %s, %d of %d voters would answer", victim.Name, answer, left)
+	}
+	return ""
+}
+
+// act lets the owner reconcile, and judges what it deletes. It says what the owner did, and what is wrong with it.
+func (g *guard) act() (did, wrong string) {
+	quorum := g.w.quorum()
+	did, m := g.w.act()
+	if m == nil {
+		return did, ""
+	}
+	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && g.faults == g.begun && !g.reverted {
+		voters, dead := g.w.voters()
+		answer := voters - dead
+		if m.Etcd {
+			answer--
+		}
+		if voters > 1 && answer < (voters-1)/2+1 {
+			wrong = "quorum is lost with " + m.Name
+		}
+	}
+	return did, wrong
+}
+
+// deletes judges a machine that the owner has just begun to delete.
+func (g *guard) deletes(m *machine) string {
+	var baseline []remediator.Subject
+	if g.last != nil {
+		baseline = g.last.Request.Baseline
+	}
+	veteran := slices.ContainsFunc(baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
+	a := g.state.Active
+	m.Deleting = false
+	alive := g.w.well(m)
+	m.Deleting = true
+	switch {
+	case !alive, g.reverted, m.Template != g.w.target && g.w.rollout() != "":
+		return ""
+	case !veteran && (a != nil || m.DeleteMark == remediator.DeleteValue):
+		return ""
+	case a != nil && a.Victim.UID == m.UID && !(a.Step == remediator.Sparing && m.DeleteMark == "" && m.Certificates == a.Request.Original && m.Template == m.ClonedFrom):
+		return ""
+	case g.excess > 0:
+		g.excess--
+		return ""
+	case a == nil:
+		return m.Name + " was well, and nothing is under way"
+	case a.Victim.UID != m.UID:
+		return m.Name + " was well, and is not the machine to be replaced"
+	}
+	return m.Name + " had been spared"
+}
+
+// marks: no two machines that were there before are marked to be deleted at once.
+func (g *guard) marks() string {
+	var newcomers []types.UID
+	marked := 0
+	for _, m := range g.w.machines {
+		veteran := g.last == nil || slices.ContainsFunc(g.last.Request.Baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
+		if !veteran {
+			newcomers = append(newcomers, m.UID)
+		}
+		if veteran && !m.Deleting && m.DeleteMark == remediator.DeleteValue {
+			marked++
+		}
+	}
+	if marked > 1 {
+		return fmt.Sprintf("%d machines are marked to be deleted, beside the newcomers %v", marked, newcomers)
+	}
+	return ""
+}

@@ -1,0 +1,183 @@
+package remediator_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// settle ends all faults, and waits for all to be as people want it.
+func (p *player) settle() {
+	p.t.Helper()
+	w := p.w
+	p.tell("--- the faults are over")
+	dead := p.staysDead()
+	for _, m := range w.machines {
+		if m != dead {
+			p.heal(m)
+		}
+		m.Unaskable, m.Skip, m.Remediate = false, false, false
+		if m.Request != nil {
+			m.Request.Hold, m.Request.Abort = false, false
+		}
+	}
+	if !w.quorum() {
+		for _, m := range w.machines {
+			p.heal(m) // of a lost quorum nobody recovers
+		}
+	}
+	w.policy.Unreadable = ""
+	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
+	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
+		w.elect("")
+	}
+	if dead != nil && (dead.Leader || len(w.machines)-deleting(w.machines) < 3) {
+		w.sealed = false // what nobody can ask nobody can replace
+	}
+	quiet := 0
+	for range 200 {
+		if len(w.machines) == 0 {
+			return // people deleted all of them
+		}
+		before := len(p.log)
+		p.release()
+		p.round()
+		w.now = w.now.Add(time.Minute)
+		if before == len(p.log) && p.unsettled() == "" {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if quiet == 3 {
+			return
+		}
+	}
+	p.fail("it does not settle: %s", p.unsettled())
+}
+
+// round gives everybody a turn.
+func (p *player) round() {
+	p.t.Helper()
+	if p.raced && p.state.Active == nil && *p.w.replicas() != p.wish {
+		p.tell("people ask for %d again", p.wish)
+		*p.w.replicas() = p.wish
+	}
+	p.turn(false)
+	p.act()
+	p.turn(false)
+	p.progress()
+	if did := p.w.check(); did != "" {
+		p.tell("the MachineHealthCheck%s", did)
+	}
+	p.turn(false)
+}
+
+// staysDead picks a machine that stays dead, or never joins, for good: then it is to be replaced. It is nil where there is
+// none, or nothing that can replace one.
+func (p *player) staysDead() *machine {
+	w := p.w
+	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.Accepts || !p.known() {
+		return nil
+	}
+	if w.owner.Kind == string(remediator.ControlPlane) && p.wish < 3 {
+		return nil
+	}
+	if w.owner.ExternalEtcd && (!externalPairs || !w.owner.Tested || w.owner.MaxSurge == 0) {
+		return nil // its owner remediates nothing
+	}
+	if !offCount && len(w.machines) != int(p.wish) || !offCount && w.anyDeleting() || w.rollout() != "" && !rollouts || w.owner.Relaxed != "" && !notes {
+		return nil
+	}
+	i := slices.IndexFunc(w.machines, func(m *machine) bool { return !w.well(m) && !m.Deleting && (learners || !m.Learner) })
+	if i < 0 || len(w.machines) < 2 && w.owner.Kind == string(remediator.ControlPlane) {
+		return nil
+	}
+	m := w.machines[i]
+	if w.stacked() && !w.quorumBeside(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
+		return nil
+	}
+	m.Kubelet = false
+	p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
+	return m
+}
+
+// quorumBeside: quorum stands when all other machines are well, and those that are being deleted are gone.
+func (w *world) quorumBeside(m *machine) bool {
+	voters, dead := len(w.orphans), len(w.orphans)
+	for _, other := range w.machines {
+		if other.Deleting || !other.Member || other.Learner {
+			continue
+		}
+		voters++
+		if other == m && !m.Etcd {
+			dead++
+		}
+	}
+	return voters-dead >= voters/2+1
+}
+
+// known: scute knows how to ask this kind of owner.
+func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
+
+// release is what an operator is told to do about a remediation that is frozen because somebody else set the replicas: abort
+// it. Afterwards the machine may be replaced again.
+func (p *player) release() {
+	a := p.state.Active
+	for _, m := range p.w.machines {
+		if m.Request != nil {
+			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
+		}
+	}
+}
+
+// unsettled says what is not as people want it, "" for nothing.
+func (g *guard) unsettled() string {
+	w := g.w
+	switch {
+	case g.state.Active != nil:
+		return "a remediation is under way: " + string(g.state.Active.Step)
+	case w.owner.Replicas != g.wish || w.cluster.Topology && w.cluster.TopologyReplicas != g.wish:
+		return fmt.Sprintf("%d replicas are asked for, and %d are wanted", w.owner.Replicas, g.wish)
+	case len(w.machines) != int(g.wish) && w.owner.Kind != "OtherControlPlane":
+		return fmt.Sprintf("there are %d machines", len(w.machines))
+	case notes && w.owner.Relaxed != "" || w.owner.Touched != "":
+		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
+	case len(w.orphans) > 0:
+		return "etcd has a member of no machine"
+	}
+	for _, m := range w.machines {
+		if wrong := g.unsettledMachine(m); wrong != "" {
+			return m.Name + " " + wrong
+		}
+	}
+	for _, patient := range g.state.Patients {
+		if (patient.Mark != nil || patient.Rung != "") && !w.stale(w.machine(patient.Name)) {
+			return patient.Name + " is a patient"
+		}
+	}
+	return ""
+}
+
+func (g *guard) unsettledMachine(m *machine) string {
+	switch w := g.w; {
+	case !w.well(m):
+		return "is not well"
+	case w.stale(m):
+		return ""
+	case m.Mark != "" || m.DeleteMark != "" || m.Certificates != "" || m.ClonedFrom != m.Template || m.Request != nil:
+		return fmt.Sprintf("has the mark %q, delete %q, certificates %q, cloned from %q, request %v", m.Mark, m.DeleteMark, m.Certificates, m.ClonedFrom, m.Request)
+	case w.is(m, "HealthCheckSucceeded", object.False) || w.is(m, "OwnerRemediated", object.False):
+		return "has conditions of a remediation"
+	}
+	return ""
+}
+
+// stale: a MachineHealthCheck that is gone has left its opinion and its request, which nobody takes back.
+func (w *world) stale(m *machine) bool {
+	return m != nil && !w.healthCheck && m.Request != nil && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
+}

@@ -1,0 +1,145 @@
+package remediator_test
+
+import (
+	"cmp"
+	"slices"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// actWorkers is one reconcile of a MachineDeployment and its MachineSets, of which each template is one, or of a MachineSet
+// that no MachineDeployment has. A machine that is being deleted counts until it is gone (machineset_controller.go,
+// getAndAdoptMachinesForMachineSet and syncReplicas).
+func (w *world) actWorkers() (string, *machine) {
+	if did, deleted := w.remediateWorkers(); did != "" {
+		return did, deleted
+	}
+	wanted, n := int(w.owner.Replicas), len(w.machines)
+	old, current := w.sets()
+	switch {
+	case len(old) == 0 && n < wanted, w.onDelete && n < wanted:
+		return "makes " + w.provision("").Name, nil
+	case len(old) == 0:
+		return w.deleteFrom(w.machines, n-wanted)
+	case w.onDelete:
+		// machinedeployment_rollout_ondelete.go, reconcileOldMachineSetsOnDelete: the oldest MachineSet gives, whatever is
+		// marked in a newer one.
+		return w.deleteFrom(w.oldest(old), n-wanted)
+	default:
+		return w.roll(old, current)
+	}
+}
+
+// sets are the machines of older MachineSets, and those of the one of the current template. A MachineSet that no
+// MachineDeployment has holds all its machines, whatever they were cloned from.
+func (w *world) sets() (old, current []*machine) {
+	for _, m := range w.machines {
+		if m.Template == w.target || w.owner.Kind == string(remediator.Set) {
+			current = append(current, m)
+		} else {
+			old = append(old, m)
+		}
+	}
+	return old, current
+}
+
+// oldest are the machines of the oldest MachineSet that has any. Templates sort by their age.
+func (w *world) oldest(old []*machine) []*machine {
+	first := slices.MinFunc(old, func(a, b *machine) int { return cmp.Compare(a.Template, b.Template) }).Template
+	return slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.Template != first })
+}
+
+// roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or the
+// other way round. The last case is reconcileDeadlockBreaker.
+func (w *world) roll(old, current []*machine) (string, *machine) {
+	wanted, n := int(w.owner.Replicas), len(w.machines)
+	surge, away := int(w.owner.MaxSurge), 1-min(1, int(w.owner.MaxSurge))
+	unavailable := func(m *machine) bool { return !w.available(m) }
+	starting, leaving := 0, 0
+	for _, m := range w.machines {
+		switch {
+		case m.Deleting:
+			leaving++
+		case unavailable(m) && slices.Contains(current, m):
+			starting++
+		}
+	}
+	switch {
+	case len(current) < wanted && n < wanted+surge:
+		return "makes " + w.provision("").Name, nil
+	case len(current) > wanted:
+		return w.deleteFrom(current, len(current)-wanted)
+	case n-leaving-starting > wanted-away:
+		from := w.oldest(old)
+		return w.deleteFrom(from, 1+deleting(from))
+	case leaving == 0 && starting == 0:
+		if i := slices.IndexFunc(old, unavailable); i >= 0 {
+			return w.delete(old[i]), old[i]
+		}
+	}
+	return "", nil
+}
+
+func deleting(in []*machine) (n int) {
+	for _, m := range in {
+		if m.Deleting {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) available(m *machine) bool {
+	return !m.Deleting && m.Node != "" && w.is(m, "NodeReady", object.True)
+}
+
+// deleteFrom lets a MachineSet delete the first of so many machines that it has too many: machineset_deletion_order.go, with
+// the oldest of equals first.
+func (w *world) deleteFrom(set []*machine, tooMany int) (string, *machine) {
+	if tooMany <= 0 {
+		return "", nil
+	}
+	priority := func(m *machine) int {
+		switch {
+		case m.Deleting:
+			return 0
+		case m.DeleteMark != "":
+			return 1
+		case m.Updating:
+			return 2
+		case m.Node == "", w.is(m, "NodeReady", object.False), w.is(m, "HealthCheckSucceeded", object.False):
+			return 3
+		}
+		return 4
+	}
+	sorted := slices.SortedStableFunc(slices.Values(set), func(a, b *machine) int {
+		return cmp.Or(cmp.Compare(priority(a), priority(b)), a.Created.Compare(b.Created))
+	})
+	for _, m := range sorted[:min(tooMany, len(sorted))] {
+		if !m.Deleting {
+			return w.delete(m), m
+		}
+	}
+	return "", nil
+}
+
+// remediateWorkers follows reconcileUnhealthyMachines (machineset_controller.go): of a MachineDeployment, only machines of
+// the current MachineSet are remediated, the newest first.
+func (w *world) remediateWorkers() (string, *machine) {
+	var victim *machine
+	_, current := w.sets()
+	for _, m := range w.machines {
+		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
+			delete(m.Conditions, "OwnerRemediated")
+		}
+		if !m.Deleting && w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) && slices.Contains(current, m) {
+			victim = m
+		}
+	}
+	if victim == nil {
+		return "", nil
+	}
+	victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "MachineDeleting", Since: w.now}
+	return w.delete(victim) + " to remediate it", victim
+}
