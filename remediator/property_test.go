@@ -54,7 +54,7 @@ const (
 	learners      = true  // so is one that came as far as etcd's list, and no further
 	silentShort   = false // and one whose etcd is silent, so that no newcomer can join
 	rollouts      = false // and one in the middle of a rollout
-	externalPairs = false // and one of a control plane with external etcd
+	externalPairs = true  // and one of a control plane with external etcd
 	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing
 	notes         = false // the control plane's note of a remediation does not outlive it
 	deletions     = false // a MachineDeployment that leaves outdated machines alone keeps them

@@ -124,13 +124,16 @@ func (w *world) quorumBeside(m *machine) bool {
 // known: scute knows how to ask this kind of owner.
 func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
-// release is what an operator is told to do about a remediation that is frozen because somebody else set the replicas: abort
-// it. Afterwards the machine may be replaced again.
+// release is what an operator is told to do. A remediation that is frozen because somebody else set the replicas is aborted;
+// afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted.
 func (p *player) release() {
 	a := p.state.Active
 	for _, m := range p.w.machines {
 		if m.Request != nil {
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
+		}
+		if patient := p.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && patient.Decision.Rule == "external-etcd" && !m.Deleting {
+			p.tell("somebody %s, as was advised", p.w.delete(m))
 		}
 	}
 }

@@ -18,10 +18,12 @@ import (
 //	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
-//	f  external etcd                                          -> as d and e without the arithmetic of members
+//	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
 func controlPlane(m *Machine, f *Facts) Decision {
 	c, blocks := caseOf(m, f), f.blocks(m)
 	switch {
+	case f.Owner.ExternalEtcd:
+		return c.external(blocks)
 	case m.Node == "":
 		return c.deleteFirst(blocks, "it never joined")
 	case f.Owner.RollingOut != "":
@@ -90,13 +92,56 @@ func (c oneCase) silence() string {
 	}
 }
 
+// external: rule f. The owner's own remediation checks etcd's members before it deletes a machine. Where etcd is external it
+// lists none, and refuses. So the replacement comes first, or a human is needed.
+func (c oneCase) external(blocks string) Decision {
+	f := c.f
+	why := "it never joined"
+	if c.m.Node != "" {
+		why = c.illness()
+	}
+	switch broken := blocks != "" || len(c.broken) > 0; {
+	case broken && len(f.Machines) < 2:
+		return single(why)
+	case f.Owner.RollingOut != "":
+		return c.byHand(why, "a rollout waits for it")
+	case int(f.Owner.Replicas) != len(f.Machines):
+		return c.byHand(why, fmt.Sprintf("%d machines are asked for instead of %d", f.Owner.Replicas, len(f.Machines)))
+	case f.Owner.MaxSurge == 0:
+		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and its own remediation refuses where etcd is external", Next: "set maxSurge 1 at the control plane, or delete the machine: " + f.Owner.Name + " makes another"}
+	case !broken:
+		return c.surge()
+	case len(c.others) > 0 || c.healthy == 0:
+		return c.byHand(why, "components of "+strings.Join(c.others, ", ")+" are not well either")
+	case !f.Owner.Tested || !f.Policy.allows(v1alpha1.MethodRelaxedSurge):
+		return c.byHand(why, "RelaxedSurge is not allowed, or this version of the control plane's controller was not tested with it")
+	default:
+		return c.method("f", why+", etcd is external: the replacement comes first, with the owner's preflight relaxed", true)
+	}
+}
+
+// byHand: scute deletes no machine, and the owner would not.
+func (c oneCase) byHand(why, obstacle string) Decision {
+	return Decision{
+		Verdict: CannotRemediate, Rule: "external-etcd",
+		Reason: fmt.Sprintf("%s; etcd is external, so that %s remediates no machine itself, and no replacement can come first: %s", why, c.f.Owner.Name, obstacle),
+		Next:   "delete the machine by hand (kubectl delete machine): " + c.f.Owner.Name + " makes another",
+	}
+}
+
+func single(why string) Decision {
+	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
+}
+
 // deleteFirst hands the machine to the owner, where quorum stands without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
 	switch {
+	case c.f.Owner.ExternalEtcd:
+		return c.byHand(why, "the policy allows none that can be had")
 	case len(c.f.Machines) < 2:
-		return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
+		return single(why)
 	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
 	case q.Learners > count(c.learns()):
@@ -106,7 +151,10 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
 	default:
-		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why + ": the owner removes it first; " + c.stands(alive, member)}
+		return Decision{
+			Verdict: OwnerRemediation, Rule: rule,
+			Reason: fmt.Sprintf("%s: the owner removes it first; %d of %d voters answer without it", why, q.Answering-count(alive), q.Voters-count(member)),
+		}
 	}
 }
 
@@ -151,13 +199,6 @@ func count(b bool) int {
 	return 0
 }
 
-func (c oneCase) stands(alive, member bool) string {
-	if c.f.Owner.ExternalEtcd {
-		return "etcd is external"
-	}
-	return fmt.Sprintf("%d of %d voters answer without it", c.quorum.Answering-count(alive), c.quorum.Voters-count(member))
-}
-
 // unclaimed says that etcd lists a voter of no machine's node.
 func (f *Facts) unclaimed() bool {
 	return slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return !member.Learner && f.claimed(member) == nil })
@@ -192,9 +233,9 @@ func (c oneCase) surge() Decision {
 
 // relaxed: rule e, the everyday dead kubelet.
 func (c oneCase) relaxed() Decision {
-	f, external := c.f, c.f.Owner.ExternalEtcd
+	f := c.f
 	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
-	enough := len(f.Machines) >= 3 && c.healthy > 0 && len(c.others) == 0 && c.quorum.Learners == 0 && (external || c.quorum.MayAdd() && c.listed())
+	enough := len(f.Machines) >= 3 && c.healthy > 0 && len(c.others) == 0 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.listed()
 	if enough && f.Owner.Tested && f.Policy.allows(v1alpha1.MethodRelaxedSurge) {
 		if d := c.method("e", why+": the replacement comes first, with the owner's preflight relaxed", true); d.Verdict != CannotRemediate {
 			return d
