@@ -23,6 +23,8 @@ const (
 	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded
 	// to False where nobody has.
 	HandOver Deed = "hand over to the owner"
+	// Withdraw takes OwnerRemediated off the Machine, unless its owner is deleting it. The machine is still unhealthy.
+	Withdraw Deed = "withdraw the hand-over"
 	// TakeBack takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
 	TakeBack Deed = "clear the remediation's conditions"
 	// Lead moves etcd's leadership away from Machine, to the member of node Value.

@@ -36,7 +36,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
 	case HoldReleased:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.Attempts = false, time.Time{}, "", 0
+		p.Held, p.HoldUntil, p.HoldWhy, p.Attempts, p.Surprised = false, time.Time{}, "", 0, false
 		p.Aborted, p.AbortedBy = false, ""
 	case AbortRequested:
 		p := s.patient(e.Machine)
@@ -102,6 +102,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 func (p *Patient) remembered() Patient {
 	return Patient{
 		Subject: p.Subject, ClearedAt: p.ClearedAt, Aborted: p.Aborted, AbortedBy: p.AbortedBy, Attempts: p.Attempts, LastAttempt: p.LastAttempt,
+		Surprised: p.Surprised,
 	}
 }
 
@@ -143,7 +144,10 @@ func (s *State) applyActive(e Event, at time.Time) {
 			a.Extras = append(a.Extras, e.Replacement)
 			return
 		}
-		a.Replacement = e.Replacement
+		if a.Replacement = e.Replacement; a.Ready && a.Step == Removing {
+			a.Step, a.Since = Replacing, at // the one that was ready is gone
+		}
+		a.Ready = false
 		a.step(Replacing, at)
 	case ScaleRaised:
 		a.Scale = ScaleUp
@@ -164,6 +168,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		victim := s.patient(a.Victim)
 		s.finish(End{Outcome: EndCancelled, Note: e.Why}, at)
 		victim.LastAttempt = time.Time{} // no fault of its own: no cooldown
+		victim.Surprised = e.Surprise
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
 		if a.Step != Settling { // of a machine that is gone, nothing is taken back

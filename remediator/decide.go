@@ -119,15 +119,16 @@ func (p *Patient) held(now time.Time) bool {
 	return p.Held && (p.HoldUntil.IsZero() || now.Before(p.HoldUntil))
 }
 
-// ladder ends a step of the ladder whose time is over.
+// ladder ends a step of the ladder whose time is over, or that an operator does not want.
 func ladder(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
-		if p.Rung == "" || f.machine(p.Subject) == nil || f.Policy.Unreadable != "" {
+		m := f.machine(p.Subject)
+		if p.Rung == "" || m == nil || f.Policy.Unreadable != "" {
 			continue
 		}
 		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
-		if !ok || !now.Before(p.RungSince.Add(rung.Timeout)) {
+		if !ok || p.Aborted || m.Skip || !now.Before(p.RungSince.Add(rung.Timeout)) {
 			events = append(events, EscalationEnded{Machine: p.Subject, Rung: p.Rung})
 		}
 	}

@@ -206,6 +206,8 @@ type (
 	// SurgeConsumed: somebody else took a machine away, and the newcomer filled that gap; the victim is still there.
 	SurgeConsumed struct {
 		Why string `json:"why"`
+		// Surprise: the owner itself deleted another machine than the one that is marked. It would again.
+		Surprise bool `json:"surprise,omitempty"`
 	}
 	// CancelStarted: what was asked for is about to be taken back.
 	CancelStarted struct {
@@ -252,6 +254,7 @@ const (
 	Aborted    Cause = "Aborted"    // an operator asked for it
 	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
 	Deselected Cause = "Deselected" // no policy selects it any more
+	Reverted   Cause = "Reverted"   // somebody else set the replicas that were asked for
 
 	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )

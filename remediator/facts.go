@@ -114,6 +114,9 @@ type Machine struct {
 	Mark string
 	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, "" without.
 	Certificates string
+	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, "" without. Its owner reads that, and
+	// the Machine's own controller sets it from the annotation, some time later.
+	CertificatesStatus string
 	// ClonedFrom is the value of cluster.x-k8s.io/cloned-from-name on its infrastructure machine.
 	ClonedFrom string
 	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, "" without.

@@ -53,6 +53,10 @@ func (w *world) perform(a remediator.Action) error {
 		}
 		delete(m.Conditions, "OwnerRemediated")
 		w.set(m, "OwnerRemediated", object.False, "WaitingForRemediation")
+	case remediator.Withdraw:
+		if !m.Deleting {
+			delete(m.Conditions, "OwnerRemediated")
+		}
 	case remediator.TakeBack:
 		delete(m.Conditions, "OwnerRemediated")
 		delete(m.Conditions, "ExternallyRemediated")

@@ -106,7 +106,7 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, r := range f.Policy.Ladder {
-		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name, slices.Contains(m.Rungs, r.Name)
+		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name && !p.Aborted && !m.Skip, slices.Contains(m.Rungs, r.Name)
 		switch {
 		case wanted && !there:
 			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: r.Name})

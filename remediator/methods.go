@@ -58,13 +58,13 @@ func (rolloutSurge) undo(r remediation) []Action {
 
 func (rolloutSurge) undone(r remediation) bool { return !r.pulled() }
 
-// pulled says that the lever on the victim is not back.
+// pulled says that the lever on the victim is not back, as its owner sees it.
 func (r remediation) pulled() bool {
 	switch {
 	case r.victim == nil:
 		return false
 	case r.Request.Lever == LeverCertificates:
-		return r.victim.Certificates == r.Request.Pull
+		return r.Request.Pull != "" && (r.victim.Certificates == r.Request.Pull || r.victim.CertificatesStatus == r.Request.Pull)
 	default:
 		return r.victim.ClonedFrom == r.Request.Pull
 	}
@@ -186,13 +186,24 @@ func (handOver) ask(r remediation) []Action {
 	return append(r.leadAway(), r.set(HandOver, ""))
 }
 
-func (handOver) hold(remediation) []Action { return nil }
-
-func (handOver) undo(r remediation) []Action {
-	if !handedOver(r.victim) {
+// hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or nobody knows.
+func (handOver) hold(r remediation) []Action {
+	if !handedOver(r.victim) || r.victim.Deleting {
 		return nil
 	}
-	return []Action{r.set(TakeBack, "")}
+	return []Action{r.set(Withdraw, "")}
+}
+
+// undo leaves a machine that is still unhealthy as its health check left it.
+func (h handOver) undo(r remediation) []Action {
+	switch {
+	case !handedOver(r.victim):
+		return nil
+	case r.patient != nil && r.patient.Mark != nil:
+		return h.hold(r)
+	default:
+		return []Action{r.set(TakeBack, "")}
+	}
 }
 
 func (handOver) undone(r remediation) bool { return !handedOver(r.victim) }

@@ -157,7 +157,7 @@ func (p *player) turn(faults bool) {
 	if events := p.decide(f); len(events) > 0 {
 		p.fail("it never stops deciding: %+v", events)
 	}
-	for _, a := range remediator.Actions(&p.state, f) {
+	for _, a := range remediator.Actions(&p.state, f, p.w.now) {
 		if one("dies before a write", 12) {
 			p.die()
 			return
@@ -204,12 +204,12 @@ func (p *player) idempotent() {
 	if len(p.decide(f)) > 0 {
 		return
 	}
-	for _, a := range remediator.Actions(&p.state, f) {
+	for _, a := range remediator.Actions(&p.state, f, p.w.now) {
 		if err := p.w.perform(a); err != nil {
 			return
 		}
 	}
-	if again := remediator.Actions(&p.state, p.look(false)); len(again) > 0 {
+	if again := remediator.Actions(&p.state, p.look(false), p.w.now); len(again) > 0 {
 		p.fail("done, and still to be done: %+v", again)
 	}
 }

@@ -102,6 +102,8 @@ func (s *State) patience(p *Patient, _ *Machine, f *Facts, now time.Time) *Decis
 	switch {
 	case p.Rung != "":
 		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
+	case p.Surprised:
+		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
 	case p.Attempts >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend that, then hold and release the machine to have its attempts counted anew, or raise maxAttempts"}
 	case s.chained(p) >= f.Policy.Attempts:

@@ -84,7 +84,7 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 			t.Fatalf("decided otherwise on the same facts: %s", cmp.Diff(events, again))
 		}
 		s.store(t, b, events...)
-		actions := remediator.Actions(&s.state, f)
+		actions := remediator.Actions(&s.state, f, w.now)
 		for _, a := range actions {
 			word := "> " + action(a)
 			if err := w.perform(a); err != nil {
@@ -289,6 +289,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"mark":            func() error { m.Mark = word(3); return nil },
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
+			"rungs":           func() error { m.Rungs = words[3:]; return nil },
+			"expiry":          func() error { m.CertificatesStatus = word(3); return nil },
 		}[value])
 	case "rollout":
 		w.target = word(1)

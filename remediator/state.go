@@ -67,6 +67,9 @@ type Patient struct {
 	Aborted   bool
 	AbortedBy types.UID // the request that says so
 
+	// Surprised: its owner deleted a healthy machine in its place.
+	Surprised bool
+
 	// Rung is the step of the ladder under way, "" without; Climbed are those that are behind.
 	Rung      string
 	RungSince time.Time

@@ -47,53 +47,56 @@ var steps = []step{
 		name: Requesting, phase: v1alpha1.RemediationSurging,
 		means:  "The owner is asked for a replacement. No newcomer has been seen.",
 		writes: asking,
-		exits:  present(noNewcomer),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(noNewcomer)),
 	},
 	{
 		name: Replacing, phase: v1alpha1.RemediationReplacing,
 		means:  "A newcomer exists and is not ready. The machine is still there.",
 		writes: asking,
-		exits:  present(notReady, taken),
+		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(notReady, taken)),
 	},
 	{
 		name: Removing, phase: v1alpha1.RemediationRemoving,
 		means:  "The newcomer is ready. The owner is to delete the machine.",
 		writes: asking,
-		exits:  present(notRemoved, taken),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(blocked, notRemoved, taken)),
 	},
 	{
 		name: Deleting, phase: v1alpha1.RemediationRemoving,
 		means:  "The owner, or somebody else, is deleting the machine.",
 		writes: leaving,
-		exits:  []transition{ownerGone, victimGone, newcomer, replacementReady, raised, restored},
+		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored},
 	},
 	{
 		name: Settling, phase: v1alpha1.RemediationReplacing,
 		means:  "The machine is gone. Its place is to be taken, and nothing of ours is to be left.",
 		writes: settling,
-		exits:  []transition{ownerGone, newcomer, replacementReady, raised, restored, succeeded, notSettled},
+		exits:  []transition{ownerGone, another, replacementReady.leading(same), raised, restored, succeeded, notSettled},
 	},
 	{
 		name: Cancelling, phase: v1alpha1.RemediationCancelling,
 		means:  "What was asked for is taken back. The machine keeps its delete mark.",
 		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, lateNewcomer, raised, restored, spared},
+		exits:  []transition{ownerGone, victimGone, victimLeaving, another, raised, restored, spared},
 	},
 	{
 		name: Sparing, phase: v1alpha1.RemediationCancelling,
 		means:  "The owner no longer asks for more. The machine loses its mark, and newcomers go.",
 		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, lateNewcomer, raised, restored, cancelled},
+		exits:  []transition{ownerGone, victimGone, victimLeaving, another, raised, restored, cancelled},
 	},
 }
 
-// present are the transitions of a step in which the machine is there and is to be replaced, with those of that step alone.
-func present(own ...transition) []transition {
-	return slices.Concat(
-		[]transition{ownerGone, victimGone, victimLeaving, newcomer, replacementReady, raised, restored, ownerDeleted, aborted, skipped, deselected, recovered},
-		own,
-	)
-}
+// What several steps have in common: what is seen of the machine, of replicas, and the reasons to take it back.
+//
+//nolint:gochecknoglobals // a table
+var (
+	there    = []transition{ownerGone, victimGone, victimLeaving}
+	replicas = []transition{raised, restored}
+	reasons  = []transition{ownerDeleted, aborted, skipped, deselected, recovered, reverted}
+)
+
+func these(own ...transition) []transition { return own }
 
 func stepOf(name Step) *step {
 	for i := range steps {
@@ -125,6 +128,12 @@ func advance(s *State, f *Facts, now time.Time) []Event {
 		}
 	}
 	return nil
+}
+
+// leading is the transition in a step where it leads elsewhere.
+func (t transition) leading(to Step) transition {
+	t.to = to
+	return t
 }
 
 // seen makes a transition of one fact without details.
@@ -175,12 +184,12 @@ var (
 		return r.victim != nil && r.victim.Deleting
 	})
 	newcomer = transition{
-		when: "a machine exists that did not before", event: ReplacementObserved{}, to: Replacing,
-		facts: func(r remediation) []Event { return r.observed(true) },
+		when: "a machine exists that did not before, and there is no other newcomer", event: ReplacementObserved{}, to: Replacing,
+		facts: remediation.observed,
 	}
-	lateNewcomer = transition{
-		when: "a machine exists that did not before", event: ReplacementObserved{}, to: same,
-		facts: func(r remediation) []Event { return r.observed(false) },
+	another = transition{
+		when: "a machine exists that did not before", event: ReplacementObserved{Extra: true}, to: same,
+		facts: remediation.observed,
 	}
 	replacementReady = transition{
 		when: "the newcomer has joined, and is ready", event: ReplacementReady{}, to: Removing,
@@ -221,14 +230,34 @@ var (
 		limit := r.facts.Policy.Timeouts.Ready
 		return when(r.late(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
 	})
-	notRemoved = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
+	blocked = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		return when(r.late(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
-
-	taken = seen("replicas are back, and somebody else deleted another machine: the newcomer has its place", SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}, ended, func(r remediation) bool {
-		return r.scales() && r.Scale == ScaleBack && r.leaving == 0 && len(r.facts.Machines) <= int(r.Request.From) && r.Replacement.UID != ""
+	notRemoved = cancels("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Removal
+		return when(limit > 0 && r.late(limit), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
+	reverted = cancels("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		if r.replicas == r.Request.From {
+			limit = spareAfter
+		}
+		return when(r.Frozen == freezeForeign && r.now.Sub(r.FrozenAt) >= limit, "somebody else set the replicas to %d while %d were asked for", r.replicas, r.Request.To)
+	})
+
+	taken = transition{
+		when: "replicas are back, and another machine was deleted: the newcomer has its place", event: SurgeConsumed{}, to: ended,
+		facts: func(r remediation) []Event {
+			if !r.scales() || r.Scale != ScaleBack || r.leaving > 0 || len(r.facts.Machines) > int(r.Request.From) || r.Replacement.UID == "" {
+				return nil
+			}
+			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" {
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
+			}
+			return []Event{SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}}
+		},
+	}
 	spared = seen("replicas, lever and conditions are back, the owner knows it, and each newcomer that is too many has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
 
 	cancelled = transition{
@@ -270,9 +299,9 @@ func (r remediation) late(limit time.Duration) bool {
 	return r.Frozen == "" && !r.facts.blinking() && (!r.rolling() || r.Request.Method == OwnerRemediation) && r.now.Sub(r.Since) > limit
 }
 
-// observed are the newcomers that the log does not know: the first takes the place of a replacement that is not there, the others
-// are extras, where extras are to be told.
-func (r remediation) observed(extras bool) []Event {
+// observed are the newcomers that the log does not know. The first takes the place of a replacement that is not there. Where
+// replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no more.
+func (r remediation) observed() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)
 	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
@@ -285,7 +314,7 @@ func (r remediation) observed(extras bool) []Event {
 			}
 		}
 	}
-	if replacement == nil || !extras || !r.scales() || r.rolling() || r.in(Settling) && !r.tooMany() {
+	if replacement == nil || !r.scales() || r.rolling() || r.takingBack() || r.in(Settling) && !r.tooMany() {
 		return events
 	}
 	for _, m := range r.newcomers {

@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"fmt"
+	"strings"
 )
 
 // The rules that freeze a remediation that has been started.
@@ -12,6 +13,8 @@ const (
 	freezeQuorum  = "quorum"
 	freezeHeld    = "held"
 	freezePolicy  = ruleUnreadable
+	freezeRequest = "pause-requests"
+	freezeHold    = "hold"
 )
 
 // writes is how much is written while a remediation is frozen.
@@ -49,7 +52,7 @@ type suspension struct {
 //nolint:gochecknoglobals // a table
 var suspensions = []suspension{
 	{freezeMove, "the cluster is being moved; the log says so", writesNothing, func(r remediation) (string, string, bool) {
-		return "the cluster is being moved: " + r.facts.Move, "", r.facts.Move != ""
+		return "the cluster is being moved: " + r.facts.Move, "it goes on when the move has ended", r.facts.Move != ""
 	}},
 	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
@@ -72,7 +75,7 @@ var suspensions = []suspension{
 	}},
 	{freezeForeign, "replicas are neither what was found nor what was asked for, or were put back before there was a newcomer", writesMarks, func(r remediation) (string, string, bool) {
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
-			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; then abort this remediation", r.foreign()
+			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
 	}},
 	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it", writesAll, func(r remediation) (string, string, bool) {
 		if r.victim == nil || !r.victim.Deleting || len(r.victim.Hooks) == 0 {
@@ -100,6 +103,42 @@ var suspensions = []suspension{
 		}
 		return d.Reason, d.Next, true
 	}},
+	{freezeQuorum, "nothing is asked for yet, or a hand-over that the owner has not acted on, and etcd's members no longer allow it", writesBack, func(r remediation) (string, string, bool) {
+		why := r.unsafe()
+		return why, "bring back " + strings.Join(Count(r.facts.Etcd).Silent, ", "), why != ""
+	}},
+	{freezeRequest, "nothing is asked for yet, and pause requests ask the RepairPolicy to begin nothing", writesBack, func(r remediation) (string, string, bool) {
+		p := r.facts.Policy
+		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it goes on when the pause requests are gone", r.unasked() && len(p.Paused) > 0
+	}},
+	{freezeHold, "nothing is asked for yet, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
+		if !r.unasked() || r.patient == nil || !r.patient.held(r.now) {
+			return "", "", false
+		}
+		return "held by an operator" + until(r.patient.HoldUntil) + because(r.patient.HoldWhy), "release it when you have seen enough", true
+	}},
+}
+
+// unasked says that the world shows nothing of what is to be asked for.
+func (r remediation) unasked() bool {
+	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newcomers) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
+}
+
+// unsafe says why quorum would be at risk, "" when it is not: of a hand-over until the owner has begun to act on it, of a surge
+// until it is asked for. After that, its owner knows best.
+func (r remediation) unsafe() string {
+	f, q := r.facts, Count(r.facts.Etcd)
+	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.blinking() {
+		return ""
+	}
+	switch handOver := r.Request.Method == OwnerRemediation; {
+	case handOver && r.in(Requesting) && !f.maySpare(r.victim):
+		return fmt.Sprintf("without machine %s, etcd would have no majority: %d of %d voters answer now", r.victim.Name, q.Answering, q.Voters)
+	case !handOver && r.unasked() && !q.MayAdd():
+		return fmt.Sprintf("with a newcomer that fails, etcd would have no majority: %d of %d voters answer now", q.Answering, q.Voters)
+	default:
+		return ""
+	}
 }
 
 const untilUnpaused = "it goes on when the pause is lifted"

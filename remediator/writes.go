@@ -3,6 +3,7 @@ package remediator
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -12,8 +13,8 @@ import (
 // Actions are the writes that the state calls for and the facts do not show, in their order. One that fails keeps those that
 // follow it from being performed: first the writes of the remediation that has been started, then the marks and requests of all
 // machines. Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
-func Actions(s *State, f *Facts) []Action {
-	g := newGate(s, f)
+func Actions(s *State, f *Facts, now time.Time) []Action {
+	g := newGate(s, f, now)
 	var actions []Action
 	if g.remediation == nil {
 		actions = tidy(f)
@@ -107,11 +108,13 @@ func (r remediation) keep() []Action {
 }
 
 // giveBackOff takes the owner's note of a remediation off that waits for a machine which is not to be made: that of a newcomer
-// that was handed to it and is gone. It would remediate nothing more.
+// that was handed to it and is gone, or that of the victim, when people want fewer machines now. With it, the owner would
+// remediate nothing more.
 func (r remediation) giveBackOff() []Action {
 	note, ok := noteOf(r.facts.Owner.Relaxed)
-	named := func(name string) func(Subject) bool { return func(m Subject) bool { return m.Name == name } }
-	if !ok || r.short() || slices.ContainsFunc(r.Request.Baseline, named(note.Machine)) || slices.ContainsFunc(r.facts.baseline(), named(note.Machine)) {
+	named := func(m Subject) bool { return m.Name == note.Machine }
+	mine := r.in(Settling) && named(r.Victim) || !slices.ContainsFunc(r.Request.Baseline, named)
+	if !ok || !mine || r.short() || slices.ContainsFunc(r.facts.baseline(), named) {
 		return nil
 	}
 	return []Action{{Do: SetRelaxed, Machine: Subject{Name: note.Machine}}}
@@ -122,13 +125,14 @@ type gate struct {
 	*remediation // nil without one
 	state        *State
 	facts        *Facts
+	now          time.Time
 	allowed      writes
 }
 
-func newGate(s *State, f *Facts) gate {
-	g := gate{state: s, facts: f, allowed: writesAll}
+func newGate(s *State, f *Facts, now time.Time) gate {
+	g := gate{state: s, facts: f, now: now, allowed: writesAll}
 	if s.Active != nil {
-		r := s.remediation(f, s.Active.Since) // no write depends on the time
+		r := s.remediation(f, now)
 		g.remediation = &r
 		if by, _, _ := r.suspended(); by != nil {
 			g.allowed = by.writes
@@ -163,7 +167,7 @@ func (g gate) consents(a Action) bool {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
 	case a.Do == MakeRung:
-		return p != nil && !p.Aborted && !p.Held && len(g.facts.Policy.Paused) == 0
+		return p != nil && !p.Aborted && !p.held(g.now) && len(g.facts.Policy.Paused) == 0
 	default:
 		return true
 	}

@@ -51,6 +51,16 @@ func (d *deed) handOver(ctx context.Context) error {
 	})
 }
 
+// withdraw takes the request to remediate off a Machine that its owner is not deleting yet. The machine stays unhealthy.
+func (d *deed) withdraw(ctx context.Context) error {
+	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
+		if m.DeletionTimestamp == nil {
+			meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
+		}
+		return nil
+	})
+}
+
 // takeBack leaves a Machine as a health check leaves one that it finds healthy, in both dialects: the owners write the
 // older conditions too, and whoever still reads those would see a broken machine for ever.
 func (d *deed) takeBack(ctx context.Context) error {

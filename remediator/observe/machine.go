@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -25,6 +26,9 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		Mark:           m.Annotations[v1alpha1.UnhealthyAnnotation],
 		Certificates:   m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation],
 		RemediationFor: m.Annotations[controlplanev1.RemediationForAnnotation],
+	}
+	if expiry := m.Status.CertificatesExpiryDate; !expiry.IsZero() {
+		f.CertificatesStatus = expiry.UTC().Format(time.RFC3339)
 	}
 	if m.DeletionTimestamp != nil {
 		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time

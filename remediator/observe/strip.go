@@ -57,7 +57,7 @@ func stripMachine(m *clusterv1.Machine) {
 	}
 	m.Status = clusterv1.MachineStatus{
 		Conditions: m.Status.Conditions, NodeRef: m.Status.NodeRef, FailureDomain: m.Status.FailureDomain, Phase: m.Status.Phase,
-		ObservedGeneration: m.Status.ObservedGeneration,
+		ObservedGeneration: m.Status.ObservedGeneration, CertificatesExpiryDate: m.Status.CertificatesExpiryDate,
 	}
 	quiet(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }

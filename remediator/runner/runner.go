@@ -174,7 +174,7 @@ func (r *Runner) refresh(ctx context.Context, e *entry) error {
 
 // act makes the writes that are due, after it has made sure that the owner is still ours.
 func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
-	actions := remediator.Actions(&e.agg.state, f)
+	actions := remediator.Actions(&e.agg.state, f, r.now())
 	if len(actions) == 0 {
 		return nil
 	}

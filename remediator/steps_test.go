@@ -1,0 +1,42 @@
+package remediator
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestSteps holds the table to what Apply makes of its events: a transition leads where the table says, every step can be reached and
+// left, and the time of a step starts anew with it.
+func TestSteps(t *testing.T) {
+	reached := map[Step]bool{Requesting: true}
+	for _, from := range steps {
+		for _, tr := range from.exits {
+			began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+			at := began.Add(time.Minute)
+			s := State{Active: &Active{Victim: Subject{Name: "m1", UID: "1"}, Step: from.name, Since: began, Ready: from.name == Removing}}
+			s.Apply(tr.event, at)
+			switch {
+			case tr.to == ended:
+				if s.Active != nil {
+					t.Errorf("%s, %s: %T does not end it", from.name, tr.when, tr.event)
+				}
+			case s.Active == nil:
+				t.Errorf("%s, %s: %T ends it", from.name, tr.when, tr.event)
+			case tr.to == same && (s.Active.Step != from.name || s.Active.Since != began):
+				t.Errorf("%s, %s: %T leads to %s at %s", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since)
+			case tr.to != same && (s.Active.Step != tr.to || s.Active.Since != at):
+				t.Errorf("%s, %s: %T leads to %s at %s, not to %s", from.name, tr.when, tr.event, s.Active.Step, s.Active.Since, tr.to)
+			}
+			reached[tr.to] = true
+		}
+		if !slices.ContainsFunc(from.exits, func(tr transition) bool { return tr.to != same }) {
+			t.Errorf("nothing leads out of %s", from.name)
+		}
+	}
+	for _, step := range steps {
+		if !reached[step.name] {
+			t.Errorf("nothing leads to %s", step.name)
+		}
+	}
+}
