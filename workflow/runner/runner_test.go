@@ -62,7 +62,8 @@ tasks:
 	if each.Attempts != 2 || !strings.HasPrefix(each.Message, "the attempt ran out of time") {
 		t.Errorf("%d attempts: %s", each.Attempts, each.Message)
 	}
-	if all.Attempts < 2 || all.Attempts > 4 || !strings.Contains(all.Message, "time") {
+	// At least 40 ms each, and nothing says that a busy machine gets to the second within 100 ms.
+	if all.Attempts > 4 || !strings.Contains(all.Message, "time") {
 		t.Errorf("%d attempts: %s", all.Attempts, all.Message)
 	}
 }
