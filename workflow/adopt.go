@@ -42,6 +42,11 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		}
 	}
 	for i := range s.tasks {
+		if from, had := old.byName[s.def[i].Name]; had && !s.tasks[i].ended() && (old.tasks[from].ended() || old.tasks[from].again) {
+			s.runAgain(i, true)
+		}
+	}
+	for i := range s.tasks {
 		if began := s.tasks[i].startedAt; !began.IsZero() {
 			s.startEdges(i, began)
 		}

@@ -150,15 +150,10 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 	s.verify = true
 }
 
-// reopenWhole has all steps of a task performed again, and lets the edges that hang on it wait for as long as before.
+// reopenWhole has all steps of a task performed again.
 func (s *State) reopenWhole(i int, at time.Time) {
 	for n := range s.tasks[i].steps {
 		s.tasks[i].steps[n].done = false
-	}
-	for _, c := range s.kids[i] {
-		if e := &s.tasks[c.task].edges[c.need]; !e.expired {
-			e.expires = time.Time{}
-		}
 	}
 	s.reopen(i, at)
 }
@@ -268,6 +263,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		for n := range t.edges {
 			if x := &t.edges[n]; s.def[i].Needs[n].Task == e.Need && x.state == edgeOpen && !x.expires.IsZero() && !x.expires.After(at) {
 				s.setEdge(child{i, n}, edgeBad)
+				s.setBehind(child{i, n}, false)
 				t.edges[n].expired = true
 			}
 		}

@@ -90,7 +90,9 @@ func (s *State) setEdge(c child, to edgeState) {
 	}
 	add(e.state, -1)
 	add(to, 1)
-	e.state = to
+	if e.state = to; to == edgeOpen { // its timeout begins again with the task that runs again
+		e.expires = time.Time{}
+	}
 	s.evaluate(c.task)
 }
 
@@ -103,7 +105,7 @@ func judge(on On, t *taskState) edgeState {
 		return edgeBad
 	}
 	switch {
-	case !terminal(t.phase) || t.verdict == v1alpha1.VerdictBlocking:
+	case !t.ended() || t.behind > 0:
 		return edgeOpen
 	case on == v1alpha1.OnCompletion:
 		return edgeGood
@@ -144,6 +146,9 @@ func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
 	}
 	if to != taskPaused {
 		s.ask(i, false, time.Time{})
+	}
+	if t.again && t.ended() {
+		s.runAgain(i, false)
 	}
 	s.pauseClocks(i, to == taskPaused && !t.asking, at)
 	s.propagate(i)
@@ -214,6 +219,9 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 // reopen makes a task pending again, and what was skipped because of how it had ended.
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
+	if t.ended() {
+		s.runAgain(i, true)
+	}
 	t.failures, t.lost, t.recreate, t.why, t.message, t.planned, t.children = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
 	if t.undo != undoNone && !s.rollingBack() {

@@ -22,6 +22,7 @@ type oracle struct {
 type oracleTask struct {
 	phase   taskPhase
 	verdict Verdict
+	again   bool         // it was final, and runs again
 	expired map[int]bool // edges
 	steps   []oracleStep
 	undoing *oracleStep // the latest
@@ -59,7 +60,7 @@ func (o *oracle) edge(i, n int) string {
 	switch {
 	case o.tasks[i].expired[n]:
 		return "lost"
-	case !o.final(p):
+	case !o.final(p) || o.behind(p):
 		return "open"
 	case need.On == v1alpha1.OnCompletion,
 		need.On == v1alpha1.OnFailure && phase == taskFailed,
@@ -68,6 +69,16 @@ func (o *oracle) edge(i, n int) string {
 	default:
 		return "lost"
 	}
+}
+
+// behind: "those that have not begun wait for" a task above them that runs again, however far above.
+func (o *oracle) behind(i int) bool {
+	for n, need := range o.def[i].Needs {
+		if p := o.at[need.Task]; !o.tasks[i].expired[n] && (o.tasks[p].again || o.behind(p)) {
+			return true
+		}
+	}
+	return false
 }
 
 // ready and unmeetable: "all required edges satisfied, and, if there are optional edges, at least one satisfied once all are
@@ -111,6 +122,7 @@ func (o *oracle) step(task, step string) *oracleStep {
 
 // reopen: a task runs again, and what was skipped because of it is looked at again.
 func (o *oracle) reopen(i int, whole bool) {
+	o.tasks[i].again = o.tasks[i].again || o.final(i)
 	o.tasks[i].phase, o.tasks[i].verdict = taskPending, ""
 	for n := range o.tasks[i].steps {
 		if step := &o.tasks[i].steps[n]; whole {
@@ -177,6 +189,14 @@ func (o *oracle) above(i, below int) bool {
 
 // take checks an event against the rules, and notes it.
 func (o *oracle) take(e Event) (wrong string) {
+	wrong = o.note(e)
+	for i := range o.tasks {
+		o.tasks[i].again = o.tasks[i].again && !o.final(i)
+	}
+	return wrong
+}
+
+func (o *oracle) note(e Event) (wrong string) {
 	i := o.at[taskOf(e)]
 	switch e := e.(type) {
 	case TaskStarted:

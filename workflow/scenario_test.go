@@ -364,7 +364,8 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 	return definition
 }
 
-// kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run, Keep has no inverse.
+// kind: Do and Exec take any input but {bad: ...}, Hold holds something for the time of the run, Release gives back what the
+// task that it names holds, Keep has no inverse.
 func kind(name string) (workflow.KindInfo, bool) {
 	info := workflow.KindInfo{Holds: name == "Hold", Validate: func(with json.RawMessage) []workflow.Problem {
 		if strings.Contains(string(with), `"bad"`) {
@@ -375,7 +376,7 @@ func kind(name string) (workflow.KindInfo, bool) {
 	if name == "Keep" {
 		info.Keeps = func(json.RawMessage) bool { return true }
 	}
-	return info, slices.Contains([]string{"Do", "Exec", "Hold", "Keep"}, name)
+	return info, slices.Contains([]string{"Do", "Exec", "Hold", "Release", "Keep"}, name)
 }
 
 // telling says a fact in one line.

@@ -49,6 +49,7 @@ type edge struct {
 	state   edgeState
 	expired bool
 	expires time.Time // zero: not running
+	behind  bool      // the parent runs again, or something above it does
 }
 
 // late says that an edge is still open although its time is up.
@@ -73,6 +74,8 @@ type taskState struct {
 	planned  bool // skipped as the graph meant it
 	removed  bool // by a migration: it is there for a rollback's sake
 	children bool // failed with IgnoreChildren
+	again    bool // it had ended, and runs again
+	behind   int  // edges to tasks that run again, or that are themselves behind one
 	why      Why
 	step     int // the current one
 	failures int // of the current step, those that count against its retries
