@@ -51,6 +51,9 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 			s.startEdges(i, began)
 		}
 	}
+	if s.ended == nil && !s.paused { // else the resume does it
+		s.takeAgain(at)
+	}
 	s.keepOrder(&old)
 	s.handlers = slices.DeleteFunc(slices.Clone(old.handlers), func(h handling) bool { return h.handler >= len(s.OnFailure) })
 	s.handling = 0

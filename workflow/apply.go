@@ -87,6 +87,12 @@ func (s *State) applyRun(e Event, at time.Time) {
 				s.reopenWhole(i, at)
 			}
 		}
+		s.holdAgain(e.Rerun)
+		for _, name := range e.Rerun {
+			if i, ok := s.index(name); ok && s.tasks[i].ended() {
+				s.reopen(i, at)
+			}
+		}
 	case Aborted:
 		s.stopWith(&stop{task: e.Task, cause: e.Cause, message: e.Message})
 	case RollbackStarted:
@@ -133,13 +139,14 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 	s.paused, s.pausedReason, s.Stranded = false, "", ""
 	s.ended, s.stopping = nil, nil
 	s.shift(time.Duration(e.Shift))
+	s.holdAgain(e.Rerun)
 	for _, name := range e.Rerun {
 		i, ok := s.index(name)
 		switch {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
 			s.reopenWhole(i, at)
-		default: // a failed or interrupted task goes on with the step it was at; what was given back is taken again
+		default: // a failed or interrupted task goes on with the step it was at; what was given back is taken again, and ended again
 			s.reopen(i, at)
 		}
 	}
@@ -306,6 +313,9 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	s.startEdges(i, at)
 	if s.def[i].Steps[t.step].Holds {
 		s.holding.put(i, true)
+	}
+	if t.again && e.Step == "" {
+		s.releaseAgain(i, at)
 	}
 	t.timeoutAt, t.totalAt, t.message, t.kept = e.TimeoutAt, e.TotalAt, "", false
 	s.setUndo(i, undoNone)

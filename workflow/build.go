@@ -19,6 +19,8 @@ type KindInfo struct {
 	Validate func(with json.RawMessage) []Problem
 	// Holds: see Step.Holds.
 	Holds bool
+	// Releases names the task whose hold a step with these inputs ends; "" if none. Nil: none.
+	Releases func(with json.RawMessage) string
 	// Keeps says for which inputs the kind has no inverse: a rollback leaves what a step did that gives no undo. Nil: none.
 	Keeps func(with json.RawMessage) bool
 }
@@ -241,6 +243,9 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		}
 	}
 	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
+	if info.Releases != nil {
+		step.Releases = info.Releases(with)
+	}
 	b.checkRetry(task, field+".retry", spec.Retry)
 	retry, timeout, total := spec.Retry, spec.Timeout, spec.TotalTimeout
 	if k := b.kinds[spec.Kind]; k != nil {

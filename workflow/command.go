@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -106,32 +107,30 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 
 // rerun are the tasks that run again when a run is resumed. One that is paused waits for a decision about it.
 func (s *State) rerun() []int {
-	var list []int
+	again := make(map[int]bool)
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if t.removed {
 			continue
 		}
-		again := false
 		switch t.phase {
 		case taskFailed:
-			again = t.verdict == v1alpha1.VerdictBlocking
+			again[i] = t.verdict == v1alpha1.VerdictBlocking
 		case taskInterrupted:
-			again = true
+			again[i] = true
 		case taskSucceeded:
-			again = s.def[i].Always || s.gaveBack(i)
-		}
-		if again {
-			list = append(list, i)
+			again[i] = s.def[i].Always || s.gaveBack(i)
 		}
 	}
-	return list
+	maps.DeleteFunc(again, func(_ int, yes bool) bool { return !yes })
+	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.holdsNeeded(again))))
 }
 
-// gaveBack says that the end of the run took back what the task held, or began to.
+// gaveBack says that the end of the run took back what the task held, or began to, and that no task had ended that before.
 func (s *State) gaveBack(i int) bool {
+	t := &s.tasks[i]
 	for n := range s.def[i].Steps {
-		if s.def[i].Steps[n].Holds && s.tasks[i].steps[n].undone || s.tasks[i].undo != undoNone {
+		if (s.def[i].Steps[n].Holds && t.steps[n].undone || t.undo != undoNone && t.undoStep == n) && !(n == s.def[i].Own() && s.released(i)) {
 			return true
 		}
 	}

@@ -55,7 +55,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 	case VerifyDone:
 		if s.verify && s.lost.n == 0 {
-			return []Event{Verified{Gone: s.stillGone(in.Gone)}}, nil
+			return []Event{s.verified(s.stillGone(in.Gone))}, nil
 		}
 	default:
 		return s.command(in, now)
@@ -83,6 +83,19 @@ func (s *State) stillGone(list []Gone) []Gone {
 		}
 	}
 	return gone
+}
+
+func (s *State) verified(gone []Gone) Event {
+	again := make(map[int]bool, len(gone))
+	for _, g := range gone {
+		i, _ := s.index(g.Task)
+		again[i] = true
+	}
+	e := Verified{Gone: gone}
+	for _, i := range s.holdsNeeded(again) {
+		e.Rerun = append(e.Rerun, s.def[i].Name)
+	}
+	return e
 }
 
 // acting finds the task whose attempt is in flight.

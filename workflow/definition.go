@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -98,7 +99,10 @@ type Step struct {
 	Undo *Undo           `json:"undo,omitempty"` // nil: the kind's own inverse
 	// Holds says that the step holds something for the time of the run, a pause for example, that is given back however
 	// the run ends.
-	Holds        bool     `json:"holds,omitempty"`
+	Holds bool `json:"holds,omitempty"`
+	// Releases names a task: the step ends what that task's own step holds. It follows from the inputs, and counts neither for
+	// the hash nor for what is changed: a definition from before this field is the same.
+	Releases     string   `json:"releases,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
@@ -165,12 +169,27 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // Hash of the canonical definition, 64 hexadecimal digits.
 func (d *Definition) Hash() string {
-	data, err := json.Marshal(d)
+	canonical := Definition{Header: d.Header, Tasks: slices.Clone(d.Tasks)}
+	for i := range canonical.Tasks {
+		canonical.Tasks[i] = withoutReleases(canonical.Tasks[i])
+	}
+	data, err := json.Marshal(canonical)
 	if err != nil { // only raw JSON could fail, and Build has parsed all of it
-		data = fmt.Appendf(nil, "%#v", d)
+		data = fmt.Appendf(nil, "%#v", canonical)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// withoutReleases is the task without what follows from its inputs anyhow.
+func withoutReleases(t Task) Task {
+	if slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Releases != "" }) {
+		t.Steps = slices.Clone(t.Steps)
+		for n := range t.Steps {
+			t.Steps[n].Releases = ""
+		}
+	}
+	return t
 }
 
 // Problem is one thing that is wrong with a definition, or doubtful.

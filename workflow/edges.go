@@ -37,6 +37,7 @@ func (s *State) load(tasks []Task) {
 			}
 		}
 	}
+	s.releases = releases(tasks, s.byName)
 	s.openStages()
 }
 
@@ -228,13 +229,7 @@ func (s *State) reopen(i int, at time.Time) {
 		t.steps[t.undoStep].done = false // nobody knows how far its release had come
 		s.setUndo(i, undoNone)
 	}
-	t.step = len(t.steps) - 1
-	for n := range t.steps {
-		if s.again(i, n) {
-			t.step = n
-			break
-		}
-	}
+	t.step = s.firstStep(i)
 	s.setPhase(i, taskPending, "", at)
 	for _, c := range s.kids[i] {
 		if s.tasks[c.task].phase == taskSkipped {
@@ -243,16 +238,28 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
+// firstStep is the first step of a task that is to be performed; the last one if none is.
+func (s *State) firstStep(i int) int {
+	last := len(s.tasks[i].steps) - 1
+	for n := range last {
+		if s.again(i, n) {
+			return n
+		}
+	}
+	return last
+}
+
 // again says that a step is to be performed: it has not succeeded yet, or what it held was given back, or was being so.
 func (s *State) again(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep is the step of a task that follows the current one; -1 if that was the last.
+// nextStep is the step of a task that follows the current one; -1 if that was the last. It is an earlier one when that has to
+// be performed again.
 func (s *State) nextStep(i int) int {
-	for n := s.tasks[i].step + 1; n < len(s.tasks[i].steps); n++ {
-		if s.again(i, n) {
+	for n := range s.tasks[i].steps {
+		if n != s.tasks[i].step && s.again(i, n) {
 			return n
 		}
 	}

@@ -84,13 +84,15 @@ type (
 		Reason string `json:"reason,omitempty"`
 		// Shift is for how long the clocks stood still.
 		Shift Duration `json:"shift,omitzero"`
-		// Rerun are the tasks that run again: failed, interrupted, those that always do, and those whose hold was given
-		// back.
+		// Rerun are the tasks that run again: failed, interrupted, those that always do, those whose hold is needed again,
+		// and those that end it.
 		Rerun []string `json:"rerun,omitempty"`
 	}
 	// Verified: what succeeded before a resume was looked at again. Gone are the tasks that must run once more.
 	Verified struct {
 		Gone []Gone `json:"gone,omitempty"`
+		// Rerun are the holds that these need and that a task had ended, and the tasks that end them.
+		Rerun []string `json:"rerun,omitempty"`
 	}
 	// Aborted: nothing more is started, what is in flight is cancelled.
 	Aborted struct {

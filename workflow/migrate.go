@@ -151,8 +151,8 @@ func upstreamOfDone(s *State, to *Definition) map[string]bool {
 }
 
 func same(a, b *Task) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
+	x, errX := json.Marshal(withoutReleases(*a))
+	y, errY := json.Marshal(withoutReleases(*b))
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 

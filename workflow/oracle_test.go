@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 
 	"scute.dev/api/v1alpha1"
 )
@@ -24,8 +25,11 @@ type oracleTask struct {
 	verdict Verdict
 	again   bool         // it was final, and runs again
 	expired map[int]bool // edges
-	steps   []oracleStep
-	undoing *oracleStep // the latest
+	// ignoredAt is the step whose failure was ignored. held: the own step holds something; lifted: it has ended a hold.
+	ignoredAt    int
+	held, lifted bool
+	steps        []oracleStep
+	undoing      *oracleStep // the latest
 }
 
 type oracleStep struct{ started, done, undone, adopted, releasing bool }
@@ -125,8 +129,8 @@ func (o *oracle) reopen(i int, whole bool) {
 	o.tasks[i].again = o.tasks[i].again || o.final(i)
 	o.tasks[i].phase, o.tasks[i].verdict = taskPending, ""
 	for n := range o.tasks[i].steps {
-		if step := &o.tasks[i].steps[n]; whole {
-			step.done = false
+		if step := &o.tasks[i].steps[n]; whole || step.releasing && !o.rollback { // nobody knows how far its release had come
+			step.done, step.releasing = false, false
 		}
 	}
 	for j := range o.def {
@@ -213,10 +217,15 @@ func (o *oracle) note(e Event) (wrong string) {
 		for n := range o.def[i].Steps {
 			if s := &o.tasks[i].steps[n]; s == step {
 				break
-			} else if !s.done {
+			} else if !s.done && o.tasks[i].phase != taskRetrying { // else that one runs again after it
 				wrong = "a step was started before the one before it"
 			}
 		}
+		if p := o.protected(i); p != "" {
+			wrong = p
+		}
+		o.releaseAgain(i, e.Step)
+		o.tasks[i].held = o.tasks[i].held || e.Step == "" && o.def[i].Steps[o.def[i].Own()].Holds
 		step.started, step.done, step.undone, step.releasing = true, false, false, false
 		o.tasks[i].phase = taskRunning
 	case UndoRecorded:
@@ -226,9 +235,11 @@ func (o *oracle) note(e Event) (wrong string) {
 	case StepSucceeded:
 		o.step(e.Task, e.Step).done = true
 		o.tasks[i].phase = taskPending
+		o.lift(e.Task, e.Step)
 	case TaskSucceeded:
 		o.step(e.Task, e.Step).done = true
 		o.tasks[i].phase, o.tasks[i].verdict = taskSucceeded, v1alpha1.VerdictSatisfied
+		o.lift(e.Task, e.Step)
 		for n := range o.tasks[i].steps {
 			if !o.tasks[i].steps[n].done {
 				wrong = "succeeded before its last step"
@@ -240,6 +251,7 @@ func (o *oracle) note(e Event) (wrong string) {
 			wrong = fmt.Sprintf("the verdict is %s, and should be %s", got, verdict)
 		}
 		o.tasks[i].phase, o.tasks[i].verdict = phase, verdict
+		o.tasks[i].ignoredAt = o.current(i)
 		o.fails()
 	case TaskPaused:
 		if phase, _, _ := o.verdict(i); e.Why == WhyFailed && phase != taskPaused {
@@ -270,13 +282,36 @@ func (o *oracle) note(e Event) (wrong string) {
 	case Decided:
 		o.decided(i, e)
 	case Resumed:
+		if want := o.rerun(); !slices.Equal(e.Rerun, want) {
+			wrong = fmt.Sprintf("%v run again, and %v should", e.Rerun, want)
+		}
 		o.stopped, o.ended = false, false
+		o.holdAgain(e.Rerun)
 		for _, name := range e.Rerun {
 			o.reopen(o.at[name], o.tasks[o.at[name]].phase == taskSucceeded && o.def[o.at[name]].Always)
 		}
+		for i := range o.tasks {
+			for n := range o.tasks[i].steps {
+				o.tasks[i].steps[n].releasing = false
+			}
+		}
 	case Verified:
+		gone := make(map[int]bool)
+		var names []string
+		for _, g := range e.Gone {
+			gone[o.at[g.Task]] = true
+			names = append(names, g.Task)
+		}
+		want := slices.DeleteFunc(o.withHolds(gone), func(name string) bool { return slices.Contains(names, name) })
+		if !slices.Equal(e.Rerun, want) {
+			wrong = fmt.Sprintf("%v run again, and %v should", e.Rerun, want)
+		}
 		for _, g := range e.Gone {
 			o.reopen(o.at[g.Task], true)
+		}
+		o.holdAgain(e.Rerun)
+		for _, name := range e.Rerun {
+			o.reopen(o.at[name], false)
 		}
 	case Aborted:
 		if o.stopped {
@@ -307,7 +342,7 @@ func (o *oracle) note(e Event) (wrong string) {
 			wrong = "nothing to undo"
 		}
 	case Undone:
-		o.step(e.Task, e.Step).undone, o.step(e.Task, e.Step).releasing = true, false
+		o.takenBack(i, e.Step)
 	case UndoFailed:
 		o.pending += o.onFailure
 	case HandlerEnded:
@@ -330,11 +365,27 @@ func (o *oracle) decided(i int, e Decided) {
 			t.steps[n].done = true
 		}
 	case ActIgnore:
-		t.phase, t.verdict = taskIgnored, v1alpha1.VerdictIgnored
+		t.ignoredAt, t.phase, t.verdict = o.current(i), taskIgnored, v1alpha1.VerdictIgnored
 	case ActMarkUndone:
-		t.undoing.undone, t.undoing.releasing = true, false
+		for n := range t.steps {
+			if &t.steps[n] == t.undoing {
+				o.takenBack(i, o.def[i].Steps[n].Name)
+			}
+		}
 	case ActIgnoreChildren:
 		t.phase, t.verdict = taskFailed, v1alpha1.VerdictHandled
+	}
+}
+
+// takenBack: in a rollback, a release that is undone holds again what is to be given back in its turn.
+func (o *oracle) takenBack(i int, name string) {
+	step := o.step(o.def[i].Name, name)
+	step.undone, step.releasing = true, false
+	o.tasks[i].held = o.tasks[i].held && name != ""
+	for _, r := range o.releases() {
+		if own := &o.tasks[r.hold].steps[o.def[r.hold].Own()]; o.rollback && r.task == i && &o.tasks[i].steps[r.step] == step && own.started {
+			own.undone, o.tasks[r.hold].held = false, true
+		}
 	}
 }
 

@@ -98,6 +98,7 @@ func anyDefinition(t *rapid.T) *Definition {
 				task.Needs = append(task.Needs, need)
 			}
 		}
+		anyRelease(t, d, &task)
 		d.Tasks = append(d.Tasks, task)
 	}
 	return d
@@ -107,8 +108,32 @@ func anyPolicy(t *rapid.T) Policy {
 	return rapid.SampledFrom([]Policy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause}).Draw(t, "policy")
 }
 
+// anyRelease may have a task end what one before it holds.
+func anyRelease(t *rapid.T, d *Definition, task *Task) {
+	above := make(map[string]bool)
+	for _, need := range task.Needs {
+		above[need.Task] = true
+	}
+	var holds []string
+	for _, other := range slices.Backward(d.Tasks) {
+		if !above[other.Name] {
+			continue
+		}
+		for _, need := range other.Needs {
+			above[need.Task] = true
+		}
+		if other.Steps[other.Own()].Holds {
+			holds = append(holds, other.Name)
+		}
+	}
+	step := &task.Steps[rapid.IntRange(0, len(task.Steps)-1).Draw(t, "releasing step")]
+	if len(holds) > 0 && !step.Holds && rapid.Bool().Draw(t, "releases") {
+		step.Releases = rapid.SampledFrom(holds).Draw(t, "released")
+	}
+}
+
 func anyStep(t *rapid.T, name string) Step {
-	s := Step{Name: name, Kind: "K", Holds: rapid.IntRange(0, 5).Draw(t, "holds") == 0}
+	s := Step{Name: name, Kind: "K", Holds: rapid.IntRange(0, 3).Draw(t, "holds") == 0}
 	if rapid.Bool().Draw(t, "retries") {
 		s.Retry = Retry{Max: rapid.IntRange(1, 2).Draw(t, "max"), Delay: Duration(20 * time.Second), Factor: 2, MaxDelay: Duration(time.Minute), Recreate: rapid.Bool().Draw(t, "recreate")}
 	}

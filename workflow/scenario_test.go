@@ -373,6 +373,13 @@ func kind(name string) (workflow.KindInfo, bool) {
 		}
 		return nil
 	}}
+	if name == "Release" {
+		info.Releases = func(with json.RawMessage) string {
+			var w struct{ Task string }
+			_ = json.Unmarshal(with, &w)
+			return w.Task
+		}
+	}
 	if name == "Keep" {
 		info.Keeps = func(json.RawMessage) bool { return true }
 	}

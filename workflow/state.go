@@ -161,6 +161,7 @@ type State struct {
 	ended        *Ended
 	firstError   string
 
+	releases    map[int][]release // by the tasks whose hold they end
 	stage       Stage
 	stageLeft   [3]int
 	ready       set // may start

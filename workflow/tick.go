@@ -240,7 +240,9 @@ func (s *State) starts(free int, now time.Time) []Event {
 		if len(events) >= free {
 			break
 		}
-		events = append(events, s.start(i, now))
+		if !s.disturbs(i) {
+			events = append(events, s.start(i, now))
+		}
 	}
 	return events
 }

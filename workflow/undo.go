@@ -85,6 +85,7 @@ func (s *State) stepUndone(i int, kept string) {
 	if !s.rollingBack() { // it gave back what it held
 		return
 	}
+	s.heldAgain(i, t.undoStep)
 	if kept != "" {
 		t.message = kept
 	}

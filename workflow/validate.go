@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 	"strings"
@@ -219,6 +220,29 @@ func (s bitset) or(other bitset) bitset {
 		s[n] |= other[n]
 	}
 	return s
+}
+
+func (s bitset) and(other bitset) bitset {
+	for n := range s {
+		if n < len(other) {
+			s[n] &= other[n]
+		} else {
+			s[n] = 0
+		}
+	}
+	return s
+}
+
+func (s bitset) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(n*wordBits + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // common is the smallest member of both; -1 if there is none.

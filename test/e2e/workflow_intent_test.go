@@ -20,6 +20,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
+	"scute.dev/workflow"
 )
 
 // told checks that Kubernetes events with these reasons came for a Workflow.
@@ -151,6 +152,43 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	if !s.exists(ctx, t, &corev1.Pod{}, "never") {
 		t.Error("what it made is gone")
 	}
+}
+
+// lifted: a pause that a task has lifted is not set again when the run is resumed after that task.
+func (s *stage) lifted(ctx context.Context, t *testing.T) {
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "lifted"))
+	all := shared.blue.Side.Client()
+	must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "e2e-lifted-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
+	}))
+	w, err := scuted.NewWorkflow(s.ns, "lifted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [lifted]}}\n"+
+		apply("work", configMap("lifted-work", "1"), ", needs: [hold]")+
+		"- {name: free, kind: Resume, needs: [work], with: {task: hold}}\n"+
+		apply("check", configMap("lifted-check", "1"), ", needs: [free]")+apply("later", pod("lifted-later", crashing), ", needs: [check]"))
+	must(t, err)
+	must(t, s.admin.Create(ctx, w))
+	s.rests(ctx, t, "lifted", v1alpha1.RunAborted)
+	s.kubelet.set("lifted-later", "") // it stays as it is made
+	must(t, s.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "lifted-later"}}, client.GracePeriodSeconds(0)))
+	s.command(ctx, t, "lifted", workflow.ResumeRun{Reason: "the Pod is made again"})
+	again := func(w *v1alpha1.Workflow) bool {
+		later := scuted.TaskOf(w, "later")
+		return later.Attempts == 2 && s.exists(ctx, t, &corev1.Pod{}, "lifted-later")
+	}
+	w = s.until(ctx, t, "lifted", again)
+	stand(t, w, "hold=Succeeded work=Succeeded free=Succeeded later=Running")
+	var c clusterv1.Cluster
+	must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "lifted"}, &c))
+	if c.Spec.Paused != nil && *c.Spec.Paused {
+		t.Error("the cluster is paused again, beyond the task that lifts the pause")
+	}
+	if got := scuted.TaskOf(w, "hold").Attempts; got != 1 {
+		t.Errorf("the pause was set %d times", got)
+	}
+	s.kubelet.set("lifted-later", isReady)
+	s.rests(ctx, t, "lifted", v1alpha1.RunSucceeded)
+	untouched(t, objects(ctx, t, shared.blue, s.ns))
 }
 
 func waitGoneWorkflow(ctx context.Context, t *testing.T, s *stage, name string) {

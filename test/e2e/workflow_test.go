@@ -52,6 +52,7 @@ func TestWorkflow(t *testing.T) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(ctx, t) })
 		}
 	})
+	t.Run("a lifted pause", func(t *testing.T) { s.lifted(ctx, t) })
 	t.Run("policy by flag and by environment", func(t *testing.T) {
 		must(t, d.Stop(ctx))
 		failing := "tasks:\n%s" + apply("child", configMap("NAME-child", "1"), ", needs: [fails]")

@@ -81,3 +81,22 @@ tasks:
 		t.Error(problems)
 	}
 }
+
+// The definition says what a Resume ends; its hash does not, so that a run from before that is known by its manifest.
+func TestResumeReleasesItsPause(t *testing.T) {
+	d, problems, err := env().Definition(t.Context(), "fleet", "run", spec(t, `
+tasks:
+- {name: hold, kind: Pause, with: {all: true}}
+- {name: free, kind: Resume, needs: [hold], with: {task: hold}}
+`))
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if got := d.Tasks[1].Steps[0].Releases; got != "hold" {
+		t.Errorf("it releases %q", got)
+	}
+	hash := d.Hash()
+	if d.Tasks[1].Steps[0].Releases = ""; d.Hash() != hash {
+		t.Error("the hash is another one")
+	}
+}

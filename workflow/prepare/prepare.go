@@ -82,6 +82,9 @@ func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	if holder, ok := kind.(task.Holder); ok {
 		info.Holds = holder.Holds()
 	}
+	if releaser, ok := kind.(task.Releaser); ok {
+		info.Releases = releaser.Releases
+	}
 	if keeper, ok := kind.(task.Keeper); ok {
 		info.Keeps = keeper.Keeps
 	}

@@ -43,6 +43,12 @@ type Reader interface {
 // Holder is a Kind that holds something for the time of a run, and gives it back (by Undo) however the run ends.
 type Holder interface{ Holds() bool }
 
+// Releaser is a Kind that ends what a Holder holds before the run does.
+type Releaser interface {
+	// Releases names the task whose hold is ended; "" if the inputs do not say.
+	Releases(with json.RawMessage) string
+}
+
 // Keeper is a Kind that has no inverse for some inputs: its Undo is a KeptError then.
 type Keeper interface {
 	Keeps(with json.RawMessage) bool

@@ -44,6 +44,15 @@ func (*Resume) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
+// Releases is the Pause whose pause is lifted.
+func (*Resume) Releases(with json.RawMessage) string {
+	var w ResumeWith
+	if err := json.Unmarshal(with, &w); err != nil {
+		return ""
+	}
+	return w.Task
+}
+
 // ReadsInputs says that the output of the Pause is one of them.
 func (*Resume) ReadsInputs() {}
 

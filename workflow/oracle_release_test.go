@@ -1,0 +1,182 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// The oracle's judgement on holds that a task ends before the run does.
+
+// oracleRelease is a step that ends a hold.
+type oracleRelease struct{ hold, task, step int }
+
+func (o *oracle) releases() []oracleRelease {
+	var list []oracleRelease
+	for i := range o.def {
+		for n, step := range o.def[i].Steps {
+			if step.Releases != "" {
+				list = append(list, oracleRelease{o.at[step.Releases], i, n})
+			}
+		}
+	}
+	return list
+}
+
+func (o *oracle) over(r oracleRelease) bool {
+	t := &o.tasks[r.task]
+	return t.steps[r.step].done || t.phase == taskIgnored && t.ignoredAt == r.step
+}
+
+// current is the step that a task is at.
+func (o *oracle) current(i int) int {
+	for n, step := range o.tasks[i].steps {
+		if !step.done || o.def[i].Steps[n].Holds && step.started && step.undone {
+			return n
+		}
+	}
+	return len(o.tasks[i].steps) - 1
+}
+
+// needs says that one task comes after another one. required: it could not have begun without it. Where a task between was
+// skipped, or an operator decided about it before it began, it could.
+func (o *oracle) needs(i, above int, required bool) bool {
+	for n, need := range o.def[i].Needs {
+		p := o.at[need.Task]
+		begun := o.tasks[p].phase != taskSkipped && o.tasks[p].steps[0].started
+		if !(required && (need.Optional || o.tasks[i].expired[n] || !begun)) && (p == above || o.needs(p, above, required)) {
+			return true
+		}
+	}
+	return false
+}
+
+// rerun is "failed and interrupted tasks, those that always run, those whose hold was given back", but a hold that was ended
+// only where something between still needs it, "and the releases of all holds that are taken again".
+func (o *oracle) rerun() []string {
+	listed := make(map[int]bool)
+	for i := range o.tasks {
+		t := &o.tasks[i]
+		again := t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking || t.phase == taskInterrupted
+		if t.phase == taskSucceeded {
+			again = o.def[i].Always
+			for n, step := range t.steps {
+				ended := n == o.def[i].Own() && slices.ContainsFunc(o.releases(), func(r oracleRelease) bool { return r.hold == i && o.over(r) })
+				again = again || (o.def[i].Steps[n].Holds && step.undone || step.releasing) && !ended
+			}
+		}
+		if again {
+			listed[i] = true
+		}
+	}
+	return o.withHolds(listed)
+}
+
+// withHolds adds the holds and releases that run again because of others.
+func (o *oracle) withHolds(listed map[int]bool) []string {
+	runs := maps.Clone(listed)
+	for i := range o.tasks {
+		runs[i] = runs[i] || !o.final(i)
+	}
+	for changed := true; changed; {
+		changed = false
+		add := func(i int, list bool) {
+			if !runs[i] {
+				runs[i], changed = true, true
+				if list {
+					listed[i] = true
+				}
+			}
+		}
+		for _, r := range o.releases() {
+			if !o.over(r) || o.final(r.hold) && o.tasks[r.hold].phase != taskSucceeded {
+				continue
+			}
+			for u := range o.tasks {
+				if runs[u] && (u == r.hold || o.needs(u, r.hold, false) && o.needs(r.task, u, false)) {
+					add(r.hold, true)
+					add(r.task, true)
+				}
+			}
+		}
+		for i := range o.def {
+			for _, need := range o.def[i].Needs {
+				if o.tasks[i].phase == taskSkipped && runs[o.at[need.Task]] {
+					add(i, false)
+				}
+			}
+		}
+	}
+	var names []string
+	for _, i := range slices.Sorted(maps.Keys(listed)) {
+		names = append(names, o.def[i].Name)
+	}
+	return names
+}
+
+// holdAgain notes which steps run again.
+func (o *oracle) holdAgain(names []string) {
+	for _, r := range o.releases() {
+		hold, release := slices.Contains(names, o.def[r.hold].Name), slices.Contains(names, o.def[r.task].Name)
+		if (hold || !o.final(r.hold)) && (release || !o.final(r.task)) {
+			o.tasks[r.task].steps[r.step].done = false
+			if hold {
+				o.tasks[r.hold].steps[o.def[r.hold].Own()].done = false
+			}
+		}
+	}
+}
+
+// releaseAgain: what was ended before a hold is taken again has to be ended again.
+func (o *oracle) releaseAgain(hold int, step string) {
+	for _, r := range o.releases() {
+		if r.hold == hold && step == "" && o.tasks[hold].again && o.over(r) {
+			if o.tasks[r.task].steps[r.step].done = false; o.final(r.task) {
+				o.reopen(r.task, false)
+			}
+		}
+	}
+}
+
+// lift notes what a step that has come to its end no longer holds: in the world, whatever the engine makes of it.
+func (o *oracle) lift(task, step string) {
+	for _, r := range o.releases() {
+		if t := &o.tasks[r.task]; o.def[r.task].Name == task && o.def[r.task].Steps[r.step].Name == step {
+			o.tasks[r.hold].held, t.lifted = false, true
+		}
+	}
+}
+
+// protected says what is wrong with a start in a world in which some things are held.
+func (o *oracle) protected(u int) string {
+	if o.tasks[u].phase == taskRetrying {
+		return "" // it has begun
+	}
+	releases := o.releases()
+	for h := range o.def {
+		t, own := &o.tasks[h], o.def[h].Own()
+		if !o.def[h].Steps[own].Holds || t.phase != taskSucceeded || !t.steps[own].started || t.held || !o.needs(u, h, true) {
+			continue
+		}
+		without := func(r oracleRelease) bool { // it does without, or may
+			return r.hold == h && (o.over(r) || r.task == u || o.tasks[r.task].lifted && !o.needs(r.task, u, false))
+		}
+		if !slices.ContainsFunc(releases, without) {
+			return fmt.Sprintf("started without what %s holds", o.def[h].Name)
+		}
+	}
+	for _, r := range releases {
+		t := &o.tasks[r.task]
+		if t.lifted && t.phase == taskSucceeded && o.tasks[r.hold].held && o.needs(u, r.task, true) && o.needs(r.task, r.hold, true) {
+			return fmt.Sprintf("started while %s holds again what %s has ended", o.def[r.hold].Name, o.def[r.task].Name)
+		}
+		for j := range o.tasks {
+			if p := o.tasks[j].phase; u == r.hold && o.tasks[u].again && (p == taskRunning || p == taskRetrying) && (j == r.task || o.needs(j, r.task, false)) {
+				return fmt.Sprintf("holds again while %s is in flight", o.def[j].Name)
+			}
+		}
+	}
+	return ""
+}

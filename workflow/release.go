@@ -1,0 +1,245 @@
+package workflow
+
+import (
+	"slices"
+	"time"
+)
+
+// release is a step that ends what the own step of another task holds. The tasks between the two need the hold; those after
+// the release do without.
+type release struct{ hold, task, step int }
+
+// releases are those of a definition, by the tasks that hold.
+func releases(tasks []Task, byName map[string]int) map[int][]release {
+	var list map[int][]release
+	for i := range tasks {
+		for n := range tasks[i].Steps {
+			hold, ok := byName[tasks[i].Steps[n].Releases]
+			if !ok || !tasks[hold].Steps[tasks[hold].Own()].Holds {
+				continue
+			}
+			if list == nil {
+				list = make(map[int][]release)
+			}
+			list[hold] = append(list[hold], release{hold: hold, task: i, step: n})
+		}
+	}
+	return list
+}
+
+// over says that the release has ended, so that the tasks after it could begin. One whose failure was ignored has.
+func (s *State) over(r release) bool {
+	t := &s.tasks[r.task]
+	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
+}
+
+// released says that another task has ended what a task holds.
+func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.over) }
+
+// overReleases are the releases that have ended, of holds that can be taken again.
+func (s *State) overReleases() []release {
+	var list []release
+	for i := 0; len(s.releases) > 0 && i < len(s.tasks); i++ {
+		if hold := &s.tasks[i]; hold.removed || hold.ended() && hold.phase != taskSucceeded {
+			continue
+		}
+		for _, r := range s.releases[i] {
+			if s.over(r) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// holdsNeeded are the tasks that run again because others do: each hold that a release has ended, and that something between
+// the two needs which has still to run; and the releases of all holds that are taken again.
+func (s *State) holdsNeeded(again map[int]bool) []int {
+	over := s.overReleases()
+	if len(over) == 0 {
+		return nil
+	}
+	between := s.between(over)
+	byHold := make(map[int][]int)
+	for k, r := range over {
+		byHold[r.hold] = append(byHold[r.hold], k)
+	}
+	var added, queue []int
+	runs := make([]bool, len(s.tasks))
+	run := func(i int) {
+		if !runs[i] {
+			runs[i] = true
+			queue = append(queue, i)
+		}
+	}
+	add := func(i int) {
+		if !runs[i] && !s.tasks[i].removed {
+			added = append(added, i)
+			run(i)
+		}
+	}
+	for i := range s.tasks {
+		if again[i] || !s.tasks[i].ended() {
+			run(i)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		i := queue[0]
+		for _, k := range byHold[i] {
+			add(over[k].task)
+		}
+		for k := range between[i].all() {
+			add(over[k].hold)
+		}
+		for _, c := range s.kids[i] {
+			if s.tasks[c.task].phase == taskSkipped { // it is looked at again
+				run(c.task)
+			}
+		}
+	}
+	slices.Sort(added)
+	return added
+}
+
+// between says for each task which of some releases come after it while their holds come before it.
+func (s *State) between(list []release) []bitset {
+	order := s.order()
+	below, above := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
+	holds, ends := make([]bitset, len(s.tasks)), make([]bitset, len(s.tasks))
+	var gone bitset // the definition has the release no more: all that comes after the hold needs it
+	for k, r := range list {
+		holds[r.hold], ends[r.task] = holds[r.hold].with(k), ends[r.task].with(k)
+		if s.tasks[r.task].removed {
+			gone = gone.with(k)
+		}
+	}
+	for _, i := range order {
+		for _, e := range s.tasks[i].edges {
+			below[i] = below[i].or(below[e.parent]).or(holds[e.parent])
+		}
+	}
+	for _, i := range slices.Backward(order) {
+		for _, e := range s.tasks[i].edges {
+			above[e.parent] = above[e.parent].or(above[i]).or(ends[i])
+		}
+	}
+	for i := range below {
+		below[i] = below[i].and(above[i].or(gone))
+	}
+	return below
+}
+
+// order has every task after those that it needs.
+func (s *State) order() []int {
+	left := make([]int, len(s.tasks))
+	order := make([]int, 0, len(s.tasks))
+	for i := range s.tasks {
+		if left[i] = len(s.tasks[i].edges); left[i] == 0 {
+			order = append(order, i)
+		}
+	}
+	for n := 0; n < len(order); n++ {
+		for _, c := range s.kids[order[n]] {
+			if left[c.task]--; left[c.task] == 0 {
+				order = append(order, c.task)
+			}
+		}
+	}
+	return order
+}
+
+// holdAgain has the steps performed again that hold, or end a hold, in tasks that run again for that.
+func (s *State) holdAgain(names []string) {
+	if len(s.releases) == 0 {
+		return
+	}
+	again := make(map[int]bool, len(names))
+	for _, name := range names {
+		if i, ok := s.index(name); ok {
+			again[i] = true
+		}
+	}
+	for hold, list := range s.releases {
+		for _, r := range list {
+			if !again[r.task] && s.tasks[r.task].ended() || !again[hold] && s.tasks[hold].ended() {
+				continue
+			}
+			if s.stepAgain(r.task, r.step); again[hold] {
+				s.tasks[hold].steps[s.def[hold].Own()].done = false
+			}
+		}
+	}
+}
+
+// stepAgain has a step performed again, in a task that may wait to go on behind it.
+func (s *State) stepAgain(i, step int) {
+	t := &s.tasks[i]
+	if t.steps[step].done = false; t.phase == taskPending {
+		t.step = s.firstStep(i)
+	}
+}
+
+// releaseAgain is for releases that were in flight when a resume had their hold taken again: they have ended what was held
+// before that.
+func (s *State) releaseAgain(hold int, at time.Time) {
+	for _, r := range s.releases[hold] {
+		if t := &s.tasks[r.task]; s.over(r) && !t.removed {
+			if s.stepAgain(r.task, r.step); t.ended() {
+				s.reopen(r.task, at)
+			}
+		}
+	}
+}
+
+// takeAgain is for a run that goes on with another definition without a resume.
+func (s *State) takeAgain(at time.Time) {
+	list := s.holdsNeeded(nil)
+	names := make([]string, len(list))
+	for n, i := range list {
+		names[n] = s.def[i].Name
+	}
+	s.holdAgain(names)
+	for _, i := range list {
+		s.reopen(i, at)
+	}
+}
+
+// heldAgain says that the undo of a release has taken again what was held: it is given back in its turn, although the end of
+// the run may have done so before.
+func (s *State) heldAgain(i, step int) {
+	hold, ok := s.index(s.def[i].Steps[step].Releases)
+	if !ok || len(s.releases[hold]) == 0 || s.tasks[hold].settled {
+		return
+	}
+	if own := &s.tasks[hold].steps[s.def[hold].Own()]; own.started {
+		own.undone = false
+		s.holding.put(hold, true)
+	}
+}
+
+// disturbs says that to take a hold again would disturb what is in flight: tasks after its release, which do without it.
+func (s *State) disturbs(i int) bool {
+	if !s.tasks[i].again || s.running.n+s.count[taskRetrying] == 0 {
+		return false
+	}
+	var queue []int
+	seen := make(map[int]bool)
+	visit := func(i int) {
+		if !seen[i] {
+			seen[i] = true
+			queue = append(queue, i)
+		}
+	}
+	for _, r := range s.releases[i] {
+		visit(r.task)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		if p := s.tasks[queue[0]].phase; p == taskRunning || p == taskRetrying {
+			return true
+		}
+		for _, c := range s.kids[queue[0]] {
+			visit(c.task)
+		}
+	}
+	return false
+}
