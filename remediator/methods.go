@@ -217,7 +217,8 @@ func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
 // scaling is of methods that ask by replicas.
 type scaling struct{}
 
-func (scaling) asking(r remediation) bool { return r.replicas == r.Request.To }
+// asking: what was put back is asked for no more. If people set the same number later, it is their wish.
+func (scaling) asking(r remediation) bool { return r.Scale != ScaleBack && r.replicas == r.Request.To }
 
 func (s scaling) wanted(r remediation) int {
 	if s.asking(r) {
@@ -235,7 +236,7 @@ func (scaling) undo(r remediation) []Action {
 }
 
 func (s scaling) undone(r remediation) bool {
-	return !s.asking(r) && r.facts.Owner.Replicas != r.Request.To && r.facts.Owner.Observed
+	return !s.asking(r) && r.facts.Owner.Replicas == r.replicas && r.facts.Owner.Observed
 }
 
 func (r remediation) scaleUp() []Action {
@@ -266,7 +267,7 @@ func (r remediation) scaleDown() []Action {
 }
 
 func (r remediation) scaleBack() []Action {
-	if r.replicas != r.Request.To {
+	if !r.method.asking(r) {
 		return nil
 	}
 	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Replicas: r.Request.From, Expect: r.Request.To}}

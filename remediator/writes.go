@@ -64,8 +64,11 @@ func settling(r remediation) []Action {
 func unwinding(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newcomers {
-		if m.DeleteMark == "" && (r.tooMany() || r.method.asking(r)) {
+		switch {
+		case m.DeleteMark == "" && (r.tooMany() || r.method.asking(r)):
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
+		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.tooMany() && r.method.undone(r):
+			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()}) // people want it now
 		}
 	}
 	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
