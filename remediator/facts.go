@@ -155,7 +155,10 @@ type Member struct {
 	Leader  bool
 	// Answers: True, False (it was reached, and is not well, or refuses), Unknown (it could not be asked).
 	Answers object.Truth
-	Why     string
+	// Why it does not answer, or why it was not asked by a port-forward to its pod.
+	Why string
+	// Way by which it was asked, in words: a port-forward to its pod, its client port, or etcdctl in the pod of another member.
+	Way string
 }
 
 // Policy is the RepairPolicy that selects the owner, with its defaults in place.

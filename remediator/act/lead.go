@@ -8,8 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// leadFor bounds the asking of etcd, which is tried once: at the next try, another member may be the better choice.
-const leadFor = 15 * time.Second
+// leadFor bounds the asking of etcd by every way, which is tried once: at the next try, another member may be the better choice.
+const leadFor = 20 * time.Second
 
 // lead has etcd led by a member that stays, before its leader goes.
 func (d *deed) lead(ctx context.Context) error {

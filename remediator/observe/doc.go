@@ -5,6 +5,9 @@
 // need and no more. Ask is for when something is sick, or under way: it opens connections to the workload cluster, and
 // closes them all before it returns. What could not be had is Unknown, with the reason: never a guess, never an error.
 //
+// A member of etcd is asked through its node; where that fails, on its client port, and through the node of a peer (way.go):
+// a dead kubelet is no dead member.
+//
 // What never may live here: writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret
 // or Node, and the content of a Secret in an error. MoveLeader is the one call that changes something: it is here because
 // the connections to etcd are, and act asks for it.

@@ -29,29 +29,49 @@ const (
 // answer of one member, asked itself.
 type answer struct {
 	node    string
+	way     way // by which it was asked
 	answers object.Truth
 	why     string
+	id      uint64         // of the member that answered
 	leader  uint64         // as it says
 	list    []*etcd.Member // as its majority has it
 	stale   []*etcd.Member // as it remembers it, where it has no majority
 	alarms  []*etcd.AlarmMember
 }
 
+// responses are what was heard from all members.
+type responses struct {
+	list   []*etcd.Member
+	alarms []*etcd.AlarmMember
+	each   []answer
+}
+
 // survey asks the members on the nodes, and those that they list.
 func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
-	answers := d.askAll(ctx, nodes)
-	list, alarms := listed(answers)
-	if list == nil {
-		return &remediator.Etcd{Err: "no member could list the members: " + whys(answers)}
+	heard := d.askEverybody(ctx, nodes)
+	if heard.list == nil {
+		return &remediator.Etcd{Err: "no member could list the members: " + whys(heard.each)}
 	}
-	var others []string // members that no machine has: their pods may be there
-	for _, m := range list {
+	return conclude(heard.list, heard.alarms, heard.each)
+}
+
+// askEverybody asks the members on the nodes; then those that they list and no machine has, whose pods may be there; then,
+// of those that were not heard, their peers.
+func (d *dialer) askEverybody(ctx context.Context, nodes []string) responses {
+	heard := responses{each: d.askAll(ctx, nodes)}
+	if heard.list, heard.alarms = listed(heard.each); heard.list == nil {
+		return heard
+	}
+	var others []string
+	for _, m := range heard.list {
 		if m.Name != "" && !slices.Contains(nodes, m.Name) {
 			others = append(others, m.Name)
 		}
 	}
-	answers = append(answers, d.askAll(ctx, others)...)
-	return conclude(list, alarms, answers)
+	heard.each = append(heard.each, d.askAll(ctx, others)...)
+	identify(heard.list, heard.each)
+	d.askPeers(ctx, heard.list, heard.each)
+	return heard
 }
 
 func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
@@ -68,17 +88,22 @@ func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-func (d *dialer) ask(ctx context.Context, node string) answer {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
-	defer cancel()
-	a := answer{node: node, answers: object.Unknown}
-	line, err := d.open(ctx, node)
-	if err != nil {
-		a.why = "no connection could be prepared: " + brief(err)
-		return a
+// identify takes back what another member than that of the node has answered: one that was removed and still runs, or one
+// that has the node's address now.
+func identify(list []*etcd.Member, answers []answer) {
+	for i := range answers {
+		a := &answers[i]
+		if m := named(list, a.node); m != nil && a.answers == object.True && a.id != m.ID {
+			*a = answer{node: a.node, way: a.way, answers: object.Unknown, why: fmt.Sprintf("member %x answers in the place of member %x", a.id, m.ID)}
+		}
 	}
-	defer line.Close()
-	return line.inquire(ctx, a)
+}
+
+func named(list []*etcd.Member, node string) *etcd.Member {
+	if i := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.Name == node }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // inquire asks the member at the other end.
@@ -89,7 +114,7 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 		a.answers, a.why = l.meaning(err)
 		return a
 	}
-	a.answers, a.leader = object.True, status.Leader
+	a.answers, a.id, a.leader = object.True, status.Header.GetMemberId(), status.Leader
 	if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{Linearizable: true}); err == nil {
 		a.list = list.Members
 	} else if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
@@ -153,6 +178,9 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 		names[m.ID] = f.Node
 		if i := slices.IndexFunc(answers, func(a answer) bool { return a.node == m.Name }); i >= 0 {
 			f.Answers, f.Why = answers[i].answers, answers[i].why
+			if answers[i].spoke() {
+				f.Way = answers[i].way.String()
+			}
 		}
 		for _, alarm := range alarms {
 			// One without space answers reads and votes; of one whose data are corrupt no answer counts.
@@ -196,36 +224,51 @@ func whys(answers []answer) string {
 	return strings.Join(all, "; ")
 }
 
-// moveLeader asks the leader, which alone can do it.
+// moveLeader asks the leader, which alone can do it, by the way by which it answers.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
-	answers := d.askAll(ctx, nodes)
-	list, _ := listed(answers)
-	leader := elected(answers)
-	target := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.Name == to })
+	heard := d.askEverybody(ctx, nodes)
+	leader, target := elected(heard.each), named(heard.list, to)
 	switch {
-	case target < 0:
-		return fmt.Errorf("it has no member: %s", whys(answers))
+	case target == nil:
+		return fmt.Errorf("it has no member: %s", whys(heard.each))
 	case leader == 0:
-		return fmt.Errorf("no leader is known: %s", whys(answers))
-	case list[target].ID == leader:
+		return fmt.Errorf("no leader is known: %s", whys(heard.each))
+	case target.ID == leader:
 		return nil
-	case list[target].IsLearner:
+	case target.IsLearner:
 		return errors.New("its member is a learner")
 	}
-	i := slices.IndexFunc(list, func(m *etcd.Member) bool { return m.ID == leader })
+	i := slices.IndexFunc(heard.list, func(m *etcd.Member) bool { return m.ID == leader })
 	if i < 0 {
 		return errors.New("the leader is not in the list of members")
 	}
+	from := heard.list[i]
+	j := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == from.Name })
+	if j < 0 || !heard.each[j].spoke() {
+		return fmt.Errorf("the leader on %s could not be asked: %s", from.Name, whys(heard.each))
+	}
+	if err := d.resign(ctx, from, heard.each[j].way, target.ID); err != nil {
+		return fmt.Errorf("asking the leader on %s (%s): %w", from.Name, heard.each[j].way, err)
+	}
+	return nil
+}
+
+// resign has the leader hand over to another member.
+func (d *dialer) resign(ctx context.Context, leader *etcd.Member, by way, to uint64) error {
+	if by.peer != "" {
+		_, err := d.etcdctl(ctx, by.peer, clientURL(leader), "move-leader", strconv.FormatUint(to, 16))
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	line, err := d.open(ctx, list[i].Name)
+	line, err := d.open(ctx, leader.Name, by)
 	if err != nil {
 		return err
 	}
 	defer line.Close()
-	if _, err := etcd.NewMaintenanceClient(line.ClientConn).MoveLeader(ctx, &etcd.MoveLeaderRequest{TargetID: list[target].ID}); err != nil {
+	if _, err := etcd.NewMaintenanceClient(line.ClientConn).MoveLeader(ctx, &etcd.MoveLeaderRequest{TargetID: to}); err != nil {
 		_, why := line.meaning(err)
-		return fmt.Errorf("asking the leader on %s: %s", list[i].Name, why)
+		return errors.New(why)
 	}
 	return nil
 }

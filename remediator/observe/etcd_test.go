@@ -25,15 +25,15 @@ func TestConclude(t *testing.T) {
 	list := []*etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}, {ID: 4, IsLearner: true}, {ID: 0x5f, Name: ""}}
 	alarms := []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_CORRUPT}, {MemberID: 9, Alarm: etcd.AlarmType_NOSPACE}, {MemberID: 1}}
 	got := conclude(list, alarms, []answer{
-		{node: "b", answers: object.True, leader: 1},
-		{node: "a", answers: object.True, leader: 1},
+		{node: "b", id: 2, answers: object.True, leader: 1},
+		{node: "a", id: 1, answers: object.True, leader: 1, why: "no connection through its node", way: way{peer: "b"}},
 		{node: "c", answers: object.Unknown, why: "no answer within 3s", leader: 2},
 		{node: "removed", answers: object.False, why: "removed"},
 	})
 	want := &remediator.Etcd{
 		Members: []remediator.Member{
-			{Node: "a", Leader: true, Answers: object.True},
-			{Node: "b", Answers: object.False, Why: "alarm CORRUPT"},
+			{Node: "a", Leader: true, Answers: object.True, Why: "no connection through its node", Way: "etcdctl in etcd-b"},
+			{Node: "b", Answers: object.False, Why: "alarm CORRUPT", Way: "port-forward"},
 			{Node: "c", Answers: object.Unknown, Why: "no answer within 3s"},
 			{Node: "member 4", Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},
 			{Node: "member 5f", Answers: object.False, Why: "it was added, and has not started yet"},
@@ -76,11 +76,13 @@ func TestMeaning(t *testing.T) {
 		why  string
 	}{
 		{"a dead kubelet", &line{refused: errors.New("dial tcp 10.0.0.7:10250: i/o timeout")}, unavailable, object.Unknown, "no connection through its node: dial tcp"},
-		{"nothing behind the port", &line{forwarded: true}, unavailable, object.False, "its node answers, and etcd does not"},
-		{"silence", &line{forwarded: true}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
-		{"another CA", &line{forwarded: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
-		{"it refuses us", &line{forwarded: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
-		{"it refuses", &line{forwarded: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},
+		{"nothing behind the port", &line{reached: true}, unavailable, object.False, "its node answers, and etcd does not"},
+		{"silence", &line{reached: true}, status.FromContextError(context.DeadlineExceeded).Err(), object.Unknown, "no answer within 3s"},
+		{"another CA", &line{reached: true, distrusted: errors.New("signed by unknown authority")}, unavailable, object.Unknown, "cannot be trusted"},
+		{"it refuses us", &line{reached: true}, status.Error(codes.Unavailable, "remote error: tls: bad certificate"), object.Unknown, "does not take our certificate"},
+		{"a client port refuses", &line{way: way{address: "10.0.0.7:2379"}, refused: errors.New("connect: connection refused")}, unavailable, object.Unknown, "no connection to 10.0.0.7:2379: connect"},
+		{"something else has the address", &line{way: way{address: "10.0.0.7:2379"}, reached: true}, unavailable, object.Unknown, "handshake failed"},
+		{"it refuses", &line{reached: true}, status.Error(codes.Unknown, "member\nremoved"), object.False, "member removed"},
 	} {
 		if is, why := c.line.meaning(c.err); is != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %s: %s", c.name, is, why)

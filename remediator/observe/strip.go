@@ -52,12 +52,16 @@ func telling(key string) bool {
 
 func stripMachine(m *clusterv1.Machine) {
 	stripMeta(m)
+	addresses := reachable(m)
 	m.Spec = clusterv1.MachineSpec{
 		ClusterName: m.Spec.ClusterName, InfrastructureRef: m.Spec.InfrastructureRef, Version: m.Spec.Version, FailureDomain: m.Spec.FailureDomain,
 	}
 	m.Status = clusterv1.MachineStatus{
 		Conditions: m.Status.Conditions, NodeRef: m.Status.NodeRef, FailureDomain: m.Status.FailureDomain, Phase: m.Status.Phase,
 		ObservedGeneration: m.Status.ObservedGeneration, CertificatesExpiryDate: m.Status.CertificatesExpiryDate,
+	}
+	if len(addresses) > 0 {
+		m.Status.Addresses = slices.Clone(addresses)
 	}
 	quiet(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }

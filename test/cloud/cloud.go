@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sort"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Cloud struct {
 	journal *recorder
 	cancel  context.CancelFunc
 
+	kubelets kubelets
+	hosts    hosts
+
 	mu       sync.Mutex
 	clusters map[string]struct{}
 	silent   map[string]struct{} // etcd pods that are cut off: "namespace/name pod"
@@ -55,6 +59,7 @@ func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 	c := &Cloud{
 		backend: inmemoryruntime.NewManager(scheme), journal: &recorder{}, cancel: cancel,
 		clusters: map[string]struct{}{}, silent: map[string]struct{}{},
+		kubelets: kubelets{dead: map[string]bool{}, conns: map[net.Conn]string{}}, hosts: hosts{of: map[string]string{}},
 	}
 	if err := c.backend.Start(ctx); err != nil {
 		cancel()
@@ -66,8 +71,12 @@ func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 		return nil, fmt.Errorf("starting the cloud: %w", err)
 	}
 	low, high := block.Rest()
+	c.hosts.network = fmt.Sprintf("127.%d", 100+low/500%100)
 	c.mux, err = inmemoryserver.NewWorkloadClustersMux(c.As(WorkloadAPI), Host,
 		inmemoryserver.CustomPorts{DebugPort: int32(debug), MinPort: int32(low), MaxPort: int32(high)})
+	if err == nil {
+		err = c.intercept(c.mux)
+	}
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("starting the cloud: %w", err)
@@ -78,6 +87,7 @@ func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 // Stop ends the API servers of all workload clusters and forgets everything.
 func (c *Cloud) Stop(ctx context.Context) error {
 	defer c.cancel()
+	defer c.hosts.close()
 	var errs []error
 	for name := range c.mux.ListListeners() {
 		errs = append(errs, c.mux.StopListener(name)) // cuts watches, which Shutdown would wait for

@@ -639,7 +639,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	defer func() { p.Leader = nil }()
 	node := victim.Status.NodeRef.Name
 	must(t, p.c.Lead(ctx, node))
-	must(t, p.c.BreakNode(ctx, node, corev1.ConditionUnknown))
+	must(t, p.c.StopKubelet(ctx, node))
 	p.c.awaitCondition(ctx, victim.Name, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionUnknown)
 	sampler := p.c.watchQuorum(t)
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
@@ -45,9 +44,9 @@ func TestCluster(t *testing.T) {
 
 func kubeletDies(ctx context.Context, t *testing.T, c *cluster, machine, node string) {
 	t.Helper()
-	must(t, c.BreakNode(ctx, node, corev1.ConditionUnknown))
+	must(t, c.StopKubelet(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionUnknown)
-	must(t, c.RestoreNode(ctx, node))
+	must(t, c.StartKubelet(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionTrue)
 }
 

@@ -20,9 +20,19 @@ func notReady(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse)
 }
 
-// kubeletDead: nothing is heard of the node, its etcd is well. What runs there cannot be known.
+// kubeletDead: nothing is heard of the node, and nobody reaches its pods by its API server. Its etcd is well.
 func kubeletDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
-	return c.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionUnknown)
+	return c.StopKubelet(ctx, m.Status.NodeRef.Name)
+}
+
+// portOpen is a fault of a machine whose etcd can be reached on its client port.
+func portOpen(f fault) fault {
+	return func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+		if err := c.OpenClientPort(ctx, m.Status.NodeRef.Name); err != nil {
+			return err
+		}
+		return f(ctx, c, m)
+	}
 }
 
 // memberGone: etcd has thrown the machine's member out.
@@ -48,7 +58,7 @@ func leaderDead(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 
 // wellAgain undoes notReady and kubeletDead.
 func wellAgain(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
-	return c.RestoreNode(ctx, m.Status.NodeRef.Name)
+	return c.StartKubelet(ctx, m.Status.NodeRef.Name)
 }
 
 // stuckNewcomers keeps every machine that is made from now on from starting, until release is called. It fails the test

@@ -8,7 +8,7 @@ type Kind string
 // The kinds. A fault of most of them lasts for a time, and is undone when that is over.
 const (
 	NodeNotReady       Kind = "node-not-ready"      // the kubelet of a control plane machine reports trouble
-	NodeSilent         Kind = "node-silent"         // nothing is heard of the node
+	NodeSilent         Kind = "node-silent"         // its kubelet is dead
 	WorkerNotReady     Kind = "worker-not-ready"    // the kubelet of a worker reports trouble
 	PowerOff           Kind = "power-off"           // node and etcd member are silent
 	EtcdSilent         Kind = "etcd-silent"         // the etcd member alone is

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PowerOff makes a control plane's machine fall silent: its node's Ready becomes Unknown, and its etcd member, still in
-// the member list, answers nobody. If it was the leader, another member is elected.
+// PowerOff makes a control plane's machine fall silent: its kubelet is dead, its node's Ready becomes Unknown, and its etcd
+// member, still in the member list, answers nobody. If it was the leader, another member is elected.
 func (w *Workload) PowerOff(ctx context.Context, node string) error {
 	if err := w.CutEtcdOff(node); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (w *Workload) PowerOff(ctx context.Context, node string) error {
 	if err := w.elect(ctx, node); err != nil {
 		return err
 	}
-	return w.BreakNode(ctx, node, corev1.ConditionUnknown)
+	return w.StopKubelet(ctx, node)
 }
 
 // PowerOn undoes PowerOff.
@@ -30,7 +30,40 @@ func (w *Workload) PowerOn(ctx context.Context, node string) error {
 	if err := w.RejoinEtcd(ctx, node); err != nil {
 		return err
 	}
+	return w.StartKubelet(ctx, node)
+}
+
+// StopKubelet stops the kubelet of a node, and nothing else on it: its Ready becomes Unknown, no port-forward reaches its
+// pods and no command is run in them. Its etcd member goes on.
+func (w *Workload) StopKubelet(ctx context.Context, node string) error {
+	w.bed.cloud.StopKubelet(w.Namespace+"/"+w.Name, node)
+	return w.BreakNode(ctx, node, corev1.ConditionUnknown)
+}
+
+// StartKubelet undoes StopKubelet.
+func (w *Workload) StartKubelet(ctx context.Context, node string) error {
+	w.bed.cloud.StartKubelet(w.Namespace+"/"+w.Name, node)
 	return w.RestoreNode(ctx, node)
+}
+
+// OpenClientPort has the etcd member of a control plane's machine listen on the address of the machine, which its Machine
+// then shows: whoever is on this computer reaches the member without its kubelet. A machine has the name of its node. It
+// needs Linux.
+func (w *Workload) OpenClientPort(ctx context.Context, node string) error {
+	address, err := w.bed.cloud.OpenClientPort(w.Namespace+"/"+w.Name, node)
+	if err != nil {
+		return err
+	}
+	side, err := w.side(ctx)
+	if err != nil {
+		return err
+	}
+	machine := &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: node}}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"addresses":[{"type":"InternalIP","address":"`+address+`"}]}}`))
+	if err := side.client.Status().Patch(ctx, machine, patch); err != nil {
+		return fmt.Errorf("setting the address of machine %s/%s: %w", w.Namespace, node, err)
+	}
+	return nil
 }
 
 // CutEtcdOff silences the etcd member of a node, and leaves the rest as it is: the node's conditions, and who leads.

@@ -154,26 +154,32 @@ func (p *player) gone(ctx context.Context, t *target) bool {
 	return err == nil && !slices.Contains(machines, t.machine.Spec.InfrastructureRef.Name)
 }
 
-func (p *player) node(ctx context.Context, f soak.Fault, controlPlane bool, ready corev1.ConditionStatus) (undo, string, error) {
+func (p *player) node(ctx context.Context, f soak.Fault, controlPlane bool) (undo, string, error) {
 	targets, err := p.choose(ctx, f, controlPlane, 1)
 	if err != nil {
 		return nil, "", err
 	}
 	return p.do(ctx, targets,
-		func(ctx context.Context, t *target) error { return t.BreakNode(ctx, t.node(), ready) },
+		func(ctx context.Context, t *target) error { return t.BreakNode(ctx, t.node(), corev1.ConditionFalse) },
 		func(ctx context.Context, t *target) error { return t.RestoreNode(ctx, t.node()) })
 }
 
 func (p *player) nodeNotReady(ctx context.Context, f soak.Fault) (undo, string, error) {
-	return p.node(ctx, f, true, corev1.ConditionFalse)
+	return p.node(ctx, f, true)
 }
 
 func (p *player) nodeSilent(ctx context.Context, f soak.Fault) (undo, string, error) {
-	return p.node(ctx, f, true, corev1.ConditionUnknown)
+	targets, err := p.choose(ctx, f, true, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	return p.do(ctx, targets,
+		func(ctx context.Context, t *target) error { return t.StopKubelet(ctx, t.node()) },
+		func(ctx context.Context, t *target) error { return t.StartKubelet(ctx, t.node()) })
 }
 
 func (p *player) workerNotReady(ctx context.Context, f soak.Fault) (undo, string, error) {
-	return p.node(ctx, f, false, corev1.ConditionFalse)
+	return p.node(ctx, f, false)
 }
 
 // member breaks something of a machine whose etcd member the control plane can spare.

@@ -1,0 +1,285 @@
+package observe
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"scute.dev/internal/podexec"
+)
+
+// tenant is a workload cluster: members of etcd, each with a client port, and an API server that forwards ports to their
+// pods and runs etcdctl in them, by the kubelets of their nodes.
+type tenant struct {
+	api  *httptest.Server
+	pair tls.Certificate // of whoever asks
+	ca   *x509.CertPool
+
+	mu     sync.Mutex
+	nodes  []*node
+	leader uint64
+	asked  int  // how often etcdctl was run for a status
+	noExec bool // the API server refuses pods/exec
+}
+
+// node with a member of etcd.
+type node struct {
+	etcd.UnimplementedClusterServer
+	etcd.UnimplementedMaintenanceServer
+	tenant  *tenant
+	name    string
+	id      uint64
+	port    string // its client port
+	url     string // where its peers reach it
+	answers *grpc.Server
+	errors  []string
+	kubelet string // why it takes no connection, "" when it does; or one of those below
+}
+
+const (
+	hangs   = "hangs"   // it takes connections and says nothing
+	nowhere = "nowhere" // it takes connections, and reaches no pod
+)
+
+// newTenant has nodes with these names. The first leads.
+func newTenant(t *testing.T, names ...string) *tenant {
+	t.Helper()
+	pair, pool := pairOf(t)
+	tn := &tenant{pair: pair, ca: pool}
+	for i, name := range names {
+		n := &node{tenant: tn, name: name, id: 1<<63 + uint64(i)} //nolint:gosec // small
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.port = listener.Addr().String()
+		n.url = "https://" + n.port
+		n.answers = grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
+			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		})))
+		etcd.RegisterClusterServer(n.answers, n)
+		etcd.RegisterMaintenanceServer(n.answers, n)
+		go func() { _ = n.answers.Serve(listener) }()
+		t.Cleanup(n.answers.Stop)
+		tn.nodes = append(tn.nodes, n)
+	}
+	tn.leader = tn.nodes[0].id
+	tn.api = httptest.NewTLSServer(http.HandlerFunc(tn.serve))
+	t.Cleanup(tn.api.Close)
+	return tn
+}
+
+// pairOf is a certificate that signed itself, for servers and clients, and who trusts it.
+func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// dialer reaches the tenant. The client ports of the nodes named are open to it.
+func (tn *tenant) dialer(open ...string) *dialer {
+	d := &dialer{config: &rest.Config{Host: tn.api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, addresses: map[string][]string{}}
+	d.tls = func(distrusted func(error)) *tls.Config {
+		return &tls.Config{
+			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tn.pair},
+			InsecureSkipVerify: true, //nolint:gosec // of the name, as in production
+			VerifyConnection: func(state tls.ConnectionState) error {
+				err := verify(state, tn.ca)
+				if err != nil {
+					distrusted(err)
+				}
+				return err
+			},
+		}
+	}
+	for _, n := range tn.nodes {
+		if slices.Contains(open, n.name) {
+			d.addresses[n.name] = []string{n.port}
+		}
+	}
+	return d
+}
+
+func (tn *tenant) node(name string) *node {
+	return tn.nodes[slices.IndexFunc(tn.nodes, func(n *node) bool { return n.name == name })]
+}
+
+// serve answers as the API server.
+func (tn *tenant) serve(w http.ResponseWriter, r *http.Request) {
+	pod, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/kube-system/pods/etcd-"), "/")
+	n := tn.node(pod)
+	switch {
+	case what == "exec" && tn.noExec:
+		http.Error(w, `pods "etcd-`+pod+`" is forbidden`, http.StatusForbidden)
+	case n.kubelet == hangs:
+		<-r.Context().Done()
+	case n.kubelet == nowhere:
+		forward(w, r, "127.0.0.1:1")
+	case n.kubelet != "":
+		http.Error(w, "error dialing backend: "+n.kubelet, http.StatusInternalServerError)
+	case what == "portforward":
+		forward(w, r, n.port)
+	case what == "exec":
+		podexec.Serve(w, r, tn.etcdctl)
+	}
+}
+
+// forward joins a port-forward with a connection to an address.
+func forward(w http.ResponseWriter, r *http.Request, address string) {
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+		return
+	}
+	opened := make(chan httpstream.Stream, 2)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+		opened <- s
+		return nil
+	})
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	for {
+		select {
+		case <-conn.CloseChan():
+			return
+		case s := <-opened:
+			if s.Headers().Get(corev1.StreamType) != corev1.StreamTypeData {
+				continue
+			}
+			to, err := dialPort(r.Context(), address)
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(to, s); to.Close() }()
+			go func() { _, _ = io.Copy(s, to); s.Close() }()
+		}
+	}
+}
+
+// etcdctl does what the real one does, and says what it says: see testdata/etcdctl.
+func (tn *tenant) etcdctl(command []string, stdout, stderr io.Writer) int {
+	if strings.Contains(strings.Join(command, " "), "endpoint status") {
+		tn.mu.Lock()
+		tn.asked++
+		tn.mu.Unlock()
+	}
+	const pki = "/etc/kubernetes/pki/etcd/"
+	fixed := []string{
+		"--cacert=" + pki + "ca.crt", "--cert=" + pki + "server.crt", "--key=" + pki + "server.key", "--dial-timeout=2s", "--command-timeout=2s",
+	}
+	if len(command) < 8 || command[0] != "etcdctl" || !slices.Equal(command[2:7], fixed) {
+		fmt.Fprintf(stderr, "Error: unknown flag in %q\n", command)
+		return 128
+	}
+	endpoint := strings.TrimPrefix(command[1], "--endpoints=")
+	i := slices.IndexFunc(tn.nodes, func(n *node) bool { return n.url == endpoint })
+	var n *node
+	if i >= 0 {
+		if conn, err := dialPort(context.Background(), tn.nodes[i].port); err == nil {
+			conn.Close()
+			n = tn.nodes[i]
+		}
+	}
+	switch do := strings.Join(command[7:], " "); {
+	case do == "endpoint status --write-out=json" && n == nil:
+		fmt.Fprintln(stdout, "null")
+		fmt.Fprintf(stderr, `{"level":"warn","msg":"retrying of unary invoker failed"}`+"\nFailed to get the status of endpoint %s (context deadline exceeded)\n", endpoint)
+		return 1
+	case do == "endpoint status --write-out=json":
+		complaints, _ := json.Marshal(n.errors)
+		fmt.Fprintf(stdout, `[{"Endpoint":%q,"Status":{"header":{"member_id":%d,"raft_term":2},"leader":%d,"errors":%s}}]`+"\n", endpoint, n.id, tn.leads(), complaints)
+		return 0
+	case n == nil || n.id != tn.leads():
+		fmt.Fprintf(stderr, "Error: no leader endpoint given at [%s]\n", endpoint)
+		return 128
+	default:
+		to, err := strconv.ParseUint(command[8], 16, 64)
+		if err != nil {
+			fmt.Fprintln(stderr, "Error: bad target")
+			return 128
+		}
+		tn.lead(to)
+		fmt.Fprintf(stdout, "Leadership transferred from %x to %x\n", n.id, to)
+		return 0
+	}
+}
+
+func (tn *tenant) leads() uint64 {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	return tn.leader
+}
+
+func (tn *tenant) lead(id uint64) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	tn.leader = id
+}
+
+func (n *node) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusResponse, error) {
+	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leads(), Errors: n.errors}, nil
+}
+
+func (n *node) MemberList(context.Context, *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
+	list := &etcd.MemberListResponse{}
+	for _, m := range n.tenant.nodes {
+		list.Members = append(list.Members, &etcd.Member{ID: m.id, Name: m.name, ClientURLs: []string{m.url}})
+	}
+	return list, nil
+}
+
+func (n *node) Alarm(context.Context, *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
+	return &etcd.AlarmResponse{}, nil
+}
+
+func (n *node) MoveLeader(_ context.Context, r *etcd.MoveLeaderRequest) (*etcd.MoveLeaderResponse, error) {
+	if n.id != n.tenant.leads() {
+		return nil, errors.New("etcdserver: not leader")
+	}
+	n.tenant.lead(r.TargetID)
+	return &etcd.MoveLeaderResponse{}, nil
+}

@@ -1,0 +1,180 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+)
+
+const (
+	// patience is how long a port-forward is waited for alone; then the member is asked on its client port too.
+	patience = 500 * time.Millisecond
+	// portTimeout bounds asking on one address: where nothing lets the connection pass, it is the time that is lost.
+	portTimeout = time.Second
+	// mostAddresses of one machine are tried.
+	mostAddresses = 2
+)
+
+// way by which a member is asked. The zero value is a port-forward to its pod, through the kubelet of its own node.
+type way struct {
+	address string // its client port, with the address of its machine
+	peer    string // another node, in whose etcd pod etcdctl asks it
+}
+
+func (w way) String() string {
+	switch {
+	case w.peer != "":
+		return "etcdctl in " + podOf(w.peer)
+	case w.address != "":
+		return "client port " + w.address
+	default:
+		return "port-forward"
+	}
+}
+
+// through ends the words "no connection".
+func (w way) through() string {
+	if w.address != "" {
+		return "to " + w.address
+	}
+	return "through its node"
+}
+
+func (w way) timeout() time.Duration {
+	if w.address != "" {
+		return portTimeout
+	}
+	return memberTimeout
+}
+
+// ask asks the member on a node by a port-forward to its pod. When the member is not heard by that, or takes its time, it is
+// asked on its client port, which needs no kubelet.
+func (d *dialer) ask(ctx context.Context, node string) answer {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if len(d.addresses[node]) == 0 {
+		return d.askBy(ctx, node, way{})
+	}
+	done := make(chan answer, 1)
+	forwarding, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	go func() { done <- d.askBy(forwarding, node, way{}) }()
+	alone := time.NewTimer(patience)
+	defer alone.Stop()
+	select {
+	case forwarded := <-done:
+		if forwarded.spoke() {
+			return forwarded
+		}
+		return forwarded.or(d.askPort(ctx, node))
+	case <-alone.C:
+	}
+	direct := d.askPort(ctx, node)
+	if !direct.spoke() {
+		return (<-done).or(direct)
+	}
+	giveUp()
+	<-done
+	direct.why = cmp.Or(direct.why, fmt.Sprintf("no answer through its node within %s", patience))
+	return direct
+}
+
+// spoke says that the member itself was heard, well or not.
+func (a answer) spoke() bool { return a.id != 0 }
+
+// or is the answer that was had by another way, where there was none by this one.
+func (a answer) or(other answer) answer {
+	switch {
+	case a.spoke():
+		return a
+	case other.spoke():
+		other.why = cmp.Or(other.why, a.why)
+		return other
+	default:
+		a.why += "; " + other.why
+		return a
+	}
+}
+
+// askBy asks by a connection of its own.
+func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
+	a := answer{node: node, way: by, answers: object.Unknown}
+	line, err := d.open(ctx, node, by)
+	if err != nil {
+		a.why = "no connection could be prepared: " + brief(err)
+		return a
+	}
+	defer line.Close()
+	return line.inquire(ctx, a)
+}
+
+// askPort asks on the client port of the node's machine. Another machine, even of another cluster, may have the address:
+// only a member of the node's name, with a certificate of its cluster's CA, is believed.
+func (d *dialer) askPort(ctx context.Context, node string) answer {
+	none := answer{node: node, answers: object.Unknown}
+	for _, address := range d.addresses[node] {
+		asking, cancel := context.WithTimeout(ctx, portTimeout)
+		a := d.askBy(asking, node, way{address: address})
+		cancel()
+		if a.spoke() && a.itself() {
+			return a
+		}
+		if a.spoke() {
+			a.why = "the member that answers on " + address + " is another"
+		}
+		none.way, none.why = a.way, a.why
+	}
+	return none
+}
+
+// itself says that the member that answered has the node's name, by its own list.
+func (a *answer) itself() bool {
+	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
+}
+
+// addresses of the client ports on the control plane's nodes. They are those of the Machines, which come from the provider
+// of the infrastructure; what etcd lists comes from the tenant, and would let it choose what scute connects to.
+func (e *Eye) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
+	list := &clusterv1.MachineList{}
+	err := e.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("listing the machines of the cluster: %w", err)
+	}
+	of := make(map[string][]string)
+	for i := range list.Items {
+		m := &list.Items[i]
+		for _, a := range m.Status.Addresses { // none but those of a control plane are in the cache
+			of[m.Status.NodeRef.Name] = append(of[m.Status.NodeRef.Name], net.JoinHostPort(a.Address, strconv.Itoa(etcdPort)))
+		}
+	}
+	return of, nil
+}
+
+// reachable are the addresses at which the etcd of a control plane's machine may be asked.
+func reachable(m *clusterv1.Machine) []clusterv1.MachineAddress {
+	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
+		return nil
+	}
+	var found []clusterv1.MachineAddress
+	for _, kind := range []clusterv1.MachineAddressType{clusterv1.MachineInternalIP, clusterv1.MachineExternalIP} {
+		for _, a := range m.Status.Addresses {
+			ip, err := netip.ParseAddr(a.Address)
+			if err == nil && a.Type == kind && len(found) < mostAddresses && !ip.IsUnspecified() && !ip.IsMulticast() && !ip.IsLinkLocalUnicast() {
+				found = append(found, a)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,227 @@
+package observe
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+const dead = "dial tcp 10.0.0.7:10250: connect: connection refused"
+
+// TestWays: a dead kubelet does not make a living member look dead, no way makes a dead one look alive, and the leader is
+// asked to resign by the way by which it answers.
+func TestWays(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		open   []string // whose client port can be reached
+		breaks func(*tenant)
+		// of the member of node a, which leads
+		answers object.Truth
+		way     string
+		why     string
+		asked   int
+		stays   string // why leadership cannot be moved
+	}{
+		{name: "all is well", open: []string{"a", "b", "c"}, answers: object.True, way: "port-forward"},
+		{
+			name: "kubelet dead, client port open", open: []string{"a"}, breaks: func(tn *tenant) { tn.node("a").kubelet = dead },
+			answers: object.True, way: "client port 127.0.0.1:", why: "no connection through its node: error dialing backend: " + dead,
+		},
+		{
+			name: "kubelet hangs, client port open", open: []string{"a"}, breaks: func(tn *tenant) { tn.node("a").kubelet = hangs },
+			answers: object.True, way: "client port 127.0.0.1:", why: "no answer through its node within 500ms",
+		},
+		{
+			name: "kubelet dead", breaks: func(tn *tenant) { tn.node("a").kubelet = dead },
+			answers: object.True, way: "etcdctl in etcd-b", why: "no connection through its node", asked: 1,
+		},
+		{
+			name: "two kubelets dead", breaks: func(tn *tenant) { tn.node("a").kubelet, tn.node("b").kubelet = dead, dead },
+			answers: object.True, way: "etcdctl in etcd-c", why: "no connection through its node", asked: 2,
+		},
+		{
+			name: "kubelet dead, its etcd has lost the others", breaks: func(tn *tenant) {
+				tn.node("a").kubelet, tn.node("a").errors = dead, []string{"etcdserver: no leader"}
+			},
+			answers: object.False, way: "etcdctl in etcd-b", why: "etcdserver: no leader", asked: 1,
+		},
+		{
+			name: "machine dead", open: []string{"a"}, breaks: func(tn *tenant) { tn.node("a").kubelet = dead; tn.node("a").answers.Stop() },
+			answers: object.Unknown, why: "etcdctl in etcd-b: Failed to get the status of endpoint https://127.0.0.1:", asked: 1, stays: "the leader on a could not be asked",
+		},
+		{
+			name: "etcd dead, its node is well", breaks: func(tn *tenant) { tn.node("a").answers.Stop() },
+			answers: object.False, why: "its node answers, and etcd does not", asked: 1, stays: "the leader on a could not be asked",
+		},
+		{
+			name: "kubelet forwards to nowhere", breaks: func(tn *tenant) { tn.node("a").kubelet = nowhere },
+			answers: object.True, way: "etcdctl in etcd-b", why: "its node answers, and etcd does not", asked: 1,
+		},
+		{
+			name: "exec forbidden", breaks: func(tn *tenant) { tn.node("a").kubelet, tn.noExec = dead, true },
+			answers: object.Unknown, why: `etcdctl in etcd-c: pods "etcd-c" is forbidden`, stays: "could not be asked",
+		},
+		{
+			name: "another member has the address", open: []string{"a"}, breaks: func(tn *tenant) {
+				a := tn.node("a")
+				a.kubelet, a.port = dead, tn.node("b").port
+			},
+			answers: object.True, way: "etcdctl in etcd-b", why: "is another", asked: 1,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tn := newTenant(t, "a", "b", "c")
+			if c.breaks != nil {
+				c.breaks(tn)
+			}
+			d := tn.dialer(c.open...)
+			found := d.survey(t.Context(), []string{"a", "b", "c"})
+			if found.Err != "" || len(found.Members) != 3 {
+				t.Fatalf("%+v", found)
+			}
+			t.Logf("%+v", found.Members[0])
+			a := found.Members[0]
+			if a.Answers != c.answers || !strings.HasPrefix(a.Way, c.way) || (a.Way == "") != (c.way == "") || !strings.Contains(a.Why, c.why) || !a.Leader {
+				t.Errorf("%+v", a)
+			}
+			for _, m := range found.Members[1:] {
+				if m.Answers != object.True {
+					t.Errorf("%+v", m)
+				}
+			}
+			if tn.asked != c.asked {
+				t.Errorf("etcdctl was run %d times, want %d", tn.asked, c.asked)
+			}
+			err := d.moveLeader(t.Context(), []string{"a", "b", "c"}, "c")
+			switch moved := tn.leads() == tn.node("c").id; {
+			case c.stays == "" && (err != nil || !moved):
+				t.Errorf("leadership was not moved: %v", err)
+			case c.stays != "" && (err == nil || moved || !strings.Contains(err.Error(), c.stays)):
+				t.Errorf("leadership was moved: %v", err)
+			}
+		})
+	}
+}
+
+// TestPeersAreBounded: an etcd may list many members that nobody has. Peers are not asked about all of them.
+func TestPeersAreBounded(t *testing.T) {
+	tn := newTenant(t, "a")
+	list := []*etcd.Member{{ID: 1, Name: "a"}}
+	answers := []answer{{node: "a", id: 1, answers: object.True}}
+	for i := range mostMembers - 1 {
+		name := fmt.Sprintf("m-%d", i)
+		list = append(list, &etcd.Member{ID: uint64(i + 2), Name: name, ClientURLs: []string{"https://10.0.0.1:2379"}}) //nolint:gosec // small
+		answers = append(answers, answer{node: name, answers: object.Unknown})
+	}
+	tn.dialer().askPeers(t.Context(), list, answers)
+	if tn.asked != atOnce {
+		t.Errorf("etcdctl was run %d times, want %d", tn.asked, atOnce)
+	}
+}
+
+// TestWaysLeaveNothing: whatever is opened on any way is closed when the look is over.
+func TestWaysLeaveNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Run("", func(t *testing.T) {
+		tn := newTenant(t, "a", "b", "c")
+		tn.node("a").kubelet, tn.node("b").kubelet = hangs, dead
+		found := tn.dialer("a").survey(t.Context(), []string{"a", "b", "c"})
+		if len(found.Members) != 3 || found.Members[0].Way[:6] != "client" || found.Members[1].Way != "etcdctl in etcd-c" || found.Members[2].Way != "port-forward" {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// TestEtcdctl: what the real etcdctl prints is understood.
+func TestEtcdctl(t *testing.T) {
+	file := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join("testdata", "etcdctl", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	m := &etcd.Member{ID: 0x20841a002de00821, Name: "n1"}
+	asked := answer{node: "n1", answers: object.Unknown, way: way{peer: "n2"}}
+	for _, c := range []struct {
+		file    string
+		member  *etcd.Member
+		answers object.Truth
+		leader  uint64
+		why     string
+	}{
+		{"status.stdout.txt", m, object.True, 0x248ff1817228a82b, ""},
+		{"no-leader.stdout.txt", m, object.False, 0, "etcdserver: no leader"},
+		{"nobody.stdout.txt", m, object.Unknown, 0, "its output is not the status of one member"},
+		{"status.stdout.txt", &etcd.Member{ID: 7, Name: "n1"}, object.Unknown, 0, "member 20841a002de00821 answers in the place of member 7"},
+	} {
+		if a := asked.read(file(c.file), c.member); a.answers != c.answers || a.leader != c.leader || !strings.Contains(a.why, c.why) || (c.why == "") != (a.why == "") {
+			t.Errorf("%s: %+v", c.file, a)
+		}
+	}
+	for name, want := range map[string]string{
+		"nobody.stderr.txt":         "Failed to get the status of endpoint http://127.0.0.1:12379 (context deadline exceeded)",
+		"bad-transferee.stderr.txt": "Error: etcdserver: bad leader transferee",
+		"nobody.stdout.txt":         "null",
+	} {
+		var said limited
+		if _, err := said.Write(file(name)); err != nil || said.last(1) != want {
+			t.Errorf("%s: %q", name, said.last(1))
+		}
+	}
+	var said limited
+	for range 3 {
+		if n, err := said.Write(make([]byte, mostOutput)); n != mostOutput || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	if said.Len() != mostOutput {
+		t.Errorf("%d bytes were kept", said.Len())
+	}
+}
+
+// TestClientURL: what a tenant's etcd lists is used only if it is where a member may be.
+func TestClientURL(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		urls []string
+	}{
+		{"https://10.0.0.7:2379", []string{"https://10.0.0.7:2379", "https://10.0.0.8:2379"}},
+		{"https://node-a:2379", []string{"http://127.0.0.1:2379", "https://0.0.0.0:2379", "https://node-a:2379"}},
+		{"", []string{"https://10.0.0.7:2379,https://10.0.0.8:2379", "unix://x", "://", "https://" + strings.Repeat("x", 300)}},
+		{"", nil},
+	} {
+		if got := clientURL(&etcd.Member{ClientURLs: c.urls}); got != c.want {
+			t.Errorf("%v: %q", c.urls, got)
+		}
+	}
+}
+
+// TestReachable: the cache keeps the addresses of a control plane's machines, two at most, and no others.
+func TestReachable(t *testing.T) {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{clusterv1.MachineControlPlaneLabel: ""}}}
+	m.Status.Addresses = clusterv1.MachineAddresses{
+		{Type: clusterv1.MachineHostName, Address: "a"},
+		{Type: clusterv1.MachineExternalIP, Address: "192.0.2.7"},
+		{Type: clusterv1.MachineInternalIP, Address: "169.254.169.254"},
+		{Type: clusterv1.MachineInternalIP, Address: "10.0.0.7"},
+		{Type: clusterv1.MachineInternalIP, Address: "a.internal"},
+		{Type: clusterv1.MachineExternalIP, Address: "2001:db8::7"},
+	}
+	worker := m.DeepCopy()
+	worker.Labels = nil
+	stripMachine(m)
+	stripMachine(worker)
+	if got := m.Status.Addresses; len(got) != 2 || got[0].Address != "10.0.0.7" || got[1].Address != "192.0.2.7" || len(worker.Status.Addresses) > 0 {
+		t.Errorf("%v, of a worker %v", got, worker.Status.Addresses)
+	}
+}

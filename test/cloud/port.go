@@ -1,0 +1,89 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+)
+
+// clientPort is where an etcd member serves its clients.
+const clientPort = "2379"
+
+// hosts gives every node an address. They are addresses of the loopback device, which Linux has many of: nothing listens
+// there before OpenClientPort.
+type hosts struct {
+	network  string // the first two numbers of all of them, which no other cloud on this machine has
+	mu       sync.Mutex
+	of       map[string]string // "namespace/name node"
+	listener []net.Listener
+}
+
+// address of a node's machine.
+func (c *Cloud) address(cluster, node string) string {
+	c.hosts.mu.Lock()
+	defer c.hosts.mu.Unlock()
+	key := cluster + " " + node
+	if _, known := c.hosts.of[key]; !known {
+		n := len(c.hosts.of) + 1
+		c.hosts.of[key] = fmt.Sprintf("%s.%d.%d", c.hosts.network, n/250, n%250+1)
+	}
+	return c.hosts.of[key]
+}
+
+func (c *Cloud) clientURL(cluster, node string) string {
+	return "https://" + net.JoinHostPort(c.address(cluster, node), clientPort)
+}
+
+// OpenClientPort has the etcd member of a node listen on the address of its machine, as a real one does, and returns the
+// address. It needs Linux.
+func (c *Cloud) OpenClientPort(cluster, node string) (string, error) {
+	address := c.address(cluster, node)
+	l, err := net.Listen("tcp", net.JoinHostPort(address, clientPort))
+	if err != nil {
+		return "", fmt.Errorf("opening the client port of the etcd member on %s of %s: %w", node, cluster, err)
+	}
+	c.hosts.mu.Lock()
+	c.hosts.listener = append(c.hosts.listener, l)
+	c.hosts.mu.Unlock()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go c.join(conn, cluster, node)
+		}
+	}()
+	return address, nil
+}
+
+// join passes a connection on to the server of all members, which tells them apart by the name that the caller gives. One
+// that does not answer takes none.
+func (c *Cloud) join(conn net.Conn, cluster, node string) {
+	defer conn.Close()
+	server := strings.TrimPrefix(c.mux.ListListeners()[cluster], "https://")
+	if !c.mux.HasEtcdMember(cluster, "etcd-"+node) {
+		return
+	}
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", server)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		_, _ = io.Copy(to, conn)
+		to.Close()
+	}()
+	_, _ = io.Copy(conn, to)
+}
+
+func (h *hosts) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.listener {
+		l.Close()
+	}
+}
