@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/sync/errgroup"
@@ -115,7 +116,9 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 		return a
 	}
 	a.answers, a.id, a.leader = object.True, status.Header.GetMemberId(), status.Leader
-	if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{Linearizable: true}); err == nil {
+	agreed, cancel := half(ctx)
+	defer cancel()
+	if list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true}); err == nil {
 		a.list = list.Members
 	} else if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
 		a.stale = list.Members
@@ -133,6 +136,14 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 		a.answers, a.why = object.False, brief(errors.New(strings.Join(complaints, "; ")))
 	}
 	return a
+}
+
+// half of the time that is left. A member without a majority leaves a question that needs one unanswered, until it ends.
+func half(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(deadline)/2)
+	}
+	return context.WithCancel(ctx)
 }
 
 // credible says whether an etcd may have these members.

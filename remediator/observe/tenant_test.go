@@ -264,7 +264,11 @@ func (n *node) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusRespons
 	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leads(), Errors: n.errors}, nil
 }
 
-func (n *node) MemberList(context.Context, *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
+func (n *node) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
+	if r.Linearizable && len(n.errors) > 0 {
+		<-ctx.Done() // as the real one without a leader
+		return nil, ctx.Err()
+	}
 	list := &etcd.MemberListResponse{}
 	for _, m := range n.tenant.nodes {
 		list.Members = append(list.Members, &etcd.Member{ID: m.id, Name: m.name, ClientURLs: []string{m.url}})

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
+	"scute.dev/remediator"
 )
 
 const dead = "dial tcp 10.0.0.7:10250: connect: connection refused"
@@ -109,6 +110,24 @@ func TestWays(t *testing.T) {
 				t.Errorf("leadership was moved: %v", err)
 			}
 		})
+	}
+}
+
+// TestMajorityLost: members that have lost their majority do not agree on a list. The one that they remember is shown.
+func TestMajorityLost(t *testing.T) {
+	tn := newTenant(t, "a", "b", "c")
+	for _, n := range tn.nodes {
+		n.errors = []string{"etcdserver: no leader"}
+	}
+	tn.node("a").kubelet = dead
+	found := tn.dialer("a").survey(t.Context(), []string{"a", "b", "c"})
+	if q := remediator.Count(found); found.Err != "" || q.Voters != 3 || q.Answering != 0 || !q.Lost() {
+		t.Errorf("%+v", found)
+	}
+	for _, m := range found.Members {
+		if m.Answers != object.False || m.Why != "etcdserver: no leader" {
+			t.Errorf("%+v", m)
+		}
 	}
 }
 
