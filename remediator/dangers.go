@@ -20,8 +20,10 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	blocks := f.blocks(m)
 	switch {
 	case f.Cluster.UpgradePending:
-		return wait("rollout", "an upgrade of the cluster is under way")
-	case f.Owner.RollingOut != "" && blocks == "":
+		d := wait("rollout", "%s is not at the version of the cluster's topology yet, and neither makes nor remediates a machine before", f.Owner.Name)
+		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
+		return d
+	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)):
 		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {

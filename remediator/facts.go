@@ -45,13 +45,15 @@ type Facts struct {
 // OwnerFacts are what the owner says of itself.
 type OwnerFacts struct {
 	Owner
-	Found        bool
-	Deleting     bool
-	Paused       bool
-	Replicas     int32 // as its spec asks for now
-	Generation   int64
-	Observed     bool // its controller has seen this generation
-	MaxSurge     int32
+	Found      bool
+	Deleting   bool
+	Paused     bool
+	Replicas   int32 // as its spec asks for now
+	Generation int64
+	Observed   bool // its controller has seen this generation
+	MaxSurge   int32
+	// Sets are the MachineSets of a MachineDeployment: the older ones, the oldest first, and the current one last.
+	Sets         []string
 	ExternalEtcd bool
 	Version      string // of Kubernetes, as asked for
 	// RollingOut: a rollout or an upgrade that is not ours is under way, and what it is.
@@ -102,6 +104,7 @@ type Machine struct {
 	DeletingSince time.Time
 	Node          string
 	FailureDomain string
+	Set           string // the MachineSet that has it, "" without
 	Conditions    map[string]Condition
 	// Hooks are deletion hooks (pre-drain, pre-terminate) of somebody other than the owner, by name.
 	Hooks []string

@@ -57,7 +57,7 @@ const (
 	externalPairs = true  // and one of a control plane with external etcd
 	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing
 	notes         = false // the control plane's note of a remediation does not outlive it
-	deletions     = false // a MachineDeployment that leaves outdated machines alone keeps them
+	deletions     = true  // a MachineDeployment that leaves outdated machines alone keeps them
 	midway        = false // people scale in the middle of a remediation too
 	oneMark       = false // no mark is left when the next remediation begins
 	lateStatus    = false // a control plane that sees the certificates' lever late takes no veteran

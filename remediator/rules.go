@@ -169,22 +169,3 @@ func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 
 // allows says that the policy lets a method be used; one that names none allows all.
 func (p Policy) allows(m v1alpha1.RepairMethod) bool { return len(p.Methods) == 0 || p.Methods[m] }
-
-// worker: replicas + 1, wait until it is ready, mark the victim, replicas back.
-func worker(m *Machine, f *Facts) Decision {
-	switch {
-	case f.Policy.allows(v1alpha1.MethodSurge):
-		if d := f.otherMarked(m); d != nil {
-			return *d
-		}
-		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
-	case f.Policy.allows(v1alpha1.MethodOwnerRemediation):
-		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: "the policy allows no surge: " + f.Owner.Name + " deletes it first"}
-	default:
-		return noMethod("a worker needs Surge or OwnerRemediation")
-	}
-}
-
-func noMethod(why string) Decision {
-	return Decision{Verdict: CannotRemediate, Rule: "methods", Reason: "the policy allows no method that helps here: " + why, Next: "allow it in spec.methods of the policy, or replace the machine by hand"}
-}

@@ -292,6 +292,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"rungs":           func() error { m.Rungs = words[3:]; return nil },
 			"expiry":          func() error { m.CertificatesStatus = word(3); return nil },
 		}[value])
+	case "on-delete":
+		w.onDelete = true
 	case "rollout":
 		w.target = word(1)
 	case "dies":

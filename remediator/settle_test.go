@@ -98,6 +98,9 @@ func (p *player) staysDead() *machine {
 		return nil
 	}
 	m := w.machines[i]
+	if w.stacked() && !slices.ContainsFunc(w.machines, func(other *machine) bool { return other != m && !other.Deleting }) {
+		return nil // people deleted all others: nobody can take their members out of etcd
+	}
 	if w.stacked() && !w.quorumBeside(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
 		return nil
 	}
@@ -132,7 +135,7 @@ func (p *player) release() {
 		if m.Request != nil {
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 		}
-		if patient := p.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && patient.Decision.Rule == "external-etcd" && !m.Deleting {
+		if patient := p.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set"}, patient.Decision.Rule) && !m.Deleting {
 			p.tell("somebody %s, as was advised", p.w.delete(m))
 		}
 	}

@@ -270,7 +270,18 @@ func (w *world) look(asked bool) *remediator.Facts {
 		if w.well(m) && m.Mark == "" && m.DeleteMark == "" && m.Request == nil && !m.Remediate {
 			seen.ClonedFrom = "" // it costs a request, which a machine that nothing is wrong with is not worth
 		}
+		if seen.Set = m.Template; w.owner.Kind == string(remediator.Deployment) && seen.Set != w.target && !slices.Contains(f.Owner.Sets, seen.Set) {
+			f.Owner.Sets = append(f.Owner.Sets, seen.Set)
+		}
 		f.Machines = append(f.Machines, seen)
+	}
+	if w.owner.Kind == string(remediator.Deployment) {
+		slices.Sort(f.Owner.Sets)
+		f.Owner.Sets = append(f.Owner.Sets, w.target)
+	} else {
+		for i := range f.Machines {
+			f.Machines[i].Set = ""
+		}
 	}
 	slices.SortFunc(f.Machines, func(a, b remediator.Machine) int { return strings.Compare(a.Name, b.Name) })
 	if !asked {

@@ -140,6 +140,21 @@ func TestOwnerOfSet(t *testing.T) {
 	}
 }
 
+// TestSetsByAge: the MachineSet that a MachineDeployment keeps machines of is the last, even where it is older than another
+// one, as after a rollback.
+func TestSetsByAge(t *testing.T) {
+	now := time.Now()
+	set := func(name, revision string, age time.Duration) clusterv1.MachineSet {
+		return clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{
+			Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)), Annotations: map[string]string{clusterv1.RevisionAnnotation: revision},
+		}}
+	}
+	got := setsByAge([]clusterv1.MachineSet{set("new", "2", time.Hour), set("back", "3", 3*time.Hour), set("old", "1", 2*time.Hour)}, "3")
+	if diff := cmp.Diff([]string{"old", "new", "back"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSelect(t *testing.T) {
 	no := false
 	selector := func(key, value string) metav1.LabelSelector {
@@ -270,5 +285,31 @@ func TestAbout(t *testing.T) {
 	}
 	if !about(&v1alpha1.SurgeRemediation{}, &remediator.Machine{UID: "1"}) {
 		t.Error("one made by hand is for the machine of its name")
+	}
+}
+
+// TestUpgradePending: as the preflight checks of Cluster API have it, also at the intermediate step of an upgrade over
+// several versions.
+func TestUpgradePending(t *testing.T) {
+	for _, c := range []struct {
+		owner, topology, step string
+		want                  bool
+	}{
+		{"v1.35.0", "v1.35.0", "", false},
+		{"v1.34.0", "v1.35.0", "", true},
+		{"v1.34.0", "v1.36.0", "v1.35.0", true},
+		{"v1.35.0", "v1.36.0", "v1.35.0", false},
+	} {
+		cluster := &clusterv1.Cluster{}
+		cluster.Spec.Topology.Version = c.topology
+		if c.step != "" {
+			cluster.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: c.step, "other": ""}
+		}
+		stripCluster(cluster)
+		l := &look{inside: cluster, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: c.owner}}}
+		l.topology(nil)
+		if got := l.facts.Cluster.UpgradePending; got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

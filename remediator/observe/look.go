@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,7 @@ type look struct {
 	inside   *clusterv1.Cluster   // nil when it is gone
 	template string               // the infrastructure template that the control plane asks for
 	ladder   []v1alpha1.EscalationStep
+	sets     []clusterv1.MachineSet // of a MachineDeployment
 }
 
 func (l *look) in() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
@@ -42,7 +44,7 @@ func (l *look) machines(ctx context.Context) error {
 		if err := l.eye.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its MachineSets: %w", err)
 		}
-		controllers = nil
+		controllers, l.sets = nil, sets.Items
 		for i := range sets.Items {
 			controllers = append(controllers, string(sets.Items[i].UID))
 		}
@@ -166,6 +168,7 @@ func (l *look) deployment(ctx context.Context) error {
 			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
 		}
 	}
+	f.Sets = setsByAge(l.sets, d.Annotations[clusterv1.RevisionAnnotation])
 	if d.Spec.Rollout.Strategy.Type != clusterv1.OnDeleteMachineDeploymentStrategyType { // which leaves outdated machines alone
 		f.RollingOut = rollingOut(l.found, f.Version)
 	}
@@ -203,7 +206,28 @@ func (l *look) topology(wanted *int32) {
 	if wanted != nil {
 		l.facts.Cluster.Topology, l.facts.Cluster.TopologyReplicas = true, *wanted
 	}
-	l.facts.Cluster.UpgradePending = l.inside.Spec.Topology.Version != l.facts.Owner.Version
+	version, step := l.facts.Owner.Version, l.inside.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
+	l.facts.Cluster.UpgradePending = version != l.inside.Spec.Topology.Version && version != step
+}
+
+// setsByAge names the MachineSets of a MachineDeployment, the oldest first, and that of its revision last. A MachineDeployment
+// that has no revision yet has one MachineSet at most.
+func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
+	slices.SortFunc(sets, func(a, b clusterv1.MachineSet) int {
+		x, y := a.Annotations[clusterv1.RevisionAnnotation] == revision, b.Annotations[clusterv1.RevisionAnnotation] == revision
+		switch {
+		case x && !y:
+			return 1
+		case y && !x:
+			return -1
+		}
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	var names []string
+	for i := range sets {
+		names = append(names, sets[i].Name)
+	}
+	return names
 }
 
 func set(b *bool) bool { return b != nil && *b }

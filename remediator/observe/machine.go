@@ -30,6 +30,9 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	if expiry := m.Status.CertificatesExpiryDate; !expiry.IsZero() {
 		f.CertificatesStatus = expiry.UTC().Format(time.RFC3339)
 	}
+	if by := metav1.GetControllerOfNoCopy(m); by != nil && by.Kind == string(remediator.Set) {
+		f.Set = by.Name
+	}
 	if m.DeletionTimestamp != nil {
 		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time
 	}

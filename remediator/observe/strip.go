@@ -43,7 +43,8 @@ func stripMeta(o client.Object) {
 func telling(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
-		clusterv1.MachineCertificatesExpiryDateAnnotation, controlplanev1.RemediationInProgressAnnotation, controlplanev1.RemediationForAnnotation:
+		clusterv1.MachineCertificatesExpiryDateAnnotation, controlplanev1.RemediationInProgressAnnotation, controlplanev1.RemediationForAnnotation,
+		clusterv1.RevisionAnnotation, clusterv1.ClusterTopologyUpgradeStepAnnotation:
 		return true
 	default:
 		return strings.HasPrefix(key, object.OwnPrefix) || isHook(key)

@@ -1,0 +1,63 @@
+package remediator
+
+import (
+	"slices"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// worker: replicas + 1, wait until it is ready, mark the victim, replicas back. The machine that goes must be the victim:
+//
+//	all machines are of the current MachineSet     a surge: the marked one goes
+//	a rollout, and the victim is up to date        OwnerRemediation: a MachineSet remediates beside the rollout
+//	OnDelete, and the victim is of the MachineSet
+//	that gives (the oldest)                        a surge
+//	that is current, while an older one exists     OwnerRemediation
+//	in between                                     nothing: its MachineSet neither gives nor remediates
+func worker(m *Machine, f *Facts) Decision {
+	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == m.Set)
+	remediates := f.current(m)
+	switch {
+	case !gives && !remediates:
+		return Decision{
+			Verdict: CannotRemediate, Rule: "older-machine-set",
+			Reason: "MachineSet " + m.Set + " is not the current one of " + f.Owner.Name + ", and so remediates no machine; with fewer replicas the oldest, " + f.gives() + ", would lose one",
+			Next:   "delete the machine by hand (kubectl delete machine): " + f.Owner.Name + " makes another",
+		}
+	case gives && f.Policy.allows(v1alpha1.MethodSurge):
+		if d := f.otherMarked(m); d != nil {
+			return *d
+		}
+		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
+	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+		why := "the policy allows no surge"
+		switch {
+		case f.Owner.RollingOut != "":
+			why = "a rollout is in progress, and this machine is up to date"
+		case !gives:
+			why = "with more replicas than it is to keep, it would delete a machine of another MachineSet"
+		}
+		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: why + ": " + f.Owner.Name + " deletes it first"}
+	default:
+		return noMethod("a worker needs Surge or OwnerRemediation; of these, Surge only where all machines are of its own MachineSet, and OwnerRemediation only in the current one")
+	}
+}
+
+// current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
+func (f *Facts) current(m *Machine) bool {
+	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
+}
+
+// gives is the MachineSet that loses a machine when there is one too many: the oldest that has any.
+func (f *Facts) gives() string {
+	for _, set := range f.Owner.Sets {
+		if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Set == set }) {
+			return set
+		}
+	}
+	return ""
+}
+
+func noMethod(why string) Decision {
+	return Decision{Verdict: CannotRemediate, Rule: "methods", Reason: "the policy allows no method that helps here: " + why, Next: "allow it in spec.methods of the policy, or replace the machine by hand"}
+}
