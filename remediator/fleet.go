@@ -191,13 +191,15 @@ func (s *State) calm(f *Facts, domain string) time.Time {
 	return passed
 }
 
-// domain is the name of a failure domain among those of all clusters.
-func (f *Facts) domain(name string) string {
-	if name == "" || f.Cluster.Region == "" {
+// Domain is the name of a failure domain among those of all regions; "" for none.
+func Domain(region, name string) string {
+	if name == "" || region == "" {
 		return name
 	}
-	return f.Cluster.Region + "/" + name
+	return region + "/" + name
 }
+
+func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, name) }
 
 // destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
 // takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
@@ -285,20 +287,30 @@ type Toll struct {
 	Unhealthy, Active map[string]int
 }
 
-// TollOf counts the marked machines of an owner, and its remediation in progress, from the log alone.
-func TollOf(s *State) Toll {
+// TollOf counts the marked machines of an owner, and its remediation in progress. Where they are is in the log; facts, nil
+// without, may know better: a region may have been told since.
+func TollOf(s *State, f *Facts) Toll {
+	where := func(machine Subject, recorded string) string {
+		if f != nil {
+			if m := f.machine(machine); m != nil {
+				return f.domain(m.FailureDomain)
+			}
+		}
+		return recorded
+	}
 	t := Toll{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, p := range s.patients() {
 		if p.Mark == nil {
 			continue
 		}
-		t.Unhealthy[p.Mark.FailureDomain]++
+		domain := where(p.Subject, p.Mark.FailureDomain)
+		t.Unhealthy[domain]++
 		if p.Rung != "" && s.Active == nil && len(t.Active) == 0 {
-			t.Active[p.Mark.FailureDomain]++
+			t.Active[domain]++
 		}
 	}
 	if s.Active != nil {
-		t.Active[s.Active.FailureDomain]++
+		t.Active[where(s.Active.Victim, s.Active.FailureDomain)]++
 	}
 	return t
 }

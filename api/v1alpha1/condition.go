@@ -13,6 +13,9 @@ const (
 	// many unfinished runs or moves are driven as may be at once (reason TooManyUnfinished), or because the namespace has
 	// reached its quota of events (reason QuotaExceeded).
 	ConditionThrottled = "Throttled"
+	// ConditionMassFailure is True while so many machines of the fleet, or of a failure domain, are unhealthy at once that
+	// nothing is begun, or nothing is sent there, and until the cooldown after it is over.
+	ConditionMassFailure = "MassFailure"
 	// ConditionReadable is False, for the reason Unreadable, when scute cannot read the spec; it is there only then. The
 	// message names the field.
 	ConditionReadable = "Readable"

@@ -14,7 +14,7 @@ func GroupVersion() schema.GroupVersion {
 // AddToScheme registers the resources of this package.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{}, &Workflow{}, &WorkflowList{},
-		&RepairPolicy{}, &RepairPolicyList{}, &SurgeRemediation{}, &SurgeRemediationList{}, &SurgeRemediationTemplate{}, &SurgeRemediationTemplateList{})
+		&RepairPolicy{}, &RepairPolicyList{}, &RepairLimits{}, &RepairLimitsList{}, &SurgeRemediation{}, &SurgeRemediationList{}, &SurgeRemediationTemplate{}, &SurgeRemediationTemplateList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
 }

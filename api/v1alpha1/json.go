@@ -37,6 +37,18 @@ func (p *RepairPolicy) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON implements json.Marshaler.
+func (l *RepairLimits) MarshalJSON() ([]byte, error) {
+	type plain RepairLimits
+	return encode((*plain)(l), l.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (l *RepairLimits) UnmarshalJSON(data []byte) error {
+	type plain RepairLimits
+	return decode(data, (*plain)(l), &l.Unreadable)
+}
+
+// MarshalJSON implements json.Marshaler.
 func (r *SurgeRemediation) MarshalJSON() ([]byte, error) {
 	type plain SurgeRemediation
 	return encode((*plain)(r), r.Unreadable)

@@ -65,7 +65,7 @@ type RepairPolicySpec struct {
 
 	// Limits bound what happens at once, and in a storm.
 	// +optional
-	Limits RepairLimits `json:"limits,omitzero"`
+	Limits RepairPolicyLimits `json:"limits,omitzero"`
 
 	// Timeouts bound the waiting.
 	// +optional
@@ -140,8 +140,8 @@ type EscalationStep struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// RepairLimits bound what one policy does at once.
-type RepairLimits struct {
+// RepairPolicyLimits bound what one policy does at once. Those of all policies together are RepairLimits.
+type RepairPolicyLimits struct {
 	// AtOnce bounds the remediations under way at the same time, all clusters together. One control plane never has more
 	// than one.
 	// +optional

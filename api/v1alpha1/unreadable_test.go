@@ -22,6 +22,7 @@ func TestUnreadable(t *testing.T) {
 		{`{"spec":{"dryRun":"yes"}}`, "spec.dryRun", "it is of type string, and must be bool", &Move{}},
 		{`{"spec":[]}`, "spec", "array", &RepairPolicy{}},
 		{`{"spec":{"limits":{"atOnce":3000000000}}}`, "spec.limits.atOnce", "int32", &RepairPolicy{}},
+		{`{"spec":{"window":7}}`, "spec.window", "in quotes", &RepairLimits{}},
 		{`{"spec":{"hold":{"until":[]}}}`, "spec.hold.until", "", &SurgeRemediation{}},
 		{`{"spec":{"template":{"spec":{"hold":{"until":"tomorrow"}}}}}`, "spec.template.spec.hold.until", "parsing time", &SurgeRemediationTemplate{}},
 		{`{"status":{"startedAt":[]}}`, "status.startedAt", "", &Move{}},

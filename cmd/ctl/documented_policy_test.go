@@ -12,8 +12,8 @@ import (
 	"scute.dev/internal/crd"
 )
 
-// TestEveryFieldOfAPolicyIsDocumented: each field of a RepairPolicy has a row in the table of docs/remediation.md, and a value in
-// the example that says that it gives every field.
+// TestEveryFieldOfAPolicyIsDocumented: each field of a RepairPolicy, and of the RepairLimits, has a row in a table of
+// docs/remediation.md, and a value in the example that says that it gives every field.
 func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
 	definitions, err := crd.Definitions(config.CRDs)
 	if err != nil {
@@ -23,30 +23,32 @@ func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../docs/examples/repair/ladder.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var example map[string]any
-	if err := yaml.Unmarshal(text, &example); err != nil {
-		t.Fatal(err)
-	}
-	spec, _ := example["spec"].(map[string]any)
-	schema := definitions["RepairPolicy"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	for name, field := range schema.Properties {
-		checkField(t, string(page), name, &field, spec[name])
+	for kind, file := range map[string]string{"RepairPolicy": "docs/examples/repair/ladder.yaml", "RepairLimits": "docs/examples/repair/limits.yaml"} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var example map[string]any
+		if err := yaml.Unmarshal(text, &example); err != nil {
+			t.Fatal(err)
+		}
+		spec, _ := example["spec"].(map[string]any)
+		schema := definitions[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		for name, field := range schema.Properties {
+			checkField(t, string(page), file, name, &field, spec[name])
+		}
 	}
 }
 
 // checkField goes into the objects that hold several settings; what is below a list or a selector is documented with it.
-func checkField(t *testing.T, page, path string, field *apiextensionsv1.JSONSchemaProps, value any) {
+func checkField(t *testing.T, page, example, path string, field *apiextensionsv1.JSONSchemaProps, value any) {
 	t.Helper()
 	if value == nil {
-		t.Errorf("docs/examples/repair/ladder.yaml gives no %s", path)
+		t.Errorf("%s gives no %s", example, path)
 	}
 	if inner, ok := value.(map[string]any); ok && path != "selector" {
 		for name, below := range field.Properties {
-			checkField(t, page, path+"."+name, &below, inner[name])
+			checkField(t, page, example, path+"."+name, &below, inner[name])
 		}
 		return
 	}

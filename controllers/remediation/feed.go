@@ -29,6 +29,7 @@ type Feed struct {
 
 	owners             workqueue.TypedRateLimitingInterface[remediator.Owner]
 	requests, policies workqueue.TypedRateLimitingInterface[reconcile.Request]
+	limits             workqueue.TypedRateLimitingInterface[reconcile.Request] // nil where there is no such kind
 }
 
 // Changed says that the log has something new about an owner. It does not block.
@@ -79,13 +80,16 @@ func (f *Feed) Run(ctx context.Context) {
 
 func (f *Feed) tell(ctx context.Context) {
 	f.mu.Lock()
-	dirty, owners, requests, policies := f.dirty, f.owners, f.requests, f.policies
+	dirty, owners, requests, policies, limits := f.dirty, f.owners, f.requests, f.policies, f.limits
 	if owners == nil || requests == nil || policies == nil {
 		f.mu.Unlock()
 		return // into wakes us again
 	}
 	f.dirty = nil
 	f.mu.Unlock()
+	if limits != nil { // all of the fleet is counted for them
+		limits.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: v1alpha1.RepairLimitsName}}, time.Second)
+	}
 	namespaces := make(map[string]bool)
 	for owner := range dirty {
 		namespaces[owner.Namespace] = true

@@ -50,6 +50,8 @@ type Turns struct {
 	Concurrency int
 	// ControlPlanes: the API server serves KubeadmControlPlane.
 	ControlPlanes bool
+	// Limits is the cache that holds the RepairLimits; nil where there is no such kind.
+	Limits cache.Cache
 	// Feed says when the log has something new about an owner.
 	Feed *Feed
 	// Marked is told of a Machine whose mark changed.
@@ -69,14 +71,17 @@ func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: turnsOfNamespaces,
 		}).
 		WatchesRawSource(into(r.Feed, &r.Feed.owners)).
-		WatchesRawSource(concerns(r, &clusterv1.Machine{}, machineDiffers)).
-		WatchesRawSource(concerns(r, &clusterv1.Cluster{}, clusterDiffers)).
-		WatchesRawSource(concerns(r, &clusterv1.MachineDeployment{}, deploymentDiffers)).
-		WatchesRawSource(concerns(r, &clusterv1.MachineSet{}, setDiffers)).
-		WatchesRawSource(concerns(r, &v1alpha1.SurgeRemediation{}, same)).
-		WatchesRawSource(concerns(r, &v1alpha1.RepairPolicy{}, same))
+		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
+		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
+		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineDeployment{}, deploymentDiffers)).
+		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineSet{}, setDiffers)).
+		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.SurgeRemediation{}, same)).
+		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.RepairPolicy{}, same))
 	if r.ControlPlanes {
-		b = b.WatchesRawSource(concerns(r, &controlplanev1.KubeadmControlPlane{}, controlPlaneDiffers))
+		b = b.WatchesRawSource(concerns(r, r.Cache, &controlplanev1.KubeadmControlPlane{}, controlPlaneDiffers))
+	}
+	if r.Limits != nil {
+		b = b.WatchesRawSource(concerns(r, r.Limits, &v1alpha1.RepairLimits{}, same))
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("preparing the turns of owners: %w", err)
@@ -84,8 +89,8 @@ func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// concerns watches a kind in the cache, and queues the owners whose turn it is when an object of it changed.
-func concerns[T client.Object](r *Turns, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
+// concerns watches a kind in a cache, and queues the owners whose turn it is when an object of it changed.
+func concerns[T client.Object](r *Turns, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
 	type queue = workqueue.TypedRateLimitingInterface[remediator.Owner]
 	add := func(ctx context.Context, q queue, objects ...T) {
 		for _, o := range objects {
@@ -98,7 +103,7 @@ func concerns[T client.Object](r *Turns, kind T, differs func(before, after T) b
 			}
 		}
 	}
-	return source.TypedKind(r.Cache, kind, handler.TypedFuncs[T, remediator.Owner]{
+	return source.TypedKind(watched, kind, handler.TypedFuncs[T, remediator.Owner]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { add(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
 			r.marked(e.ObjectOld, e.ObjectNew)

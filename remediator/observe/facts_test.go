@@ -235,7 +235,7 @@ func TestPolicyTakesWhatIsSaid(t *testing.T) {
 		},
 		Escalation: []v1alpha1.EscalationStep{{Name: "reboot", Timeout: v1alpha1.Duration{Duration: time.Hour}}},
 		// A policy that says so is refused: what runs under it keeps the defaults.
-		Limits:   v1alpha1.RepairLimits{Window: &v1alpha1.Duration{}},
+		Limits:   v1alpha1.RepairPolicyLimits{Window: &v1alpha1.Duration{}},
 		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: &v1alpha1.Duration{Duration: -time.Second}, Ready: &v1alpha1.Duration{}},
 	}
 	got := Policy(&v1alpha1.RepairPolicy{Spec: s})

@@ -19,7 +19,7 @@ import (
 func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
 		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
-		Node: m.Status.NodeRef.Name, FailureDomain: cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain),
+		Node: m.Status.NodeRef.Name, FailureDomain: domainOf(m),
 		Conditions:     make(map[string]remediator.Condition, len(m.Status.Conditions)),
 		Hooks:          hooks(m.Annotations),
 		Paused:         paused(m),
@@ -45,6 +45,11 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		f.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	}
 	return f
+}
+
+// domainOf is the failure domain that a machine is in, else the one that it is to be made in.
+func domainOf(m *clusterv1.Machine) string {
+	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
 // foreignMark stands for a delete mark without a value: kubectl annotate sets one, and "" says that there is none.

@@ -23,6 +23,7 @@ import (
 //	Cluster                                     the owners of all its machines
 //	SurgeRemediation                            the owner of the Machine of that name
 //	RepairPolicy                                the owners of all machines of its namespace: also of those that it no longer selects
+//	RepairLimits                                the owners of all machines
 //
 // Objects may come from a watch of Cache, deleted ones too. Of a Machine whose MachineSet is gone nobody can say what
 // owned it, and nobody needs to: its MachineDeployment is gone as well.
@@ -57,6 +58,8 @@ func (e *Eye) OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owne
 		return one(e.OwnerOf(ctx, machine))
 	case *v1alpha1.RepairPolicy:
 		return e.owners(ctx, client.InNamespace(o.Namespace))
+	case *v1alpha1.RepairLimits:
+		return e.owners(ctx)
 	default:
 		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", o)
 	}

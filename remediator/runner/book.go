@@ -62,10 +62,11 @@ func (e *entry) asked(f *remediator.Facts, now time.Time) {
 	}
 }
 
-func accountOf(s *remediator.State, policy string, watched int) account {
+// accountOf an owner, by the facts of its last turn; nil before the first.
+func accountOf(s *remediator.State, f *remediator.Facts, policy string, watched int) account {
 	return account{
 		policy: policy, watched: watched, sick: remediator.Sick(s), busy: remediator.Busy(s), started: remediator.Started(s),
-		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s), mass: maps.Clone(s.Mass.Passed),
+		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
 }
 
@@ -89,7 +90,7 @@ func (r *Runner) open() {
 	}
 	r.book = make(map[string]*entry)
 	for _, known := range r.View.states() {
-		r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, policyOf(known.state), 0)}
+		r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, nil, policyOf(known.state), 0)}
 	}
 }
 
@@ -123,7 +124,7 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := accountOf(&e.agg.state, policy, watched)
+	now := accountOf(&e.agg.state, f, policy, watched)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.account = now

@@ -8,7 +8,7 @@ import (
 
 // fleet counts what all policies have in progress beside this owner, and what they have seen. The limits, and how many
 // machines there are, come with the look.
-func (r *Runner) fleet(self *entry, seen remediator.Fleet) remediator.Fleet {
+func (r *Runner) fleet(self *entry, facts *remediator.Facts, seen remediator.Fleet) remediator.Fleet {
 	f := remediator.Fleet{
 		Limits: seen.Limits, Machines: seen.Machines,
 		Unhealthy: make(map[string]int), Active: make(map[string]int), Passed: make(map[string]time.Time),
@@ -35,7 +35,7 @@ func (r *Runner) fleet(self *entry, seen remediator.Fleet) remediator.Fleet {
 		}
 	}
 	if self != nil {
-		add(f.Unhealthy, remediator.TollOf(&self.agg.state).Unhealthy)
+		add(f.Unhealthy, remediator.TollOf(&self.agg.state, facts).Unhealthy)
 	}
 	return f
 }
@@ -47,4 +47,4 @@ func add(sum, counts map[string]int) {
 }
 
 // Fleet counts what all policies have in progress and have seen, by the limits and the machines of a look.
-func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet { return r.fleet(nil, seen) }
+func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet { return r.fleet(nil, nil, seen) }

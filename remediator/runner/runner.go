@@ -132,7 +132,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (sai
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for {
-		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Fleet)
+		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f, f.Fleet)
 		events := remediator.Decide(&e.agg.state, f, r.now())
 		if len(events) == 0 {
 			r.note(e, f)

@@ -84,7 +84,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 		base := &unstructured.Unstructured{}
 		base.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind))
 		base = fresh(object(ctx, t, admin(), crd, 0), "rewritten")
-		must(t, admin().Create(ctx, base))
+		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, base)))
 		before := settled(ctx, t, base)
 		byWhat := make(map[string][]trial)
 		for _, wrong := range all {
@@ -160,8 +160,7 @@ func timeless(t *testing.T, o *unstructured.Unstructured) map[string]any {
 func fresh(o *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": o.DeepCopy().Object["spec"]}}
 	out.SetGroupVersionKind(o.GroupVersionKind())
-	out.SetNamespace("bad")
-	out.SetName(name)
+	call(out, "bad", name)
 	return out
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // bases are the simplest objects of each kind. A kind whose fields exclude each other has several: of them the first that
@@ -46,7 +48,7 @@ func bases(kind string) []string {
 		}
 	case "RepairPolicy":
 		return []string{"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
-	case "SurgeRemediation", "SurgeRemediationTemplate":
+	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
 		return []string{"spec: {}"}
 	default:
 		return nil
@@ -123,8 +125,7 @@ func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 	must(t, yaml.Unmarshal([]byte(bases(crd.Spec.Names.Kind)[i]), &o.Object))
 	o.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	o.SetKind(crd.Spec.Names.Kind)
-	o.SetNamespace(metav1.NamespaceDefault)
-	o.SetName(fmt.Sprintf("base-%d", i))
+	call(o, metav1.NamespaceDefault, fmt.Sprintf("base-%d", i))
 	err := c.Create(ctx, o)
 	if apierrors.IsAlreadyExists(err) {
 		err = c.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -139,9 +140,24 @@ func try(ctx context.Context, c client.Client, o *unstructured.Unstructured, sta
 	if status {
 		return o, c.Status().Update(ctx, o, client.DryRunAll)
 	}
+	if single(o.GetKind()) {
+		return o, c.Update(ctx, o, client.DryRunAll)
+	}
 	o.SetName("trial")
 	o.SetResourceVersion("")
 	return o, c.Create(ctx, o, client.DryRunAll)
+}
+
+// single says that there is one object of a kind, of a name that its definition gives, and in no namespace.
+func single(kind string) bool { return kind == "RepairLimits" }
+
+// call gives an object its name and its namespace, as far as its kind leaves a choice.
+func call(o *unstructured.Unstructured, namespace, name string) {
+	if single(o.GetKind()) {
+		namespace, name = "", v1alpha1.RepairLimitsName
+	}
+	o.SetNamespace(namespace)
+	o.SetName(name)
 }
 
 // names says that a refusal names the field: its path, or that of what it is in and the field in the message.

@@ -58,7 +58,7 @@ func taken() []*rule {
 		fits("RepairPolicy", labels+"$", "^the key "+name, right, "the key of a label"),
 		fits("RepairPolicy", labels+`\.|\.values\[0\]$`, `^""$`, right, "the value of a label may be empty"),
 		fits("RepairPolicy", `^spec\.selector\.`, `^("|the key )`, toReport, "the type is Kubernetes' own, without bounds"),
-		fits("RepairPolicy", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
+		fits("RepairPolicy|RepairLimits", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
 		fits("SurgeRemediation", `\.hold\.reason$`, `^"`, right, "a text for people"),
 		fits("", "^status", "", toRewrite, "the daemon writes it from the log"),
 	}

@@ -51,6 +51,15 @@ func TestRemediatorAccess(t *testing.T) {
 		},
 	}
 	must(t, c.Create(ctx, p))
+	limits := &v1alpha1.RepairLimits{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName}}
+	must(t, c.Create(ctx, limits))
+	until(ctx, t, "the limits say how many machines there are", func() string {
+		must(t, c.Get(ctx, client.ObjectKeyFromObject(limits), limits))
+		if limits.Status.Machines == 0 {
+			return "they say " + limits.Status.Message
+		}
+		return ""
+	})
 	checks := func() []clusterv1.MachineHealthCheck {
 		list := &clusterv1.MachineHealthCheckList{}
 		must(t, admin.List(ctx, list, client.InNamespace(ns), client.HasLabels{"scute.dev/policy"}))
@@ -110,6 +119,7 @@ func TestRemediatorAccess(t *testing.T) {
 	role := &rbacv1.ClusterRole{}
 	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-remediator"}, role))
 	allUsed(t, "ClusterRole scute-remediator", role.Rules, asDaemon,
+		"list repairlimits.scute.dev",   // as of policies
 		"get repairpolicies.scute.dev",  // of an escalation
 		"list repairpolicies.scute.dev", // by servers that cannot begin a watch with what there is
 		"list surgeremediations.scute.dev",

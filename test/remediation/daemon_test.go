@@ -81,7 +81,7 @@ func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1
 					{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: time.Second}},
 				},
 			},
-			Limits:   v1alpha1.RepairLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
+			Limits:   v1alpha1.RepairPolicyLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
 			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(2 * time.Minute), Ready: short(3 * time.Minute), Removal: short(5 * time.Minute)},
 		},
 	}

@@ -201,7 +201,7 @@ func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"watch repairpolicies.scute.dev", "patch machines.cluster.x-k8s.io", "create reboots.cures.example"} {
+	for _, want := range []string{"watch repairpolicies.scute.dev", "watch repairlimits.scute.dev", "patch repairlimits/status.scute.dev", "patch machines.cluster.x-k8s.io", "create reboots.cures.example"} {
 		if !may[want] {
 			t.Errorf("the remediator may not %s", want)
 		}

@@ -28,12 +28,15 @@ func readable(ctx context.Context, v *visit) {
 	defer cancel()
 	all, bad := 0, 0
 	lists := map[string]client.ObjectList{
-		"Move": &v1alpha1.MoveList{}, "Workflow": &v1alpha1.WorkflowList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{},
+		"Move": &v1alpha1.MoveList{}, "Workflow": &v1alpha1.WorkflowList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{}, "RepairLimits": &v1alpha1.RepairLimitsList{},
 		"SurgeRemediation": &v1alpha1.SurgeRemediationList{}, "SurgeRemediationTemplate": &v1alpha1.SurgeRemediationTemplateList{},
 	}
 	for _, kind := range slices.Sorted(maps.Keys(lists)) {
 		list := lists[kind]
 		err := v.cluster.Client.List(ctx, list)
+		if apierrors.IsForbidden(err) && kind == "RepairLimits" {
+			continue // it is in no namespace: who may look at some namespaces is shown those
+		}
 		if apierrors.IsForbidden(err) {
 			err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
 		}
@@ -58,14 +61,17 @@ func readable(ctx context.Context, v *visit) {
 
 // unread says what cannot be read of an object, and what to do.
 func unread(subject, kind string, o stored) Result {
-	name, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), o.Unread()
+	name, in, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), "-n "+o.GetNamespace()+" ", o.Unread()
+	if o.GetNamespace() == "" {
+		name, in = kind+" "+o.GetName(), ""
+	}
 	if strings.HasPrefix(part.Field, "status") {
 		return warning(subject, "nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines", "%s: %s", name, part)
 	}
 	ref := strings.ToLower(kind) + " " + o.GetName()
-	remedy := "correct the field: kubectl -n " + o.GetNamespace() + " edit " + ref
+	remedy := "correct the field: kubectl " + in + "edit " + ref
 	if kind == "Move" || kind == "Workflow" {
-		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl -n " + o.GetNamespace() + " delete " + ref
+		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl " + in + "delete " + ref
 	}
 	return problem(subject, remedy, "%s: %s", name, part)
 }

@@ -22,11 +22,18 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 		{"RepairPolicy", &v1alpha1.RepairPolicy{}, `"spec":{"selector":[]}`, problem("resources",
 			"correct the field: kubectl -n fleet edit repairpolicy bad",
 			`RepairPolicy fleet/bad: spec.selector cannot be read: it is of type array, and must be v1.LabelSelector`)},
+		{"RepairLimits", &v1alpha1.RepairLimits{}, `"spec":{"window":[]}`, problem("resources",
+			"correct the field: kubectl edit repairlimits bad",
+			`RepairLimits bad: spec.window cannot be read: [] is not a duration: write it in quotes, such as "90s" or "5m"`)},
 		{"Workflow", &v1alpha1.Workflow{}, `"status":{"startedAt":[]}`, warning("resources",
 			"nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines",
 			`Workflow fleet/bad: status.startedAt cannot be read: it is of type array, and must be string`)},
 	} {
-		if err := json.Unmarshal([]byte(`{"metadata":{"namespace":"fleet","name":"bad"},`+c.parts+`}`), c.into); err != nil {
+		namespace := `"namespace":"fleet",`
+		if c.kind == "RepairLimits" {
+			namespace = ""
+		}
+		if err := json.Unmarshal([]byte(`{"metadata":{`+namespace+`"name":"bad"},`+c.parts+`}`), c.into); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, unread("resources", c.kind, c.into)); diff != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -29,6 +30,7 @@ type looked struct {
 	*fleet.Objects
 	checks    []clusterv1.MachineHealthCheck
 	templates []v1alpha1.SurgeRemediationTemplate
+	limits    []v1alpha1.RepairLimits
 	now       time.Time
 	program   string
 }
@@ -52,7 +54,11 @@ func sickMachines(ctx context.Context, v *visit) {
 	if err := v.cluster.Client.List(called, &templates); err != nil && !meta.IsNoMatchError(err) {
 		l.Withheld, checks.Items = append(l.Withheld, "surgeremediationtemplates"), nil
 	}
-	l.checks, l.templates = checks.Items, templates.Items
+	var limits v1alpha1.RepairLimitsList
+	if err := v.cluster.Client.List(called, &limits); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) {
+		l.Withheld = append(l.Withheld, "repairlimits")
+	}
+	l.checks, l.templates, l.limits = checks.Items, templates.Items, limits.Items
 	for _, r := range l.results() {
 		v.report(r)
 	}
@@ -68,6 +74,7 @@ func (l *looked) results() []Result {
 		out = append(out, warning("machines", "ask for permission to list them", "not looked at: %s", strings.Join(l.Withheld, ", ")))
 	}
 	out = append(out, l.policies()...)
+	out = append(out, l.fleetLimits()...)
 	found := slices.Concat(l.orphans(), l.stalled(), l.starving(), l.marks(), l.planes())
 	if len(found) == 0 {
 		open := 0
@@ -109,6 +116,25 @@ func (l *looked) policies() []Result {
 	}
 	if len(out) == 0 {
 		out = append(out, ok(subject, "%s, none paused or a dry run", count(len(l.Policies), "RepairPolicy", "RepairPolicies")))
+	}
+	return out
+}
+
+// fleetLimits that keep something from being begun are said.
+func (l *looked) fleetLimits() []Result {
+	const subject, edit = "limits", "kubectl edit repairlimits default"
+	var out []Result
+	for i := range l.limits {
+		of := &l.limits[i]
+		if len(of.Spec.PauseRequests) > 0 {
+			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "RepairLimits begins nothing anywhere: %s", strings.Join(of.Spec.PauseRequests, "; ")))
+		}
+		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
+			out = append(out, warning(subject, "find what is broken at large; it goes on by itself after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
+		}
+		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+			out = append(out, problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
+		}
 	}
 	return out
 }

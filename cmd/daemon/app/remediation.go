@@ -21,6 +21,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
 	moves "scute.dev/mover/runner"
+	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
@@ -40,6 +41,8 @@ type remedies struct {
 	eye           *observe.Eye
 	live          client.Client
 	controlPlanes bool
+	// limits are shown from the start; nil where the API server has no such kind.
+	limits *remediation.Limits
 }
 
 func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, logger *slog.Logger) *remedies {
@@ -58,6 +61,19 @@ func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation stri
 func (r *remedies) register(mgr manager.Manager, feed *remediation.Feed, caughtUp <-chan struct{}) error {
 	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
 	r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
+	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
+	if err != nil {
+		return err
+	}
+	if limited {
+		r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
+		r.limits = &remediation.Limits{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("scuted"), CaughtUp: caughtUp}
+		if err := r.limits.SetupWithManager(mgr, feed); err != nil {
+			return err
+		}
+	} else {
+		r.runner.Logger.Warn("the limits of the fleet are the defaults", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
+	}
 	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Due, Start: r.start, CaughtUp: caughtUp}
 	return gate.SetupWithManager(mgr)
 }
@@ -107,6 +123,9 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if r.limits != nil {
+		eye.Limits = r.manager.GetClient()
+	}
 	if err := r.manager.Add(eye.Cache()); err != nil {
 		return "", fmt.Errorf("starting the cache of machines: %w", err)
 	}
@@ -151,12 +170,15 @@ func (r *remedies) control() error {
 	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye}
 	r.feed.Cache = watched
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
+	if r.limits != nil {
+		r.limits.Follow(r.fleet)
+	}
 	recorder := r.manager.GetEventRecorder("scuted")
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.Turns{
 		Cache: watched, Owners: r.eye, Turn: r.runner.Turn, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Feed: r.feed,
-		Marked: func(before, after *clusterv1.Machine) { remediation.Marked(recorder, before, after) },
+		Limits: r.limitsCache(), Marked: func(before, after *clusterv1.Machine) { remediation.Marked(recorder, before, after) },
 	}
 	return errors.Join(
 		policies.SetupWithManager(r.manager, watched, r.feed, r.controlPlanes),
@@ -167,6 +189,23 @@ func (r *remedies) control() error {
 			return nil
 		})),
 	)
+}
+
+// fleet is what all policies have in progress, beside the limits of that.
+func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
+	seen, err := r.eye.Fleet(ctx)
+	if err != nil {
+		return seen, err
+	}
+	return r.runner.Fleet(seen), nil
+}
+
+// limitsCache holds the RepairLimits, nil where there is no such kind.
+func (r *remedies) limitsCache() cache.Cache {
+	if r.limits == nil {
+		return nil
+	}
+	return r.manager.GetCache()
 }
 
 // moveOf is the id of a move of a cluster that is under way, "" without. A dry run moves nothing.

@@ -47,7 +47,7 @@ func (l *lane) make(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.name, Name: "bench"},
 		Spec: v1alpha1.RepairPolicySpec{
 			Methods: []v1alpha1.RepairMethod{l.method},
-			Limits: v1alpha1.RepairLimits{
+			Limits: v1alpha1.RepairPolicyLimits{
 				PerWindow: 1000, Cooldown: &v1alpha1.Duration{Duration: time.Second}, StormCooldown: &v1alpha1.Duration{Duration: time.Second},
 			},
 		},

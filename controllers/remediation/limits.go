@@ -1,0 +1,193 @@
+package remediation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/conditions"
+	"scute.dev/remediator"
+)
+
+const (
+	// countAgain is how often the machines are counted for the status though the log says nothing.
+	countAgain = time.Minute
+	// mostDomains bounds the failure domains in a status.
+	mostDomains = 100
+)
+
+// Limits says in the status of the RepairLimits how much of them is in use.
+type Limits struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	// CaughtUp is closed when the view holds all that the log held at the start.
+	CaughtUp <-chan struct{}
+	behind   catchup.Wait
+
+	mu    sync.Mutex
+	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
+}
+
+// Follow says what is in use, from when the remediator runs.
+func (r *Limits) Follow(fleet func(ctx context.Context) (remediator.Fleet, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fleet = fleet
+}
+
+// SetupWithManager registers the controller.
+func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *Feed) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
+		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
+		WithOptions(retries(1)).
+		WatchesRawSource(into(feed, &feed.limits)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("preparing the RepairLimits controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile writes the status.
+func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	l := &v1alpha1.RepairLimits{}
+	if err := r.Client.Get(ctx, req.NamespacedName, l); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	r.mu.Lock()
+	look := r.fleet
+	r.mu.Unlock()
+	var again time.Duration
+	var mass *metav1.Condition
+	after := l.DeepCopy()
+	after.Status = v1alpha1.RepairLimitsStatus{Conditions: l.Status.Conditions}
+	if look != nil {
+		fleet, err := look(ctx)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		mass, again = inUse(&after.Status, &fleet, time.Now())
+	}
+	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass)
+}
+
+// publish writes a status; mass is nil where the remediator does not run.
+func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition) error {
+	s := &after.Status
+	s.ObservedGeneration = before.Generation
+	reason, message := begins(after, mass)
+	s.Message = conditions.Long(message)
+	wrong := before.Unreadable.Spec != nil
+	s.Conditions = conditions.Kstatus(s.Conditions, before.Generation, reason,
+		conditions.Said{True: !wrong, Message: message}, conditions.Said{}, conditions.Said{True: wrong, Message: message})
+	if mass != nil {
+		mass.ObservedGeneration = before.Generation
+		meta.SetStatusCondition(&s.Conditions, *mass)
+	}
+	var unreadable bool
+	s.Conditions, unreadable = conditions.Readable(s.Conditions, before.Generation, before.Unreadable)
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(before))); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	if unreadable {
+		r.Recorder.Eventf(before, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
+	}
+	return nil
+}
+
+// inUse fills what is counted, and says whether there is a mass failure, and when it is to be counted again.
+func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
+	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
+	s.Active, s.Begun = remediator.Total(f.Active), f.Begun
+	again = countAgain
+	closed := func(domain string, l remediator.MassFailure) *metav1.Time {
+		passed, ok := f.Passed[domain]
+		if left := passed.Add(l.Cooldown).Sub(now); ok && left > 0 {
+			again = min(again, left)
+			return &metav1.Time{Time: passed.Add(l.Cooldown).Truncate(time.Second)}
+		}
+		return nil
+	}
+	atLarge := closed("", f.Limits.Mass)
+	for domain := range f.Machines {
+		one := v1alpha1.FailureDomainStatus{
+			Name: domain, Machines: f.Machines[domain], Unhealthy: f.Unhealthy[domain], Active: f.Active[domain],
+			Failing: f.Failing(domain), ClosedUntil: closed(domain, f.Limits.DomainMass),
+		}
+		if domain != "" && (one.Unhealthy > 0 || one.Active > 0 || one.ClosedUntil != nil) {
+			s.FailureDomains = append(s.FailureDomains, one)
+		}
+	}
+	slices.SortFunc(s.FailureDomains, func(a, b v1alpha1.FailureDomainStatus) int {
+		return cmp.Or(cmp.Compare(b.Unhealthy, a.Unhealthy), cmp.Compare(a.Name, b.Name))
+	})
+	s.FailureDomains = s.FailureDomains[:min(len(s.FailureDomains), mostDomains)]
+	return massFailure(f, atLarge, s.FailureDomains), again
+}
+
+// massFailure is the condition of that name.
+func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.FailureDomainStatus) *metav1.Condition {
+	var failing, closed []string
+	for _, d := range domains {
+		switch {
+		case d.Failing:
+			failing = append(failing, fmt.Sprintf("%s (%d of %d machines)", d.Name, d.Unhealthy, d.Machines))
+		case d.ClosedUntil != nil:
+			closed = append(closed, d.Name+" until "+d.ClosedUntil.UTC().Format(time.RFC3339))
+		}
+	}
+	c := &metav1.Condition{Type: v1alpha1.ConditionMassFailure, Status: metav1.ConditionTrue}
+	switch {
+	case f.FailingAtLarge():
+		c.Reason, c.Message = "Fleet", "so many machines are unhealthy at once that nothing is begun"
+	case atLarge != nil:
+		c.Reason, c.Message = "FleetCooldown", "a mass failure has passed; nothing is begun until "+atLarge.UTC().Format(time.RFC3339)
+	case len(failing) > 0:
+		c.Reason, c.Message = "FailureDomains", "nothing is sent into "+few(failing)
+	case len(closed) > 0:
+		c.Reason, c.Message = "FailureDomainsCooldown", "nothing is sent into "+few(closed)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, "None", "neither the fleet nor a failure domain has one"
+	}
+	return c
+}
+
+// begins says in one sentence what is begun now, or why nothing is.
+func begins(l *v1alpha1.RepairLimits, mass *metav1.Condition) (reason, message string) {
+	s := &l.Status
+	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", count(s.Machines, "machine"), s.Unhealthy, count(s.Active, "remediation"))
+	switch {
+	case l.Unreadable.Spec != nil:
+		return conditions.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing is begun"
+	case len(l.Spec.PauseRequests) > 0:
+		return "Paused", "begins nothing: " + strings.Join(l.Spec.PauseRequests, "; ") + "; " + watches
+	case mass == nil:
+		return "Idle", "no RepairPolicy selects a machine"
+	case mass.Status == metav1.ConditionTrue:
+		return "MassFailure", mass.Message + "; " + watches
+	default:
+		return "Watching", watches
+	}
+}

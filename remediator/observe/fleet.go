@@ -1,0 +1,151 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// countedFor is how long the machines of the fleet are not counted again: there are many, and they change slowly.
+const countedFor = 5 * time.Second
+
+// census is how many machines there are, as they were counted last.
+type census struct {
+	mu       sync.Mutex
+	at       time.Time
+	label    string
+	machines map[string]int
+}
+
+// fleet fills the limits of the whole fleet, and how many machines they are about.
+func (l *look) fleet(ctx context.Context) error {
+	fleet, label, err := l.eye.fleet(ctx)
+	if err != nil {
+		return err
+	}
+	l.facts.Fleet = fleet
+	if l.inside != nil {
+		l.facts.Cluster.Region = l.inside.Labels[label]
+	}
+	return nil
+}
+
+// Fleet is what there is to limit: the limits, and the machines that policies select.
+func (e *Eye) Fleet(ctx context.Context) (remediator.Fleet, error) {
+	fleet, _, err := e.fleet(ctx)
+	return fleet, err
+}
+
+func (e *Eye) fleet(ctx context.Context) (fleet remediator.Fleet, label string, err error) {
+	limits, err := e.limits(ctx)
+	if err != nil {
+		return fleet, "", err
+	}
+	label = cmp.Or(limits.Spec.FailureDomains.RegionLabel, v1alpha1.DefaultRegionLabel)
+	fleet.Limits = Limits(limits)
+	fleet.Machines, err = e.machines(ctx, label)
+	return fleet, label, err
+}
+
+// limits are those that somebody made; empty without.
+func (e *Eye) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
+	limits := &v1alpha1.RepairLimits{}
+	if e.Limits == nil {
+		return limits, nil
+	}
+	err := e.Limits.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading the RepairLimits: %w", err)
+	}
+	return limits, nil
+}
+
+// Limits are those of a RepairLimits with its defaults in place, which are those of its schema: they hold without an object
+// too. Of one that cannot be read it is why: no default stands for what it may say.
+func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
+	if wrong := l.Unreadable.Spec; wrong != nil {
+		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}
+	}
+	s := &l.Spec
+	mass, domain := s.MassFailure, s.FailureDomains.MassFailure
+	return remediator.FleetLimits{
+		Paused: slices.Clone(s.PauseRequests),
+		AtOnce: int(cmp.Or(s.AtOnce, 10)), PerWindow: int(cmp.Or(s.PerWindow, 60)), Window: positive(s.Window, time.Hour),
+		Mass: remediator.MassFailure{
+			Percent: int(cmp.Or(mass.Percent, 20)), Floor: int(cmp.Or(mass.Floor, 10)), Cooldown: duration(mass.Cooldown, 10*time.Minute),
+		},
+		DomainAtOnce: int(cmp.Or(s.FailureDomains.AtOnce, 5)),
+		DomainMass: remediator.MassFailure{
+			Percent: int(cmp.Or(domain.Percent, 50)), Floor: int(cmp.Or(domain.Floor, 4)), Cooldown: duration(domain.Cooldown, 10*time.Minute),
+		},
+	}
+}
+
+// machines counts those that policies select, by failure domain.
+func (e *Eye) machines(ctx context.Context, label string) (map[string]int, error) {
+	c := &e.census
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.machines == nil || c.label != label || e.now().Sub(c.at) >= countedFor {
+		machines, err := countMachines(ctx, e.cache, label)
+		if err != nil {
+			return nil, err
+		}
+		c.machines, c.label, c.at = machines, label, e.now()
+	}
+	return maps.Clone(c.machines), nil
+}
+
+// selected is what policies select of a cluster, and where that is.
+type selected struct {
+	controlPlane, workers bool
+	region                string
+}
+
+func countMachines(ctx context.Context, cache client.Reader, label string) (map[string]int, error) {
+	var policies v1alpha1.RepairPolicyList
+	var clusters clusterv1.ClusterList
+	var machines clusterv1.MachineList
+	for _, list := range []client.ObjectList{&policies, &clusters, &machines} {
+		if err := cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("counting the machines of the fleet: %w", err)
+		}
+	}
+	inNamespace := make(map[string][]v1alpha1.RepairPolicy)
+	for i := range policies.Items {
+		p := policies.Items[i]
+		inNamespace[p.Namespace] = append(inNamespace[p.Namespace], p)
+	}
+	byCluster := make(map[types.NamespacedName]selected)
+	for i := range clusters.Items {
+		c := &clusters.Items[i]
+		if of := inNamespace[c.Namespace]; len(of) > 0 {
+			byCluster[client.ObjectKeyFromObject(c)] = selected{
+				controlPlane: Select(of, c.Labels, string(remediator.ControlPlane)) != nil,
+				workers:      Select(of, c.Labels, string(remediator.Deployment)) != nil, region: c.Labels[label],
+			}
+		}
+	}
+	counts := make(map[string]int)
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		in := byCluster[types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}]
+		_, plane := m.Labels[clusterv1.MachineControlPlaneLabel]
+		if plane && in.controlPlane || !plane && in.workers {
+			counts[remediator.Domain(in.region, domainOf(m))]++
+		}
+	}
+	return counts, nil
+}

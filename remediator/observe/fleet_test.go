@@ -1,0 +1,133 @@
+package observe
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/config"
+	"scute.dev/internal/crd"
+	"scute.dev/remediator"
+)
+
+// TestLimitsHaveTheDefaultsOfTheSchema: without a RepairLimits the same holds as with an empty one.
+func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
+	definitions, err := crd.Definitions(config.CRDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := definitions["RepairLimits"].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	defaults := make(map[string]any)
+	for _, path := range [][]string{
+		{"atOnce"},
+		{"perWindow"},
+		{"window"},
+		{"massFailure", "percent"},
+		{"massFailure", "floor"},
+		{"massFailure", "cooldown"},
+		{"failureDomains", "atOnce"},
+		{"failureDomains", "regionLabel"},
+		{"failureDomains", "massFailure", "percent"},
+		{"failureDomains", "massFailure", "floor"},
+		{"failureDomains", "massFailure", "cooldown"},
+	} {
+		field, at := spec, defaults
+		for i, name := range path {
+			field = field.Properties[name]
+			if i < len(path)-1 {
+				if at[name] == nil {
+					at[name] = make(map[string]any)
+				}
+				at, _ = at[name].(map[string]any)
+				continue
+			}
+			if field.Default == nil {
+				t.Fatalf("%v has no default", path)
+			}
+			at[name] = json.RawMessage(field.Default.Raw)
+		}
+	}
+	data, err := json.Marshal(map[string]any{"spec": defaults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written v1alpha1.RepairLimits
+	if err := json.Unmarshal(data, &written); err != nil || written.Unread() != nil {
+		t.Fatal(err, written.Unread())
+	}
+	if diff := cmp.Diff(Limits(&written), Limits(&v1alpha1.RepairLimits{})); diff != "" {
+		t.Errorf("the schema's defaults are not those without an object (-schema +without):\n%s", diff)
+	}
+	if written.Spec.FailureDomains.RegionLabel != v1alpha1.DefaultRegionLabel {
+		t.Errorf("the region label is %q", written.Spec.FailureDomains.RegionLabel)
+	}
+}
+
+// TestUnreadableLimits: no default stands for what RepairLimits may say that cannot be read.
+func TestUnreadableLimits(t *testing.T) {
+	var l v1alpha1.RepairLimits
+	if err := yaml.Unmarshal([]byte("{spec: {atOnce: 1, window: 1d}}"), &l); err != nil {
+		t.Fatal(err)
+	}
+	if got := Limits(&l); got.Unreadable == "" || got.AtOnce != 0 || got.Window != 0 {
+		t.Errorf("%+v", got)
+	}
+	set := v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{MassFailure: v1alpha1.FleetMassFailure{Cooldown: &v1alpha1.Duration{}}}}
+	if got := Limits(&set); got.Mass.Cooldown != 0 || got.DomainMass.Cooldown != 10*time.Minute {
+		t.Errorf("a cooldown of nothing is taken for the default: %+v", got)
+	}
+}
+
+// TestMachinesOfTheFleet: those that policies select are counted, by failure domain and region.
+func TestMachinesOfTheFleet(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, err := range []error{clusterv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := func(namespace, name, region string) *clusterv1.Cluster {
+		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"name": name}}}
+		if region != "" {
+			c.Labels["region"] = region
+		}
+		return c
+	}
+	machine := func(namespace, cluster, name, domain string, plane bool) *clusterv1.Machine {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster + name}, Spec: clusterv1.MachineSpec{ClusterName: cluster, FailureDomain: domain}}
+		if plane {
+			m.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		}
+		return m
+	}
+	policy := func(namespace string, workers bool, selects string) *v1alpha1.RepairPolicy {
+		return &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"}, Spec: v1alpha1.RepairPolicySpec{
+			Workers: workers, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"name": selects}},
+		}}
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{
+		policy("one", false, "a"), cluster("one", "a", "east"), cluster("one", "b", "east"),
+		machine("one", "a", "1", "1", true), machine("one", "a", "2", "2", true), machine("one", "a", "w", "1", false), machine("one", "b", "1", "1", true),
+		policy("two", true, "a"), cluster("two", "a", ""), machine("two", "a", "1", "1", true), machine("two", "a", "w", "1", false), machine("two", "a", "x", "", false),
+		cluster("three", "a", "east"), machine("three", "a", "1", "1", true),
+	}...).Build()
+	got, err := countMachines(t.Context(), c, "region")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"east/1": 1, "east/2": 1, "1": 2, "": 1}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if total := remediator.Total(got); total != 5 {
+		t.Errorf("%d in all", total)
+	}
+}
