@@ -238,6 +238,12 @@ type (
 	}
 	// StormPassed: a storm that kept this owner waiting is over.
 	StormPassed struct{}
+	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
+	// whatever process, so that each has counted what the others have begun.
+	Admitted struct {
+		Holder string `json:"holder"`
+		Owner  Owner  `json:"owner"`
+	}
 	// MassFailurePassed: one of the whole fleet, or of a failure domain, that kept this owner waiting is over.
 	MassFailurePassed struct {
 		Domain string `json:"domain,omitempty"`
@@ -286,4 +292,5 @@ func (Succeeded) event()           {}
 func (Cancelled) event()           {}
 func (Setback) event()             {}
 func (StormPassed) event()         {}
+func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}

@@ -282,6 +282,16 @@ func massFailures(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
+// Begins says that something is begun by an event: it counts for the limits of the fleet.
+func Begins(e Event) bool {
+	switch e.(type) {
+	case SurgeRequested, HandedOver, EscalationStarted:
+		return true
+	default:
+		return false
+	}
+}
+
 // Toll is what one owner counts for the limits of the fleet, by failure domain.
 type Toll struct {
 	Unhealthy, Active map[string]int

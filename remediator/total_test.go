@@ -50,6 +50,7 @@ func kinds() []remediator.Event {
 		remediator.Setback{},
 		remediator.StormPassed{},
 		remediator.MassFailurePassed{},
+		remediator.Admitted{},
 	}
 }
 

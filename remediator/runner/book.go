@@ -89,7 +89,9 @@ func (r *Runner) open() {
 		return
 	}
 	r.book = make(map[string]*entry)
-	for _, known := range r.View.states() {
+	owners, before := r.View.states()
+	r.before, r.door = before, r.aggregate(turnstile, new(remediator.State), before.seq)
+	for _, known := range owners {
 		r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, nil, policyOf(known.state), 0)}
 	}
 }

@@ -2,12 +2,15 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"scute.dev/eventlog"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
 )
@@ -40,6 +43,15 @@ func (m *many) process(t *testing.T, name string, l runner.Log) *runner.Runner {
 			}
 		}
 	}
+	passed, err := l.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range passed {
+		if err := view.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r := process(t, name, l, m.worlds[0])
 	r.View, r.Eye, r.Hand = view, m, m
 	return r
@@ -51,7 +63,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 	var group sync.WaitGroup
 	for i, w := range m.worlds {
 		group.Go(func() {
-			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil {
+			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, runner.ErrLost) {
 				t.Error(err)
 			}
 		})
@@ -104,6 +116,62 @@ func TestFleetAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Two processes that both believe to lead do not exceed a limit together, whatever each of them has seen of the log.
+func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
+	l, fleet := openLog(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})
+	one, two := fleet.process(t, "one", l), fleet.process(t, "two", l)
+	for range 2 {
+		fleet.turns(t.Context(), t, one, two)
+		if active, _ := fleet.active(t, l); active != 3 {
+			t.Errorf("%d in progress, the limit is 3", active)
+		}
+	}
+}
+
+// A process stops between its admission and its beginning, and goes on when another has begun as much as there may be: that
+// one has counted it, or has claimed the owner.
+func TestAnAdmissionThatCameToNothing(t *testing.T) {
+	l, fleet := openLog(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
+	stopped, goOn := make(chan struct{}), make(chan struct{})
+	one := fleet.process(t, "one", &halting{Log: l, stopped: stopped, goOn: goOn})
+	late := make(chan error)
+	go func() {
+		_, err := one.Turn(t.Context(), fleet.worlds[0].facts.Owner.Owner)
+		late <- err
+	}()
+	<-stopped
+	two := fleet.process(t, "two", l)
+	for _, w := range fleet.worlds[1:] {
+		if _, err := two.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(goOn)
+	if err := <-late; err != nil {
+		t.Log("the one that stopped says:", err)
+	}
+	if active, _ := fleet.active(t, l); active != 1 {
+		t.Errorf("%d in progress, the limit is 1", active)
+	}
+}
+
+// halting is the log of a process that is stopped when it is about to append the beginning of something.
+type halting struct {
+	runner.Log
+	stopped, goOn chan struct{}
+	once          sync.Once
+}
+
+func (h *halting) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if slices.ContainsFunc(c.Events, func(e eventlog.Event) bool { return strings.Contains(e.Type, "surge-requested") }) {
+		h.once.Do(func() {
+			close(h.stopped)
+			<-h.goOn
+		})
+	}
+	return h.Log.Append(ctx, c)
 }
 
 // A failure domain fails: nothing is begun for any of its machines, whatever order the owners come in, before a restart and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,9 @@ type Runner struct {
 	book map[string]*entry
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
+	// door is the turnstile, before who passed it last before the book was opened. Both are behind the gate.
+	door   *aggregate
+	before passages
 }
 
 const (
@@ -137,6 +141,13 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (sai
 		if len(events) == 0 {
 			r.note(e, f)
 			return false, nil
+		}
+		if slices.ContainsFunc(events, remediator.Begins) {
+			if again, err := r.admit(ctx, f.Owner.Owner); err != nil {
+				return false, err
+			} else if again {
+				continue
+			}
 		}
 		err := e.agg.append(ctx, r.claimed(e, events)...)
 		if errors.Is(err, eventlog.ErrConflict) {

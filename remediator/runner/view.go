@@ -21,6 +21,7 @@ type Remediations struct {
 	catalog *eventlog.Catalog[remediator.Event]
 	mu      sync.RWMutex
 	owners  map[string]*logged
+	door    passages
 }
 
 type logged struct {
@@ -49,6 +50,10 @@ func (v *Remediations) Apply(r eventlog.Record) error {
 func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if r.Aggregate.ID == turnstile {
+		defer v.door.last()
+		return remediator.Owner{}, v.door.apply(v.catalog, r)
+	}
 	e := v.owners[r.Aggregate.ID]
 	if e == nil {
 		e = &logged{}
@@ -128,8 +133,8 @@ type known struct {
 	seq   uint64
 }
 
-// states are copies: the runner goes on from them by itself.
-func (v *Remediations) states() []known {
+// states are copies, with the last passage before them: the runner goes on from them by itself.
+func (v *Remediations) states() ([]known, passages) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	list := make([]known, 0, len(v.owners))
@@ -138,5 +143,5 @@ func (v *Remediations) states() []known {
 			list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq})
 		}
 	}
-	return list
+	return list, v.door
 }

@@ -78,6 +78,8 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "setback", Detail: e.Message}, true
 	case remediator.StormPassed:
 		return Fact{What: "storm passed"}, true
+	case remediator.Admitted:
+		return Fact{What: "admitted", Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}, true
 	case remediator.MassFailurePassed:
 		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:

@@ -52,6 +52,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.Setback{Message: "the API server is gone"},
 		remediator.StormPassed{},
+		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},
 		remediator.MassFailurePassed{},
 	} {

@@ -102,7 +102,7 @@ func About(s *remediator.State, e remediator.Event) string {
 		return e.Machine.Name
 	case remediator.HandedOver:
 		return e.Machine.Name
-	case remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed:
+	case remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed, remediator.Admitted:
 		return ""
 	default:
 		if s.Active != nil {

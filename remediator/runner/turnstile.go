@@ -1,0 +1,103 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// turnstile is the aggregate that whatever begins something passes first, so that two processes which both believe to lead do
+// not exceed a limit together. An owner has an aggregate of its own: that of one says nothing of what is begun for another.
+//
+// A process names the owner there, and then appends the beginning to the owner's aggregate. One that finds that another has
+// passed since it looked last counts what was begun for the owners that were named, and decides again. The last of them may
+// not have been appended yet: it claims that owner, so that it is in the log by then or never will be. Whoever passes has
+// done so for all that passed before.
+const turnstile = "fleet"
+
+// passages are those through the turnstile.
+type passages struct {
+	seq    uint64
+	owners []remediator.Owner // that were named
+	holder string             // who named the last one
+}
+
+// apply adds what a commit on the turnstile says.
+func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
+	events, err := r.Events()
+	if err != nil {
+		return err
+	}
+	for _, stored := range events {
+		e, err := catalog.Decode(stored)
+		if err != nil {
+			return err
+		}
+		if admitted, ok := e.(remediator.Admitted); ok {
+			p.owners, p.holder = append(p.owners, admitted.Owner), admitted.Holder
+		}
+	}
+	p.seq = r.Seq
+	return nil
+}
+
+// last forgets all but the last passage.
+func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
+
+// admit passes the turnstile before something is begun for an owner. again says that others have passed since this process
+// looked last: all is to be decided again. It is behind the gate.
+func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
+	if len(r.before.owners) == 0 {
+		err := r.door.append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return false, err
+		}
+	}
+	records, err := r.Log.Read(ctx, r.door.name, r.door.seq)
+	if err != nil {
+		return false, err
+	}
+	for _, record := range records {
+		if err := r.before.apply(r.door.catalog, record); err != nil {
+			return false, err
+		}
+	}
+	for i, named := range r.before.owners {
+		claim := i == len(r.before.owners)-1 && r.before.holder != r.Incarnation
+		if err := r.takeIn(ctx, named, claim); err != nil {
+			return false, fmt.Errorf("taking in what another process has begun for %s: %w", named.ID(), err)
+		}
+	}
+	r.door.seq, r.before.owners = r.before.seq, nil
+	return true, nil
+}
+
+// takeIn counts what the log has begun for an owner; with claim, nobody else begins anything for it any more.
+func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
+	agg := r.aggregate(owner.ID(), new(remediator.State), 0)
+	for {
+		if err := agg.read(ctx); err != nil {
+			return err
+		}
+		if !claim || agg.state.Holder == r.Incarnation {
+			break
+		}
+		err := agg.append(ctx, remediator.Claimed{Holder: r.Incarnation})
+		if err != nil && !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+	}
+	e := r.entry(owner)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	policy, watched := e.policy, e.watched
+	if policy == "" {
+		policy = policyOf(&agg.state)
+	}
+	e.account = accountOf(&agg.state, nil, policy, watched)
+	return nil
+}
