@@ -1,5 +1,7 @@
 package remediator
 
+import "scute.dev/kube/object"
+
 // Deed is a kind of write. Each is idempotent: whoever performs it looks first, and writes only what is missing.
 type Deed string
 
@@ -39,7 +41,7 @@ const (
 )
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
-const DeleteValue = "scute.dev"
+const DeleteValue = object.OwnDeleteMark
 
 // AbortValue has a request say that nothing is begun for the machine, as an earlier one did.
 const AbortValue = "abort"

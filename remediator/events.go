@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // Event is one fact about an owner's machines.
@@ -20,9 +22,9 @@ type MarkState string
 
 // The states of a mark.
 const (
-	Failing   MarkState = "Failing"   // a check fails, its time is not over
-	Unhealthy MarkState = "Unhealthy" // its time is over
-	Scheduled MarkState = "Scheduled" // its replacement is under way
+	Failing   MarkState = "Failing"                   // a check fails, its time is not over
+	Unhealthy MarkState = "Unhealthy"                 // its time is over
+	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement is under way
 )
 
 // Source of a mark.

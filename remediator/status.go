@@ -20,8 +20,32 @@ func Due(s *State) bool {
 }
 
 // Busy says that a remediation of the owner, or a step before one, is under way: it counts for the policy's limits.
-func Busy(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Rung != "" && p.Mark != nil })
+func Busy(s *State) bool { return len(Begun(s)) > 0 }
+
+// Beginning is a remediation, or a step before one, that was begun and is not over.
+type Beginning struct {
+	Machine Subject
+	// Message says how far it has come, Next what a human can do about it. That a move froze it is left out: moves ask for this.
+	Message, Next string
+}
+
+// Begun lists what was begun for the machines of an owner and is not over.
+func Begun(s *State) []Beginning {
+	var list []Beginning
+	if a := s.Active; a != nil {
+		_, message := s.progress()
+		b := Beginning{Machine: a.Victim, Message: message}
+		if a.Frozen != "" && a.Frozen != freezeMove {
+			b.Message, b.Next = message+"; it is frozen: "+a.FrozenReason, a.FrozenNext
+		}
+		list = append(list, b)
+	}
+	for _, p := range s.patients() {
+		if p.Rung != "" && p.Mark != nil && (s.Active == nil || s.Active.Victim.UID != p.UID) {
+			list = append(list, Beginning{Machine: p.Subject, Message: "step " + p.Rung + " of the policy's escalation comes before a replacement"})
+		}
+	}
+	return list
 }
 
 // Sick counts the machines that are marked.
@@ -119,24 +143,7 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 			out.Reason = p.Mark.Reason
 		}
 	}
-	owner := s.Owner.Name
-	switch a.Step {
-	case Requesting:
-		out.Phase, out.Message = v1alpha1.RemediationSurging, owner+" was asked for one more machine"
-		if a.Request.Method == OwnerRemediation {
-			out.Phase, out.Message = v1alpha1.RemediationRemoving, owner+" was asked to remediate: it deletes the machine, and makes another"
-		}
-	case Replacing:
-		out.Phase, out.Message = v1alpha1.RemediationReplacing, "replacement "+a.Replacement.Name+" is there, and not ready yet"
-	case Removing:
-		out.Phase, out.Message = v1alpha1.RemediationRemoving, "replacement "+a.Replacement.Name+" is ready; "+owner+" is to delete the machine"
-	case Deleting:
-		out.Phase, out.Message = v1alpha1.RemediationRemoving, owner+" is deleting the machine"
-	case Settling:
-		out.Phase, out.Message = v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken"
-	case Cancelling, Sparing:
-		out.Phase, out.Message = v1alpha1.RemediationCancelling, "taking it back: "+a.Reason
-	}
+	out.Phase, out.Message = s.progress()
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
@@ -145,6 +152,30 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 		out.Next = cmp.Or(out.Next, "nothing if it passes; else mend the cause, it goes on by itself")
 	}
 	return out
+}
+
+// progress is how far the remediation under way has come.
+func (s *State) progress() (phase v1alpha1.RemediationPhase, message string) {
+	a, owner := s.Active, s.Owner.Name
+	switch a.Step {
+	case Requesting:
+		if a.Request.Method == OwnerRemediation {
+			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and makes another"
+		}
+		return v1alpha1.RemediationSurging, owner + " was asked for one more machine"
+	case Replacing:
+		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " is there, and not ready yet"
+	case Removing:
+		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " is to delete the machine"
+	case Deleting:
+		return v1alpha1.RemediationRemoving, owner + " is deleting the machine"
+	case Settling:
+		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken"
+	case Cancelling, Sparing:
+		return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason
+	default:
+		return "", ""
+	}
 }
 
 func ofEnd(e *End) v1alpha1.SurgeRemediationStatus {

@@ -8,6 +8,9 @@ import (
 // UnhealthyMark. scute puts it on and takes it off; nobody else needs to.
 const UnhealthyAnnotation = "scute.dev/unhealthy"
 
+// UnhealthyScheduled is the state of a mark whose machine's replacement was decided.
+const UnhealthyScheduled = "Scheduled"
+
 // UnhealthyMark is the value of UnhealthyAnnotation.
 type UnhealthyMark struct {
 	// State is Failing (a check fails, its timeout is not reached), Unhealthy, or Scheduled (its replacement was decided).

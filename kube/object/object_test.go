@@ -113,12 +113,16 @@ status:
 	machine := object.Observe(parse(t, `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Machine
-metadata: {name: a-1}
+metadata:
+  name: a-1
+  annotations:
+    cluster.x-k8s.io/delete-machine: scute.dev
+    scute.dev/unhealthy: '{"state":"Scheduled","since":"2026-01-01T00:00:00Z"}'
 status:
   nodeRef: {name: node-1}
   conditions: [{type: OwnerRemediated, status: "False"}]
 `))
-	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False}, machine.Machine); diff != "" {
+	if diff := cmp.Diff(&object.MachineFacts{HasNode: true, OwnerRemediated: object.False, DeleteMark: true, Scheduled: true}, machine.Machine); diff != "" {
 		t.Error(diff)
 	}
 	if machine.Cluster != nil || machine.TopologyPaused != object.Absent || machine.Paused != object.Absent {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // Names of Cluster API that decisions look at.
@@ -51,6 +54,9 @@ const (
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
+
+// OwnDeleteMark is the value by which scute knows its own annotations cluster.x-k8s.io/delete-machine.
+const OwnDeleteMark = OwnGroup
 
 // Truth is a condition's status, or Absent when the object has no such condition.
 type Truth string
@@ -121,6 +127,10 @@ type ClusterFacts struct {
 type MachineFacts struct {
 	HasNode         bool
 	OwnerRemediated Truth
+	// DeleteMark: scute has chosen it to be deleted by its owner.
+	DeleteMark bool
+	// Scheduled: scute's mark says that its replacement was decided.
+	Scheduled bool
 }
 
 // Observe reads the facts from a decoded object. It never fails: what is absent or misshapen reads as its zero value.
@@ -166,9 +176,17 @@ func Observe(u *unstructured.Unstructured) Observed {
 	case CoreGroup + "/Machine":
 		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
 		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
-		o.Machine = &MachineFacts{HasNode: node != "", OwnerRemediated: remediated}
+		o.Machine = &MachineFacts{
+			HasNode: node != "", OwnerRemediated: remediated,
+			DeleteMark: annotations[clusterv1.DeleteMachineAnnotation] == OwnDeleteMark, Scheduled: scheduled(annotations[v1alpha1.UnhealthyAnnotation]),
+		}
 	}
 	return o
+}
+
+func scheduled(mark string) bool {
+	var m v1alpha1.UnhealthyMark
+	return mark != "" && json.Unmarshal([]byte(mark), &m) == nil && m.State == v1alpha1.UnhealthyScheduled
 }
 
 func gitOps(labels, annotations map[string]string) string {

@@ -93,6 +93,17 @@ func (m *Moves) Spec(id string) (mover.Spec, bool) {
 	return e.state.Spec, true
 }
 
+// Over says whether a move has ended, and what was asked for with it.
+func (m *Moves) Over(id string) (mover.Spec, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	e := m.moves[id]
+	if e == nil || !e.state.Finished() {
+		return mover.Spec{}, false
+	}
+	return e.state.Spec, true
+}
+
 // namespace of a move, "" for one that the log does not know.
 func (m *Moves) namespace(id string) string {
 	spec, _ := m.Spec(id)

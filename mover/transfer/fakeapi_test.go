@@ -56,6 +56,7 @@ func fakeKinds() []fakeKind {
 		{object.CoreGroup, "v1beta2", "Cluster", "clusters", true},
 		{object.CoreGroup, "v1beta2", "ClusterClass", "clusterclasses", true},
 		{object.CoreGroup, "v1beta2", "Machine", "machines", true},
+		{object.CoreGroup, "v1beta2", "MachineSet", "machinesets", true},
 		{infra, "v1beta2", "DevMachine", "devmachines", true},
 	}
 }

@@ -25,6 +25,10 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 			next: "find out what resumed them",
 		}
 	}
+	if len(found.remediating) > 0 {
+		first := found.remediating[0]
+		return nil, final(remediationsNext, "a remediation began while the move paused the source: %s: %s", first.Ref, first.Why)
+	}
 	return mover.Drafted{Items: found.items, Left: found.left}, nil
 }
 
@@ -34,6 +38,8 @@ type survey struct {
 	left  []mover.Wait
 	// awake are objects whose acknowledgement no longer holds.
 	awake []mover.Wait
+	// remediating are objects with marks of a remediation, which came after the preflight.
+	remediating []mover.Wait
 }
 
 func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
@@ -53,6 +59,9 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
 	for _, m := range members.Objects {
 		found.items = append(found.items, mover.ItemOf(m, w.hashes[m.Ref]))
+		if why := remediating(m); why != "" && m.Keep == "" {
+			found.remediating = append(found.remediating, mover.Wait{Ref: m.Ref, Why: why})
+		}
 		if how, acked := s.Acks[m.Ref]; acked && m.Keep == "" {
 			if why := pause.Broken(how, m.Observed); why != "" {
 				found.awake = append(found.awake, mover.Wait{Ref: m.Ref, Why: why})

@@ -79,6 +79,9 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		clusters = t.checkSelection(s.Spec, w, f)
 		t.checkSource(s.Spec, members, f)
 		checkLeft(s.Spec, members, w, f)
+		if err := t.checkRemediations(ctx, members, f); err != nil {
+			return nil, err
+		}
 		denied, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
 		if err != nil {
 			return nil, err
@@ -159,8 +162,8 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			f.warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
 			continue
 		}
-		if m.Remediating || m.Machine != nil && m.Machine.OwnerRemediated == object.False {
-			f.fail(field, "a remediation is under way", "wait until the replacement is done")
+		if why := remediating(m); why != "" {
+			f.fail(field, why, remediationsNext)
 		}
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)

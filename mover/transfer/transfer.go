@@ -29,6 +29,9 @@ type Transfer struct {
 	Source *kube.Cluster
 	// Dial reaches the target; it is called again after a failure, because a kubeconfig may be mended meanwhile.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
+	// Remediations lists what scute has begun for machines of the source, and not ended. It knows all that the event log of the
+	// source's scuted held when it is called. Nil where that log cannot be read.
+	Remediations func(ctx context.Context) ([]Remediation, error)
 	// Workers bounds the calls in flight. Default 16.
 	Workers int
 

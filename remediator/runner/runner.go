@@ -49,8 +49,9 @@ type Runner struct {
 	Hand        Hand
 	// View says which owners the log knows; it has caught up before the first turn.
 	View *Remediations
-	// MoveOf is the id of a move of a cluster that is under way, "" without.
-	MoveOf func(namespace, cluster string) string
+	// MoveOf is the id of a move of a cluster that is not over, "" without. It knows the log up to the commit at seq, and waits
+	// for that if it must. Nil where nothing is moved.
+	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -80,8 +81,8 @@ func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.D
 	if err != nil {
 		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
-	if r.MoveOf != nil {
-		f.Move = r.MoveOf(owner.Namespace, owner.Cluster)
+	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
+		return 0, err
 	}
 	if err := r.catchUp(ctx, e); err != nil {
 		return 0, err
@@ -93,11 +94,36 @@ func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.D
 		r.forget(owner)
 		return 0, nil
 	}
+	if err := r.yield(ctx, e, f); err != nil {
+		return 0, err
+	}
 	if err := r.act(ctx, e, f); err != nil {
 		return r.setback(ctx, e, f, err)
 	}
 	e.failures = 0
 	return remediator.Wake(&e.agg.state, f, r.now()), nil
+}
+
+func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
+	if r.MoveOf == nil {
+		return "", nil
+	}
+	return r.MoveOf(ctx, seq, owner.Namespace, owner.Cluster)
+}
+
+// yield looks for a move again before anything is written: one that was requested before the remediation was begun, and that
+// the turn did not know of when it began. A move that is requested later finds the remediation in the log, and is refused. So
+// of the two that begin at once, one gives way.
+func (r *Runner) yield(ctx context.Context, e *entry, f *remediator.Facts) error {
+	if len(remediator.Actions(&e.agg.state, f, r.now())) == 0 {
+		return nil
+	}
+	move, err := r.moveOf(ctx, e.agg.seq, f.Owner.Owner)
+	if err != nil || move == "" {
+		return err
+	}
+	f.Move = move
+	return r.settle(ctx, e, f)
 }
 
 // catchUp takes in what others appended: an operator, an earlier leader.

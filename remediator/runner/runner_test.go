@@ -295,3 +295,71 @@ func (m *many) Ask(ctx context.Context, f *remediator.Facts) error {
 func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	return m.of(f.Owner.Owner).Perform(ctx, f, a)
 }
+
+// A move that was requested before a remediation was begun, and that the turn did not know of when it began, comes first:
+// nothing is written, and the remediation goes on when the move is over.
+func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
+	l, w := openLog(t), newWorld("race")
+	w.sicken(1)
+	r := process(t, "one", l, w)
+	moving := true
+	r.MoveOf = func(_ context.Context, seq uint64, namespace, cluster string) (string, error) {
+		if seq > 0 && moving && namespace == "fleet" && cluster == "race" { // the view is behind, unless it is waited for
+			return "fleet/go/1", nil
+		}
+		return "", nil
+	}
+	written := 0
+	w.before = func(remediator.Action) error { written++; return nil }
+	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	s := stateOf(t, l, w.facts.Owner.Owner)
+	if written > 0 || s.Active == nil || s.Active.Frozen != "move" {
+		t.Errorf("%d writes, active %+v", written, s.Active)
+	}
+	moving = false
+	if err := drive(t, r, l, w); err != nil {
+		t.Fatal(err)
+	}
+	w.replaced(t, "m2")
+}
+
+// Nothing is written while it is not known whether the cluster is being moved.
+func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
+	l, w := openLog(t), newWorld("behind")
+	w.sicken(1)
+	r := process(t, "one", l, w)
+	r.MoveOf = func(_ context.Context, seq uint64, _, _ string) (string, error) {
+		if seq > 0 {
+			return "", errDead
+		}
+		return "", nil
+	}
+	w.before = func(remediator.Action) error { t.Error("it wrote"); return nil }
+	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, errDead) {
+		t.Error(err)
+	}
+}
+
+// The view tells which machines something was begun for, until it is over.
+func TestBegun(t *testing.T) {
+	l, w := openLog(t), newWorld("begun")
+	begun := func() []runner.Begun { return process(t, "reader", l, w).View.Begun() }
+	w.sicken(1)
+	w.facts.Policy.DryRun = true
+	r := process(t, "one", l, w)
+	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil || len(begun()) > 0 {
+		t.Errorf("%v; of a dry run: %+v", err, begun())
+	}
+	w.facts.Policy.DryRun = false
+	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if list := begun(); len(list) != 1 || list[0].Owner != w.facts.Owner.Owner || len(list[0].Machines) != 1 || list[0].Machines[0].Machine.Name != "m2" || list[0].Machines[0].Message == "" {
+		t.Errorf("%+v", list)
+	}
+	if err := drive(t, r, l, w); err != nil || len(begun()) > 0 {
+		t.Errorf("%v; at the end: %+v", err, begun())
+	}
+}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -101,6 +102,28 @@ func (v *Remediations) Due() []remediator.Owner {
 		return 1
 	})
 	return owners
+}
+
+// Begun is what was begun for the machines of one owner and is not over.
+type Begun struct {
+	Owner    remediator.Owner
+	Machines []remediator.Beginning
+	// Err says why the owner's events cannot be read: nobody knows then that nothing was begun.
+	Err error
+}
+
+// Begun lists the owners for whose machines something was begun that is not over.
+func (v *Remediations) Begun() []Begun {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var list []Begun
+	for _, e := range v.owners {
+		if machines := remediator.Begun(&e.state); len(machines) > 0 || e.err != nil {
+			list = append(list, Begun{Owner: e.state.Owner, Machines: machines, Err: e.err})
+		}
+	}
+	slices.SortFunc(list, func(a, b Begun) int { return cmp.Compare(a.Owner.ID(), b.Owner.ID()) })
+	return list
 }
 
 // Phases counts the machines that the log has something under way for, by phase.

@@ -3,6 +3,7 @@ package remediation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +20,16 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// aborted: an operator takes back what is under way. Nothing more is begun for the machine until it is released.
+// aborted: an operator takes back what is under way, because it keeps the cluster from being moved. Nothing more is begun for
+// the machine until it is released.
 func aborted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
 	release := w.stuckNewcomers(t)
 	must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 2)
+	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "remediation abort "+w.victim.Name) {
+		t.Errorf("of the control plane a move in the middle of a surge says %q", why)
+	}
 	say := func(what string) {
 		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.victim.Name}}
 		must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":`+what+`}}`))))
@@ -32,11 +37,37 @@ func aborted(ctx context.Context, t *testing.T) {
 	say("true")
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "an operator aborted it")
 	w.stays(ctx, t)
+	if why := w.moves(ctx, t, "afterwards"); why != "" {
+		t.Errorf("of the control plane a move says %q when nothing is left of the remediation", why)
+	}
 	release()
 	say("null")
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 1, 2)
+}
+
+// moves asks for a move to a place that does not exist, and returns what its refusal says of the control plane and its machines.
+func (w *ward) moves(ctx context.Context, t *testing.T, name string) string {
+	t.Helper()
+	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
+	m.Spec.Selection.Clusters = []string{w.Name}
+	m.Spec.Target.KubeconfigSecretRef.Name = "nowhere"
+	must(t, shared.admin.Create(ctx, m))
+	await(ctx, t, "the move is refused", func() string {
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(m), m))
+		if m.Status.FinishedAt == nil {
+			return "its phase is " + string(m.Status.Phase)
+		}
+		return ""
+	})
+	var found []string
+	for _, f := range m.Status.Findings {
+		if f.Severity == "Error" && (strings.HasPrefix(f.Field, "KubeadmControlPlane.") || strings.HasPrefix(f.Field, "Machine.")) {
+			found = append(found, f.Field+": "+f.Message+": "+f.Remedy)
+		}
+	}
+	return strings.Join(found, "\n")
 }
 
 // reboot is a step of the ladder, asked for by an object that a stand-in of a machine's console answers.

@@ -75,7 +75,10 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.moves = &moves.Runner{
 		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
-			return &transfer.Transfer{ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers}
+			return &transfer.Transfer{
+				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers,
+				Remediations: d.begun(home.log.Head, o.Remediation),
+			}
 		},
 	}
 	d.unreadable = &unreadable{}
@@ -86,7 +89,11 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.runs.Exceeded = func(namespace string) string { return usage.Exceeded(namespace, time.Now()) }
 	feed := &remediation.Feed{}
 	d.view = &view{
-		moves: moves.NewMoves(d.moveWatch.changed), runs: runs.NewRuns(d.runWatch.changed),
+		moves: moves.NewMoves(func(id string) {
+			d.moveWatch.changed(id)
+			d.thaw(feed, id)
+		}),
+		runs:         runs.NewRuns(d.runWatch.changed),
 		remediations: remediations.NewRemediations(feed.Changed), usage: usage, trust: trust.NewView(),
 		news: map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News},
 	}
@@ -109,7 +116,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, logger)
+		d.remedies = newRemedies(o, config, log, home.incarnation, d.view, d.projector.WaitFor, logger)
 		d.remedies.unreadable = d.unreadable
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err

@@ -45,13 +45,18 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, logger *slog.Logger) *remedies {
+func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	return &remedies{
 		runner: &runner.Runner{
 			Log: log, Incarnation: incarnation, Logger: logger, View: v.remediations,
-			MoveOf: func(namespace, cluster string) string { return moveOf(v.moves, namespace, cluster) },
+			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
+				if err := caughtUp(ctx, seq); err != nil {
+					return "", err
+				}
+				return moveOf(v.moves, namespace, cluster), nil
+			},
 		},
 		config: config, concurrency: o.RemediationConcurrency,
 	}

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+	"scute.dev/internal/usage"
+	moves "scute.dev/mover/runner"
+	"scute.dev/mover/transfer"
+	"scute.dev/projector"
+	"scute.dev/remediator"
+	remediations "scute.dev/remediator/runner"
+	runs "scute.dev/workflow/runner"
+)
+
+// A move that asks for remediations is told of all that the log held when it asked, however far behind the view is.
+func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	v := &view{moves: moves.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil), usage: usage.New(usage.Limits{}), trust: trust.NewView()}
+	d := &daemon{view: v, projector: projector.New(log, func() *view { return v }, projector.Options{Name: "test"})}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	defer func() { cancel(); <-ended }()
+	asked, answers := make(chan struct{}), make(chan []transfer.Remediation, 1)
+	head := func(ctx context.Context) (uint64, error) {
+		defer close(asked)
+		return log.Head(ctx)
+	}
+	begin(t, log)
+	go func() {
+		list, err := d.begun(head, false)(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- list
+	}()
+	<-asked
+	go func() { ended <- d.projector.Run(ctx) }()
+	list := <-answers
+	if len(list) != 1 || list[0].Owner != "kcp-uid" || list[0].Machine != "m2" || list[0].ID == "" || list[0].Message == "" || list[0].Next == "" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// begin records that a remediation was begun.
+func begin(t *testing.T, log *eventlog.Log) {
+	t.Helper()
+	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "a", UID: "kcp-uid", Cluster: "a"}
+	victim := remediator.Subject{Name: "m2", UID: "m2"}
+	catalog := remediator.NewCatalog()
+	commit := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: owner.ID()}}
+	for _, e := range []remediator.Event{
+		remediator.Registered{Owner: owner},
+		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "x"},
+		remediator.SurgeRequested{Machine: victim, Method: remediator.Surge, From: 3, To: 5},
+	} {
+		ev, err := catalog.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev.Time, ev.Actor = time.Now(), "test"
+		commit.Events = append(commit.Events, ev)
+	}
+	commit.ID = commit.IDFor("test")
+	if _, err := log.Append(t.Context(), commit); err != nil {
+		t.Fatal(err)
+	}
+}

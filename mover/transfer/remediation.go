@@ -1,0 +1,84 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// Remediation is one that scute has begun for a machine of the source and not ended, as the event log tells it.
+type Remediation struct {
+	ID string
+	// Owner is the UID of what owns the machine: a control plane, a MachineDeployment, a MachineSet.
+	Owner types.UID
+	// Machine is its name, "" where it is not known.
+	Machine string
+	// Message says how far it has come, Next what a human can do about it; Next may be empty.
+	Message, Next string
+}
+
+// checkRemediations refuses to move an owner of machines while scute replaces one of them: replicas are raised, or a machine is
+// marked, and on the target nobody knows what to put back. The move cannot wait for it, because a remediation does not go on
+// while its cluster is being moved.
+func (t *Transfer) checkRemediations(ctx context.Context, members mover.Members, f *findings) error {
+	if t.Remediations == nil {
+		return nil
+	}
+	begun, err := t.Remediations(ctx)
+	if err != nil {
+		return fmt.Errorf("asking the event log for remediations: %w", err)
+	}
+	for _, m := range members.Objects {
+		for _, r := range begun {
+			if m.Keep == "" && m.UID == r.Owner {
+				f.fail(m.Ref.String(), r.what(), r.remedy(m.Ref.Namespace))
+			}
+		}
+	}
+	return nil
+}
+
+func (r Remediation) what() string {
+	if r.Machine == "" {
+		return "whether a remediation of its machines has begun is not known: " + r.Message
+	}
+	return fmt.Sprintf("the remediation of machine %s has begun and is not over (%s): %s", r.Machine, r.ID, r.Message)
+}
+
+func (r Remediation) remedy(namespace string) string {
+	if r.Machine == "" {
+		return r.Next
+	}
+	remedy := fmt.Sprintf("wait until it is over, or take it back: `scutectl remediation abort %s -n %s`; then make another Move", r.Machine, namespace)
+	if r.Next != "" {
+		remedy += ". Of the remediation: " + r.Next
+	}
+	return remedy
+}
+
+// remediating says by which mark on an object a remediation has begun and is not over; "" if none is there. It is what tells of
+// remediations by others than scute, and of scute's own where its event log cannot be read.
+func remediating(m mover.Member) string {
+	switch {
+	case m.Remediating:
+		return "its controller remediates a machine: it has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress"
+	case m.Machine == nil:
+		return ""
+	case m.Machine.OwnerRemediated == object.False:
+		return "its owner was asked to remediate it: its condition OwnerRemediated is False"
+	case m.Machine.DeleteMark:
+		return "scute has chosen it to be replaced: its annotation cluster.x-k8s.io/delete-machine is " + object.OwnDeleteMark
+	case m.Machine.Scheduled:
+		return "its replacement by scute was decided: its annotation scute.dev/unhealthy has the state Scheduled"
+	default:
+		return ""
+	}
+}
+
+// remediationsNext is what to do about a mark that a remediation has left, or is about to take off.
+const remediationsNext = "wait until the replacement is done, or take it back (`scutectl remediation get` lists those of scute); " +
+	"if nobody replaces the machine any more, take the annotation or the condition off; then make another Move"
