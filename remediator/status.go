@@ -75,6 +75,12 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	} else {
 		return out, false
 	}
+	if p != nil && out.FinishedAt == nil {
+		out.Aborted = p.Aborted
+		if p.Held {
+			out.Hold = &v1alpha1.RemediationHold{Until: stamp(p.HoldUntil), Reason: p.HoldWhy}
+		}
+	}
 	out.RemediationID = s.Owner.Remediation(machine)
 	out.Owner, out.Cluster = s.Owner.Kind+"/"+s.Owner.Name, s.Owner.Cluster
 	return out, true

@@ -107,6 +107,12 @@ type SurgeRemediationStatus struct {
 	// Replacement is the name of the machine that takes the place.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
+	// Hold is the one of the spec that the log has recorded. Other rules may come before it.
+	// +optional
+	Hold *RemediationHold `json:"hold,omitempty"`
+	// Aborted says that the log has recorded an abort that was not taken back.
+	// +optional
+	Aborted bool `json:"aborted,omitempty"`
 	// Attempts begun for this machine.
 	// +optional
 	Attempts int `json:"attempts,omitempty"`

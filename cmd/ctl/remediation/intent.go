@@ -28,8 +28,8 @@ type intent struct {
 
 	// change sets the spec, and says in words what is asked for; an error refuses.
 	change func(r *v1alpha1.SurgeRemediation) (said string, err error)
-	// heard says that a status answers the change.
-	heard func(before, now *v1alpha1.SurgeRemediation) bool
+	// heard says that the log has recorded what the spec asked for.
+	heard func(asked, now *v1alpha1.SurgeRemediation) bool
 	// next is what to do after it.
 	next func(r *v1alpha1.SurgeRemediation) string
 }
@@ -88,7 +88,7 @@ func (o *intent) run(ctx context.Context) error {
 	if !o.Wait {
 		return nil
 	}
-	return o.answer(ctx, at, before)
+	return o.answer(ctx, at, before, after)
 }
 
 // patch writes what has changed of the spec, and nothing else: the status changes all the time.
@@ -101,8 +101,8 @@ func (o *intent) patch(ctx context.Context, cluster *reach.Cluster, before, afte
 	return nil
 }
 
-// answer waits until the daemon has taken note, and tells what it says.
-func (o *intent) answer(ctx context.Context, at *opened, before *v1alpha1.SurgeRemediation) error {
+// answer waits until the log has recorded what was asked for, and tells what the daemon says.
+func (o *intent) answer(ctx context.Context, at *opened, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
 		o.Env.Notef("It has no effect as long as no RepairPolicy selects the machine.")
 		return nil
@@ -112,15 +112,13 @@ func (o *intent) answer(ctx context.Context, at *opened, before *v1alpha1.SurgeR
 	var last *v1alpha1.SurgeRemediation
 	err := at.Watch(waiting, client.ObjectKeyFromObject(before), func(now *v1alpha1.SurgeRemediation) bool {
 		last = now
-		return o.heard(before, now) || remediations.Over(now)
+		return o.heard(asked, now) || !remediations.Open(now)
 	})
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: what was asked for stands"))
-	case waiting.Err() != nil && last != nil && last.Status.LogSequence > before.Status.LogSequence:
-		o.Env.Notef("It is recorded, and counts as soon as what comes first is over.")
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has acted on it within %s; it stands: `%s doctor` says whether one runs", o.Timeout, o.Env.Name)
+		return fmt.Errorf("no daemon has recorded it within %s; it stands: `%s doctor` says whether one runs", o.Timeout, o.Env.Name)
 	case err != nil:
 		return err
 	}
@@ -133,9 +131,14 @@ func (o *intent) answer(ctx context.Context, at *opened, before *v1alpha1.SurgeR
 	return nil
 }
 
-// line is a command about the same machine, as the user would type it.
-func (d *Deps) line(verb string, r *v1alpha1.SurgeRemediation) string {
-	return fmt.Sprintf("`%s remediation %s %s -n %s`", d.Env.Name, verb, r.Name, r.Namespace)
+// line is a command about the same machine, as the user would type it. The namespace is not known of a log alone, where the
+// name was looked for in all.
+func (d *Deps) line(verb, namespace, machine string) string {
+	line := d.Env.Name + " remediation " + verb + " " + machine
+	if namespace != "" {
+		line += " -n " + namespace
+	}
+	return "`" + line + "`"
 }
 
 // maxReason is the schema's limit of spec.hold.reason.
@@ -164,8 +167,7 @@ func newCmdHold(d *Deps) *cobra.Command {
 			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 		}
 		if remediations.UnderWay(r.Status.Phase) {
-			o.Wait = false // it answers when it is decided again
-			o.Env.Notef("A replacement is under way (%s), and goes on: to take it back, use %s. The hold counts before another is begun.", r.Status.Phase, d.line("abort", r))
+			o.Env.Notef("A replacement is under way (%s), and goes on: to take it back, use %s. The hold counts before another is begun.", r.Status.Phase, d.line("abort", r.Namespace, r.Name))
 		}
 		before := r.Spec.Hold
 		r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
@@ -180,13 +182,21 @@ func newCmdHold(d *Deps) *cobra.Command {
 		r.Spec.Hold.Until = &until
 		return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
 	}
-	o.heard = heldNow
-	o.next = func(r *v1alpha1.SurgeRemediation) string { return "To have it go on: " + d.line("release", r) }
+	o.heard = heldAsAsked
+	o.next = func(r *v1alpha1.SurgeRemediation) string {
+		goOn := "To have it go on: " + d.line("release", r.Namespace, r.Name)
+		if r.Status.Phase != v1alpha1.RemediationHeld {
+			return "The hold is recorded, and counts as soon as what comes first is over. " + goOn
+		}
+		return goOn
+	}
 	return cmd
 }
 
-func heldNow(before, now *v1alpha1.SurgeRemediation) bool {
-	return now.Status.Phase == v1alpha1.RemediationHeld && now.Status.LogSequence > before.Status.LogSequence
+// heldAsAsked: times of the API have whole seconds.
+func heldAsAsked(asked, now *v1alpha1.SurgeRemediation) bool {
+	want, have := asked.Spec.Hold, now.Status.Hold
+	return want != nil && have != nil && want.Reason == have.Reason && want.Until.Equal(have.Until)
 }
 
 func newCmdRelease(d *Deps) *cobra.Command {
@@ -201,12 +211,19 @@ func newCmdRelease(d *Deps) *cobra.Command {
 		r.Spec.Hold, r.Spec.Abort = nil, false
 		return "released", nil
 	}
-	o.heard = func(before, now *v1alpha1.SurgeRemediation) bool {
-		return now.Status.LogSequence > before.Status.LogSequence && now.Status.Phase != v1alpha1.RemediationHeld
+	o.heard = released
+	o.next = func(r *v1alpha1.SurgeRemediation) string {
+		return "To follow it: " + d.line("watch", r.Namespace, r.Name)
 	}
-	o.next = func(r *v1alpha1.SurgeRemediation) string { return "To follow it: " + d.line("watch", r) }
 	return cmd
 }
+
+// released: a status of before the release still tells of the hold, or is of another generation.
+func released(_, now *v1alpha1.SurgeRemediation) bool {
+	return now.Status.Hold == nil && !now.Status.Aborted && now.Status.ObservedGeneration >= now.Generation
+}
+
+func aborted(_, now *v1alpha1.SurgeRemediation) bool { return now.Status.Aborted }
 
 func newCmdAbort(d *Deps) *cobra.Command {
 	var yes bool
@@ -229,11 +246,9 @@ func newCmdAbort(d *Deps) *cobra.Command {
 		r.Spec.Abort = true
 		return "abort asked for", nil
 	}
-	o.heard = func(before, now *v1alpha1.SurgeRemediation) bool {
-		return now.Status.Phase == v1alpha1.RemediationCancelling || now.Status.LogSequence > before.Status.LogSequence
-	}
+	o.heard = aborted
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
-		return "To follow it: " + d.line("watch", r) + "; to have it decided again: " + d.line("release", r)
+		return "To follow it: " + d.line("watch", r.Namespace, r.Name) + "; to have it decided again: " + d.line("release", r.Namespace, r.Name)
 	}
 	return cmd
 }

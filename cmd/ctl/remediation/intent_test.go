@@ -24,40 +24,63 @@ type shown struct {
 }
 
 func (s *shown) Watch(ctx context.Context, key types.NamespacedName, fn func(*v1alpha1.SurgeRemediation) bool) error {
-	if fn(&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Status: s.status}) {
+	if fn(&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 2}, Status: s.status}) {
 		return nil
 	}
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// A hold that the daemon has recorded is an answer, also where another rule comes first and the phase is not Held.
-func TestAnswerOfHold(t *testing.T) {
+// What the log has recorded is an answer at once, also where another rule comes first and the phase tells nothing of it. A status
+// that tells of something else is none.
+func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
+	until := metav1.NewTime(time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC))
+	hold := &v1alpha1.RemediationHold{Until: &until, Reason: "disk"}
+	type status = v1alpha1.SurgeRemediationStatus
 	for name, c := range map[string]struct {
-		phase    v1alpha1.RemediationPhase
-		sequence int64
-		out, err string
+		heard    func(asked, now *v1alpha1.SurgeRemediation) bool
+		status   status
+		recorded bool
 	}{
-		"held":                {v1alpha1.RemediationHeld, 8, "fleet/a: Held: why\n", ""},
-		"another comes first": {v1alpha1.RemediationWaiting, 8, "fleet/a: Waiting: why\n", ""},
-		"not recorded":        {v1alpha1.RemediationWaiting, 7, "", "no daemon has acted on it within 30s"},
+		"held":                      {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, Hold: hold}, true},
+		"a pause comes first":       {heldAsAsked, status{Phase: v1alpha1.RemediationWaiting, Hold: hold}, true},
+		"a replacement comes first": {heldAsAsked, status{Phase: v1alpha1.RemediationReplacing, Hold: hold}, true},
+		"held for something else":   {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, Hold: &v1alpha1.RemediationHold{Until: &until}, LogSequence: 9}, false},
+		"held by the policy":        {heldAsAsked, status{Phase: v1alpha1.RemediationHeld, LogSequence: 9}, false},
+		"decided, and cannot":       {heldAsAsked, status{Phase: v1alpha1.RemediationFailed, LogSequence: 9}, false},
+		"it ended":                  {heldAsAsked, status{Phase: v1alpha1.RemediationRecovered, FinishedAt: &until}, true},
+		"released":                  {released, status{Phase: v1alpha1.RemediationWaiting, ObservedGeneration: 2}, true},
+		"not seen yet":              {released, status{Phase: v1alpha1.RemediationWaiting, ObservedGeneration: 1}, false},
+		"still held":                {released, status{Phase: v1alpha1.RemediationHeld, ObservedGeneration: 2, Hold: hold}, false},
+		"still aborted":             {released, status{Phase: v1alpha1.RemediationWaiting, ObservedGeneration: 2, Aborted: true}, false},
+		"aborted":                   {aborted, status{Phase: v1alpha1.RemediationWaiting, Aborted: true}, true},
+		"nothing of it":             {aborted, status{Phase: v1alpha1.RemediationWaiting, LogSequence: 9}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out, notes bytes.Buffer
 				env := cli.System("scutectl", "test")
 				env.Out, env.Err = &out, &notes
-				d := &Deps{Env: env, Flags: reach.New()}
-				o := &intent{Deps: d, Timeout: 30 * time.Second, heard: heldNow}
+				o := &intent{Deps: &Deps{Env: env, Flags: reach.New()}, Timeout: 30 * time.Second, heard: c.heard}
 				before := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
 				before.Status.Phase, before.Status.LogSequence = v1alpha1.RemediationWaiting, 7
-				at := &opened{Source: &shown{status: v1alpha1.SurgeRemediationStatus{Phase: c.phase, LogSequence: c.sequence, Message: "why"}}}
-				err := o.answer(t.Context(), at, before)
-				if out.String() != c.out {
-					t.Errorf("%q, want %q", out.String(), c.out)
+				asked := before.DeepCopy()
+				asked.Spec.Hold = hold
+				c.status.Message = "why"
+				began := time.Now()
+				err := o.answer(t.Context(), &opened{Source: &shown{status: c.status}}, before, asked)
+				want, says, waited := string(c.status.Phase)+": why", "", time.Duration(0)
+				if !c.recorded {
+					want, says, waited = "", "no daemon has recorded it within 30s", o.Timeout
 				}
-				if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-					t.Errorf("%v, want %q", err, c.err)
+				if !strings.Contains(out.String(), want) || !c.recorded && out.Len() > 0 {
+					t.Errorf("%q, want %q", out.String(), want)
+				}
+				if (err == nil) != c.recorded || err != nil && !strings.Contains(err.Error(), says) {
+					t.Errorf("%v, want %q", err, says)
+				}
+				if took := time.Since(began); took != waited {
+					t.Errorf("it waited %s, want %s", took, waited)
 				}
 			})
 		})

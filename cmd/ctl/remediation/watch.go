@@ -122,7 +122,11 @@ func (o *watchOptions) one(ctx context.Context, at *opened, key types.Namespaced
 	}, func(list []*v1alpha1.SurgeRemediation) bool { return remediations.Over(list[0]) }, draw)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted(fmt.Errorf("interrupted: the remediation goes on without being watched; see `%s remediation watch %s`", o.Env.Name, key.Name))
+		namespace := key.Namespace
+		if len(last) > 0 {
+			namespace = last[0].Namespace
+		}
+		return cli.Interrupted(fmt.Errorf("interrupted: the remediation goes on without being watched; see %s", o.line("watch", namespace, key.Name)))
 	case errors.Is(err, source.ErrNotFound): // its resource goes with its machine
 		r, findErr := o.ended(ctx, at, key, seen)
 		if findErr != nil {

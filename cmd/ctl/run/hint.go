@@ -36,7 +36,8 @@ func (d *deps) where(namespace string) string {
 	case d.Flags.URL != "":
 		out = append(out, "--nats "+quote(d.Flags.URL))
 	}
-	if namespace != "" && namespace != "default" {
+	// Of a log alone, a name leads to its run in whatever namespace; of a cluster it is looked for in that of the context.
+	if namespace != "" && (namespace != "default" || !d.Flags.LogAlone() || d.Flags.Namespace != "") {
 		out = append(out, "-n "+namespace)
 	}
 	return strings.Join(out, " ")

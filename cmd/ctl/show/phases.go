@@ -37,8 +37,11 @@ func reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 		last = mover.PhaseCreating
 	case c.Acknowledged > 0:
 		last = mover.PhaseAwaitingAcks
-	case c.Objects > 0:
+	case c.Objects > 0, c.Clusters > 0: // counted when the preflight has passed
 		last = mover.PhasePausing
+	}
+	if m.Spec.DryRun && last != mover.PhasePreflight {
+		last = mover.PhasePlanned // a dry run pauses nothing
 	}
 	return slices.Index(path, last) + 1, false
 }

@@ -28,6 +28,8 @@ func move(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
 func TestPhaseBar(t *testing.T) {
 	dry := move(mover.PhasePlanned, v1alpha1.MoveCounts{})
 	dry.Spec.DryRun = true
+	failed := move(mover.PhaseFailed, v1alpha1.MoveCounts{Clusters: 1})
+	failed.Spec.DryRun = true
 	for _, c := range []struct {
 		name string
 		move *v1alpha1.Move
@@ -38,8 +40,10 @@ func TestPhaseBar(t *testing.T) {
 		{"succeeded", move(mover.PhaseSucceeded, v1alpha1.MoveCounts{}), "✓✓✓✓✓✓✓✓ 8 of 8"},
 		{"refused", move(mover.PhaseFailed, v1alpha1.MoveCounts{}), "✗······· 1 of 8"},
 		{"rolled back from the acknowledgements", move(mover.PhaseRolledBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 2}), "✓✓✗····· 3 of 8"},
+		{"aborted before anything was paused", move(mover.PhaseRolledBack, v1alpha1.MoveCounts{Clusters: 1}), "✓✗······ 2 of 8"},
 		{"rolled back from creating", move(mover.PhaseRollingBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 3, ToDelete: 3}), "✓✓✓✓✗··· 5 of 8"},
 		{"dry run", dry, "✓▶ 2 of 2"},
+		{"dry run without a plan", failed, "✓✗ 2 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := show.View{Width: 20, Now: now()}.PhaseBar(c.move)
