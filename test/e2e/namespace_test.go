@@ -8,7 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
@@ -16,7 +22,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestSharedClass moves two clusters that share a ClusterClass one by one, and then the whole namespace back.
+// TestSharedClass moves two clusters that share a ClusterClass and a Secret one by one, and then the whole namespace back.
 func TestSharedClass(t *testing.T) {
 	ctx := deadline(t, 8*time.Minute)
 	const ns = "shared"
@@ -27,10 +33,17 @@ func TestSharedClass(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		must(t, shared.blue.Side.WaitAvailable(ctx, ns, name))
 	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "credentials", OwnerReferences: clusterOwners(ctx, t, shared.blue, ns, "one", "two")},
+		StringData: map[string]string{"token": "t"},
+	}
+	must(t, shared.blue.Side.Client().Create(ctx, secret))
 	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 	d := daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	t.Run("the first, and the other never notices", func(t *testing.T) { firstOfTwo(ctx, t, ns) })
+	belongs(ctx, t, shared.green, secret, "one")
+	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
 	class := objects(ctx, t, shared.green, ns)["ClusterClass in-memory"]
 	t.Run("the second takes the class that is there", func(t *testing.T) {
 		w := shared.witness(ctx, t)
@@ -38,6 +51,10 @@ func TestSharedClass(t *testing.T) {
 		succeeded(ctx, t, over, shared.blue, shared.green, w)
 		if now := objects(ctx, t, shared.green, ns)["ClusterClass in-memory"]; class == nil || now == nil || now.GetUID() != class.GetUID() {
 			t.Error("the target's ClusterClass was replaced")
+		}
+		belongs(ctx, t, shared.green, secret, "one", "two")
+		if err := shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the Secret at the source, which nobody uses any more: %v", err)
 		}
 	})
 	must(t, d.Stop(ctx))
@@ -56,7 +73,31 @@ func TestSharedClass(t *testing.T) {
 		if after := names(objects(ctx, t, shared.blue, ns)); !slices.Equal(before, after) {
 			t.Errorf("objects before %v\nafter %v", before, after)
 		}
+		belongs(ctx, t, shared.blue, secret, "one", "two")
 	})
+}
+
+// clusterOwners are references to Clusters of a side, none of which controls.
+func clusterOwners(ctx context.Context, t *testing.T, on *scuted.Installation, namespace string, names ...string) []metav1.OwnerReference {
+	t.Helper()
+	var refs []metav1.OwnerReference
+	for _, name := range names {
+		c := &clusterv1.Cluster{}
+		must(t, on.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+		refs = append(refs, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: c.UID})
+	}
+	return refs
+}
+
+// belongs checks that a Secret has these Clusters of a side as its owners, and no others.
+func belongs(ctx context.Context, t *testing.T, on *scuted.Installation, secret *corev1.Secret, names ...string) {
+	t.Helper()
+	have := &corev1.Secret{}
+	must(t, on.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), have))
+	owners := slices.SortedFunc(slices.Values(have.OwnerReferences), func(a, b metav1.OwnerReference) int { return strings.Compare(a.Name, b.Name) })
+	if diff := cmp.Diff(clusterOwners(ctx, t, on, secret.Namespace, names...), owners); diff != "" {
+		t.Errorf("owners of the Secret on %s (-want +got):\n%s", on.Side.Name(), diff)
+	}
 }
 
 // firstOfTwo: the class is copied and stays, and nothing is written to what stays.

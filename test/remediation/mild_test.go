@@ -27,6 +27,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	release := w.stuckNewcomers(t)
 	must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 2)
+	w.misread(ctx, t)
 	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "remediation abort "+w.victim.Name) {
 		t.Errorf("of the control plane a move in the middle of a surge says %q", why)
 	}
@@ -45,6 +46,17 @@ func aborted(ctx context.Context, t *testing.T) {
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 1, 2)
+}
+
+// misread makes the policy unreadable for a while: a remediation that it began is frozen, and goes on when it is corrected.
+func (w *ward) misread(ctx context.Context, t *testing.T) {
+	t.Helper()
+	change(ctx, t, w.policy, func(s *v1alpha1.RepairPolicySpec) {
+		s.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}
+	})
+	w.phase(ctx, t, v1alpha1.RemediationFrozen, "RepairPolicy "+w.policy.Name+" cannot be read: spec.selector")
+	change(ctx, t, w.policy, func(s *v1alpha1.RepairPolicySpec) { s.Selector.MatchExpressions = nil })
+	w.phase(ctx, t, v1alpha1.RemediationReplacing)
 }
 
 // moves asks for a move to a place that does not exist, and returns what its refusal says of the control plane and its machines.
