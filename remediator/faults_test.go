@@ -217,12 +217,7 @@ func (p *player) scale() {
 	if p.wish+by < 1 || p.wish+by > 9 || w.owner.Kind == "OtherControlPlane" || p.state.Active != nil && !midway {
 		return
 	}
-	p.wish += by
-	p.excess += int(max(-by, 0))
-	if a := p.state.Active; a != nil && a.Request.Method == remediator.Surge {
-		p.raced = true
-	}
-	*w.replicas(), w.owner.Observed = p.wish, false
+	p.want(by)
 	p.tell("people want %d machines", p.wish)
 }
 

@@ -52,15 +52,15 @@ func TestAnyFaults(t *testing.T) {
 const (
 	offCount      = true  // an unhealthy machine of an owner that is not at its replicas is replaced
 	learners      = true  // so is one that came as far as etcd's list, and no further
-	silentShort   = false // and one whose etcd is silent, so that no newcomer can join
+	silentShort   = true  // and one whose etcd is silent, so that no newcomer can join
 	rollouts      = false // and one in the middle of a rollout
 	externalPairs = true  // and one of a control plane with external etcd
 	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing
-	notes         = false // the control plane's note of a remediation does not outlive it
+	notes         = true  // the control plane's note of a remediation does not outlive it
 	deletions     = true  // a MachineDeployment that leaves outdated machines alone keeps them
-	midway        = false // people scale in the middle of a remediation too
-	oneMark       = false // no mark is left when the next remediation begins
-	lateStatus    = false // a control plane that sees the certificates' lever late takes no veteran
+	midway        = true  // people scale in the middle of a remediation too
+	oneMark       = true  // no mark is left when the next remediation begins
+	lateStatus    = true  // a control plane that sees the certificates' lever late takes no veteran
 )
 
 type player struct {

@@ -37,6 +37,16 @@ func (g *guard) rest() {
 	}
 }
 
+// want lets people scale. What they ask for in the middle of a surge by replicas may be taken for what the surge asks for.
+func (g *guard) want(by int32) {
+	g.wish += by
+	g.excess += int(max(-by, 0))
+	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
+		g.raced = true
+	}
+	*g.w.replicas(), g.w.owner.Observed = g.wish, false
+}
+
 // begins judges the events that are about to be stored; "" when none of them breaks a rule.
 func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 	for _, e := range events {

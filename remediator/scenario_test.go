@@ -290,7 +290,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"rungs":           func() error { m.Rungs = words[3:]; return nil },
-			"expiry":          func() error { m.CertificatesStatus = word(3); return nil },
+			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
 	case "on-delete":
 		w.onDelete = true

@@ -45,7 +45,9 @@ func (p *player) settle() {
 			return // people deleted all of them
 		}
 		before := len(p.log)
-		p.release()
+		if did := p.release(); did != "" {
+			p.tell("somebody %s, as was advised", did)
+		}
 		p.round()
 		w.now = w.now.Add(time.Minute)
 		if before == len(p.log) && p.unsettled() == "" {
@@ -94,14 +96,11 @@ func (p *player) staysDead() *machine {
 		return nil
 	}
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return !w.well(m) && !m.Deleting && (learners || !m.Learner) })
-	if i < 0 || len(w.machines) < 2 && w.owner.Kind == string(remediator.ControlPlane) {
+	if i < 0 {
 		return nil
 	}
 	m := w.machines[i]
-	if w.stacked() && !slices.ContainsFunc(w.machines, func(other *machine) bool { return other != m && !other.Deleting }) {
-		return nil // people deleted all others: nobody can take their members out of etcd
-	}
-	if w.stacked() && !w.quorumBeside(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
+	if !w.alive(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
 		return nil
 	}
 	m.Kubelet = false
@@ -109,8 +108,17 @@ func (p *player) staysDead() *machine {
 	return m
 }
 
-// quorumBeside: quorum stands when all other machines are well, and those that are being deleted are gone.
-func (w *world) quorumBeside(m *machine) bool {
+// alive: the control plane lives beside this machine when all others are well, and those that are being deleted are gone.
+func (w *world) alive(m *machine) bool {
+	if w.owner.Kind != string(remediator.ControlPlane) {
+		return true
+	}
+	if !slices.ContainsFunc(w.machines, func(other *machine) bool { return other != m && !other.Deleting && other.Node != "" }) {
+		return false
+	}
+	if !w.stacked() {
+		return true
+	}
 	voters, dead := len(w.orphans), len(w.orphans)
 	for _, other := range w.machines {
 		if other.Deleting || !other.Member || other.Learner {
@@ -129,16 +137,17 @@ func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
 // release is what an operator is told to do. A remediation that is frozen because somebody else set the replicas is aborted;
 // afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted.
-func (p *player) release() {
-	a := p.state.Active
-	for _, m := range p.w.machines {
+func (g *guard) release() (did string) {
+	a := g.state.Active
+	for _, m := range g.w.machines {
 		if m.Request != nil {
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 		}
-		if patient := p.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set"}, patient.Decision.Rule) && !m.Deleting {
-			p.tell("somebody %s, as was advised", p.w.delete(m))
+		if patient := g.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, patient.Decision.Rule) && !m.Deleting {
+			did = g.w.delete(m)
 		}
 	}
+	return did
 }
 
 // unsettled says what is not as people want it, "" for nothing.

@@ -69,7 +69,6 @@ type machine struct {
 	Ill                     bool   // its Node has a condition that a MachineHealthCheck sees, and nobody else
 	Updating                bool   // in place, and it takes for ever
 	Template                string // that it was really cloned from
-	Expiry                  string // its status.certificatesExpiryDate
 }
 
 func newWorld(now time.Time) *world {
@@ -202,7 +201,7 @@ func (w *world) well(m *machine) bool {
 func (w *world) settle() {
 	for _, m := range w.machines {
 		if !w.behind {
-			m.Expiry = m.Certificates // core/reconcilers/machine, reconcileCertificateExpiry
+			m.CertificatesStatus = m.Certificates // core/reconcilers/machine, reconcileCertificateExpiry
 		}
 		if m.Node != "" && m.Kubelet && m.Pressed {
 			w.set(m, "NodeReady", object.False, "NodeNotReady")

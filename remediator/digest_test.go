@@ -1,0 +1,152 @@
+package remediator_test
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/remediator"
+)
+
+// digest of a state. Two states have the same one when nothing that may still happen tells them apart.
+type digest [16]byte
+
+// digest leaves out what only people read (decisions, reasons, ends, counts far from their limits), names machines by their
+// order, and knows of a time only which timeouts are over.
+func (n *node) digest() digest {
+	w := n.w
+	w.settle()
+	b := &writer{n: n}
+	b.add(n.left, n.wish, n.excess, n.reverted, n.raced, n.faults == n.begun)
+	o := w.owner
+	b.add(o.Replicas, o.Observed, w.cluster.TopologyReplicas, w.target, len(w.orphans))
+	for _, orphan := range w.orphans {
+		b.add(orphan.Name != "", orphan.Learner)
+	}
+	b.note(o.Relaxed)
+	b.touched(o.Touched)
+	for _, e := range slices.Backward(n.state.Ends) {
+		if e.Outcome == remediator.EndCancelled && e.Cause == remediator.TimedOut {
+			b.over(e.EndedAt, time.Minute)
+			break
+		}
+	}
+	b.active(n.state.Active)
+	for _, m := range w.machines {
+		b.machine(m)
+	}
+	sum := sha256.Sum256(b.text)
+	return digest(sum[:16])
+}
+
+type writer struct {
+	n    *node
+	text []byte
+}
+
+func (b *writer) add(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			b.text = append(b.text, v...)
+		case bool:
+			b.text = strconv.AppendBool(b.text, v)
+		case int:
+			b.text = strconv.AppendInt(b.text, int64(v), 10)
+		case int32:
+			b.text = strconv.AppendInt(b.text, int64(v), 10)
+		default:
+			b.text = fmt.Append(b.text, v)
+		}
+		b.text = append(b.text, ' ')
+	}
+	b.text = append(b.text, '\n')
+}
+
+// over says whether a timeout is over since a time.
+func (b *writer) over(t time.Time, timeout time.Duration) {
+	b.add(!t.IsZero(), b.n.w.now.Sub(t) > timeout)
+}
+
+// which machine: its place in the order of creation, -1 for one that is gone, -2 for none.
+func (b *writer) which(uid types.UID) int {
+	if uid == "" {
+		return -2
+	}
+	return slices.IndexFunc(b.n.w.machines, func(m *machine) bool { return m.UID == uid })
+}
+
+// note of the owner's remediation: whom it names, and whether the owner takes it for a stale one.
+func (b *writer) note(value string) {
+	data, ok := remediation(value)
+	if !ok {
+		b.add("no note", value != "")
+		return
+	}
+	stale := slices.ContainsFunc(b.n.w.machines, func(m *machine) bool { return m.Created.After(data.Timestamp) })
+	ours := b.n.state.Active != nil && b.n.state.Active.Victim.Name == data.Machine
+	b.add("note", b.which(types.UID(data.Machine+"-uid")), stale, ours)
+}
+
+func (b *writer) touched(value string) {
+	a := b.n.state.Active
+	ours := a != nil && strings.HasPrefix(value, fmt.Sprintf("%s-%d", a.Victim.Name, a.Request.Attempt))
+	b.add("touched", value != "", ours, strings.HasSuffix(value, "-cancel"))
+}
+
+func (b *writer) active(a *remediator.Active) {
+	if a == nil {
+		b.add("nothing")
+		return
+	}
+	r := a.Request
+	b.add(r.Method, r.Relaxed, r.From, r.To, r.Where, r.Lever, r.Original, b.which(a.Victim.UID), b.which(a.Replacement.UID), a.Ready, a.Scale, a.Step, a.Cause, a.Frozen)
+	timeout := map[remediator.Step]time.Duration{remediator.Cancelling: 30 * time.Second, remediator.Settling: 8 * time.Minute}[a.Step]
+	b.over(a.Since, cmp.Or(timeout, 4*time.Minute))
+	if a.Frozen != "" {
+		b.over(a.FrozenAt, 4*time.Minute)
+	}
+}
+
+func (b *writer) machine(m *machine) {
+	n := b.n
+	b.add("machine", m.Deleting, m.Node != "", m.Kubelet, m.Pods, m.Etcd, m.Pressed, m.Member, m.Learner, m.Leader, m.Doomed, m.Skip, m.Remediate,
+		m.DeleteMark, m.Template, m.ClonedFrom, m.Mark != "", m.RemediationFor != "", m.Request != nil)
+	if m.Node == "" {
+		b.over(m.Created, 4*time.Minute)
+	}
+	for _, name := range []string{"HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"} {
+		b.add(m.Conditions[name].Status, m.Conditions[name].Reason)
+	}
+	a := n.state.Active
+	in := func(list []remediator.Subject) bool {
+		return slices.ContainsFunc(list, func(s remediator.Subject) bool { return s.UID == m.UID })
+	}
+	if a != nil {
+		b.add(in(a.Request.Baseline), in(a.Extras), m.Certificates == a.Request.Pull, m.CertificatesStatus == a.Request.Pull)
+	}
+	b.add(n.last == nil || in(n.last.Request.Baseline), m.Certificates != "", m.CertificatesStatus != "")
+	p := n.state.Patients[m.UID]
+	if p == nil {
+		b.add("well")
+		return
+	}
+	b.over(p.LastAttempt, time.Minute)
+	b.add(m.Request != nil && m.Request.Created.Before(p.ClearedAt))
+	if p.Mark == nil {
+		return
+	}
+	earlier := 0 // among those that are unhealthy, the one that is unhealthy longest comes first
+	for _, other := range n.state.Patients {
+		if other.Mark != nil && other.UnhealthyAt.Before(p.UnhealthyAt) {
+			earlier++
+		}
+	}
+	b.add(p.Mark.State, p.Mark.Source, strings.Contains(m.Mark, string(p.Mark.State)), strings.Contains(m.Mark, string(remediator.Scheduled)), earlier)
+}

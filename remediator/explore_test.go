@@ -1,0 +1,176 @@
+package remediator_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+//nolint:gochecknoglobals // flags of the test
+var (
+	worldFaults = flag.Int("worlds.faults", 1, "TestEverySmallWorld: how many faults happen")
+	worldDeaths = flag.Bool("worlds.deaths", false, "TestEverySmallWorld: the process dies in the middle of turns, and decides on facts that have just become old")
+)
+
+// TestEverySmallWorld searches small worlds through: every order of turns of the remediator, steps of the owner, of machines
+// and of time, with so many faults at any moment. What must never be so is looked for in each state; and from each, when the
+// faults are over, all must come to be as people want it, with all machines well again or with one that stays dead.
+//
+// Time is abstract: half a minute passes, or longer than every timeout. Two states are one when nothing that may still
+// happen tells them apart: machines are told by the order of their creation, times by the timeouts that are over. So the
+// search ends.
+func TestEverySmallWorld(t *testing.T) {
+	for _, c := range smallWorlds() {
+		t.Run(c.name, func(t *testing.T) {
+			start, s := time.Now(), newSearch(c)
+			if wrong := s.run(); wrong != "" {
+				t.Fatal(wrong)
+			}
+			t.Logf("%d faults, deaths %t: %d states, %d ways on, each settles within %d rounds, in %s",
+				*worldFaults, *worldDeaths, len(s.seen), s.ways, s.longest, time.Since(start).Round(time.Millisecond))
+		})
+	}
+}
+
+// smallWorld is an owner in the beginning.
+type smallWorld struct {
+	name     string
+	given    func(*world)
+	machines int
+}
+
+func smallWorlds() []smallWorld {
+	lever := func(w *world) { w.owner.CertificateLever = true }
+	replicas := func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }
+	plain := func(w *world) { // OwnerRemediation is all that there is
+		w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
+	}
+	workers := func(w *world) { w.owner.Kind = string(remediator.Deployment) }
+	return []smallWorld{
+		{"one-rollout", lever, 1},
+		{"one-replicas", replicas, 1},
+		{"three-rollout", lever, 3},
+		{"three-replicas", replicas, 3},
+		{"three-owner", plain, 3},
+		{"workers", workers, 2},
+	}
+}
+
+// search is breadth first, so that what it finds is as short as can be.
+type search struct {
+	first   *node
+	seen    map[digest]struct{}
+	settled map[digest]int
+	ways    int
+	longest int // rounds until a state was settled
+}
+
+func newSearch(c smallWorld) *search {
+	w := newWorld(time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC))
+	w.owner.CertificateLever, w.cluster.FailureDomains = false, nil
+	w.policy.Attempts, w.policy.Limits.PerWindow = 1000, 1000
+	w.policy.Limits.Cooldown = time.Minute
+	w.policy.Timeouts = remediator.Timeouts{ScaleUp: 4 * time.Minute, Ready: 4 * time.Minute}
+	w.policy.Checks.NodeStartup = 4 * time.Minute
+	for i := range w.policy.Checks.Node {
+		w.policy.Checks.Node[i].Timeout = 0
+	}
+	c.given(w)
+	for range c.machines {
+		w.add("")
+	}
+	w.owner.Replicas = int32(c.machines) //nolint:gosec // a handful
+	n := &node{left: *worldFaults, tell: func(string, ...any) {}}
+	n.w, n.wish = w, w.owner.Replicas
+	n.state.Apply(remediator.Registered{Owner: w.owner.Owner}, w.now)
+	return &search{first: n, seen: make(map[digest]struct{}), settled: make(map[digest]int)}
+}
+
+// run visits every state, and says what is wrong with the first one that is.
+func (s *search) run() string {
+	queue := []*node{s.first}
+	s.seen[s.first.digest()] = struct{}{}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue[0], queue = nil, queue[1:]
+		for _, faultsEnd := range []func(*node) bool{(*node).healed, (*node).asItIs} {
+			c := n.clone()
+			if c.left = 0; !faultsEnd(c) {
+				continue
+			}
+			if wrong := s.settles(c); wrong != "" {
+				return s.story(n, wrong, faultsEnd)
+			}
+		}
+		for _, way := range n.ways() {
+			s.ways++
+			if way.wrong != "" {
+				return s.story(way.to, way.wrong, nil)
+			}
+			d := way.to.digest()
+			if _, known := s.seen[d]; known {
+				continue
+			}
+			s.seen[d] = struct{}{}
+			queue = append(queue, way.to)
+		}
+	}
+	return ""
+}
+
+// story tells how a state is reached, and what happens when the faults are over.
+func (s *search) story(to *node, wrong string, faultsEnd func(*node) bool) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, wrong)
+	n := s.first.clone()
+	tell := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
+	for _, move := range to.trail.moves() {
+		fmt.Fprintf(&b, "%s %s\n", n.w.now.Format("15:04:05"), move)
+		n.tell = tell
+		ways := n.ways(move)
+		i := slices.IndexFunc(ways, func(w way) bool { return w.to.trail.move == move })
+		if i < 0 {
+			fmt.Fprintln(&b, "cannot be told again")
+			break
+		}
+		n = ways[i].to
+	}
+	if faultsEnd != nil {
+		fmt.Fprintln(&b, "--- the faults are over")
+		n.tell = tell
+		faultsEnd(n)
+		clear(s.settled)
+		s.settles(n)
+	}
+	if lines := strings.SplitAfter(b.String(), "\n"); len(lines) > 250 {
+		return strings.Join(lines[:250], "") + "..."
+	}
+	return b.String()
+}
+
+// settles plays a fair order of everybody's steps, until all is as people want it.
+func (s *search) settles(n *node) string {
+	const bound = 80
+	var passed []digest
+	for round := range bound {
+		d := n.digest()
+		if more, known := s.settled[d]; known || n.unsettled() == "" {
+			for i, d := range append(passed, d) {
+				s.settled[d] = round - i + more
+			}
+			s.longest = max(s.longest, round+more)
+			return ""
+		}
+		passed = append(passed, d)
+		if wrong := n.round(); wrong != "" {
+			return wrong
+		}
+	}
+	return "it does not settle: " + n.unsettled()
+}

@@ -1,0 +1,330 @@
+package remediator_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/remediator"
+)
+
+// node is a state of the search: a remediator and its world, and what may still happen to them.
+type node struct {
+	guard
+	left  int // faults
+	trail *trail
+	tell  func(format string, args ...any)
+}
+
+// trail is how a state was reached.
+type trail struct {
+	before *trail
+	move   string
+}
+
+func (t *trail) moves() []string {
+	var all []string
+	for ; t != nil; t = t.before {
+		all = append(all, t.move)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+func (n *node) clone() *node {
+	c := *n
+	w := *n.w
+	c.w = &w
+	w.machines = make([]*machine, 0, len(n.w.machines)+1)
+	for _, m := range n.w.machines {
+		copied := *m
+		copied.Conditions, copied.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Rungs)
+		if m.Request != nil {
+			request := *m.Request
+			copied.Request = &request
+		}
+		w.machines = append(w.machines, &copied)
+	}
+	w.orphans = slices.Clone(n.w.orphans)
+	c.state = *n.state.Clone()
+	return &c
+}
+
+// round gives everybody a step.
+func (n *node) round() string {
+	n.told(n.release(), "somebody")
+	if n.raced && n.state.Active == nil {
+		*n.w.replicas() = n.wish
+	}
+	step := func() string { return n.turn(-1, nil).wrong }
+	act := func() string { did, wrong := n.act(); n.told(did, "the owner"); return wrong }
+	progress := func() string {
+		for _, m := range slices.Clone(n.w.machines) {
+			if m.Deleting && n.w.gone(m) {
+				n.tell("%s is gone", m.Name)
+			} else if m.Node == "" && n.w.join(m) {
+				n.tell("%s joins", m.Name)
+			}
+		}
+		return ""
+	}
+	for _, do := range []func() string{step, act, step, progress, step} {
+		if wrong := do(); wrong != "" {
+			return wrong
+		}
+	}
+	n.w.now = n.w.now.Add(time.Minute)
+	return ""
+}
+
+func (n *node) told(did, who string) {
+	if did != "" {
+		n.tell("%s %s", who, did)
+	}
+}
+
+// turned is what a turn came to.
+type turned struct {
+	steps int
+	wrong string
+}
+
+// turn is a turn of the runner, on the facts of this moment or on older ones. It ends after so many steps, -1 for all of them:
+// a step stores events, or writes.
+func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
+	if f == nil {
+		f = n.look()
+	}
+	for range 20 {
+		if did.steps == steps {
+			return did
+		}
+		events := remediator.Decide(&n.state, f, n.w.now)
+		if len(events) == 0 {
+			break
+		}
+		if did.wrong = n.begins(f, events); did.wrong != "" {
+			return did
+		}
+		for _, e := range events {
+			n.tell("%s", telling(e, n.w.now))
+			n.state.Apply(e, n.w.now)
+			if n.state.Active != nil {
+				n.last = n.state.Clone().Active
+			}
+		}
+		did.steps++
+	}
+	for _, a := range remediator.Actions(&n.state, f, n.w.now) {
+		if did.steps == steps {
+			return did
+		}
+		n.tell("> %s", action(a))
+		n.w.owner.Observed = n.w.owner.Observed && a.Do != remediator.Scale
+		if err := n.w.perform(a); err != nil {
+			n.tell("%v", err)
+			break
+		}
+		did.steps++
+	}
+	did.wrong = n.marks()
+	n.rest()
+	return did
+}
+
+func (n *node) look() *remediator.Facts {
+	f := n.w.look(false)
+	if remediator.Asks(&n.state, f) {
+		f = n.w.look(true)
+	}
+	return f
+}
+
+// healed: the faults are over, and all machines recover.
+func (n *node) healed() bool {
+	for _, m := range n.w.machines {
+		n.heal(m)
+	}
+	n.lead()
+	return true
+}
+
+// asItIs: the faults are over, and the one machine that is not well stays so. It is false where there is none, or nothing
+// that can replace it.
+func (n *node) asItIs() bool {
+	w := n.w
+	if w.owner.Kind == string(remediator.ControlPlane) && (n.wish < 3 || w.owner.ExternalEtcd) {
+		return false
+	}
+	var ill *machine
+	for _, m := range w.machines {
+		starts := m.Node == "" && !m.Doomed
+		if w.well(m) || m.Deleting || starts {
+			continue
+		}
+		if ill != nil {
+			return false
+		}
+		ill = m
+	}
+	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed {
+		return false // nobody looks at its pods
+	}
+	if !w.alive(ill) || !silentShort && !ill.Etcd && len(w.machines) != int(n.wish) {
+		return false
+	}
+	n.lead()
+	return true
+}
+
+func (n *node) lead() {
+	if n.w.stacked() && !slices.ContainsFunc(n.w.machines, func(m *machine) bool { return m.Leader }) {
+		n.w.elect("")
+	}
+}
+
+func (n *node) heal(m *machine) {
+	m.Pressed, m.Doomed = false, false
+	if m.Node != "" {
+		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
+	}
+}
+
+// way from one state to another.
+type way struct {
+	to    *node
+	wrong string
+}
+
+// ways are all that may happen next; with a name, only what is called so is told.
+func (n *node) ways(only ...string) []way {
+	var all []way
+	try := func(move string, do func(*node) (bool, string)) {
+		c := n.clone()
+		if len(only) > 0 && only[0] != move {
+			c.tell = func(string, ...any) {}
+		}
+		if happens, wrong := do(c); happens || wrong != "" {
+			c.trail = &trail{n.trail, move}
+			c.tell = func(string, ...any) {}
+			all = append(all, way{c, wrong})
+		}
+	}
+	n.turns(try)
+	try("the owner acts", func(c *node) (bool, string) {
+		did, wrong := c.act()
+		c.told(did, "the owner")
+		return did != "", wrong
+	})
+	for i, m := range n.w.machines {
+		switch {
+		case m.Deleting:
+			try(m.Name+" is gone", func(c *node) (bool, string) { return c.w.gone(c.w.machines[i]), "" })
+		case m.Node == "":
+			try(m.Name+" joins", func(c *node) (bool, string) { return c.w.join(c.w.machines[i]), "" })
+		}
+		if !m.Deleting && (m.Doomed || m.Node != "" && !n.w.well(m)) {
+			try(m.Name+" recovers", func(c *node) (bool, string) { c.heal(c.w.machines[i]); c.lead(); return true, "" })
+		}
+	}
+	try("time passes", func(c *node) (bool, string) { c.w.now = c.w.now.Add(5 * time.Minute); return true, "" })
+	if a := n.state.Active; a != nil && a.Step == remediator.Cancelling {
+		try("half a minute passes", func(c *node) (bool, string) { c.w.now = c.w.now.Add(31 * time.Second); return true, "" })
+	}
+	if n.left > 0 {
+		n.misfortunes(func(move string, do func(*node)) {
+			try(move, func(c *node) (bool, string) {
+				c.left--
+				c.faults++
+				do(c)
+				return true, ""
+			})
+		})
+	}
+	return all
+}
+
+// turns are a whole turn, one that the process does not survive, and one on facts that the owner has just made old.
+func (n *node) turns(try func(string, func(*node) (bool, string))) {
+	steps := 0
+	try("a turn", func(c *node) (bool, string) {
+		did := c.turn(-1, nil)
+		steps = did.steps
+		return did.steps > 0, did.wrong
+	})
+	if !*worldDeaths {
+		return
+	}
+	for i := 1; i < steps; i++ {
+		try(fmt.Sprintf("a turn, cut off after %d of %d steps", i, steps), func(c *node) (bool, string) {
+			did := c.turn(i, nil)
+			return true, did.wrong
+		})
+	}
+	try("a turn on old facts", func(c *node) (bool, string) {
+		f := c.look()
+		did, wrong := c.act()
+		if did == "" || wrong != "" {
+			return false, wrong
+		}
+		c.told(did, "the owner")
+		turn := c.turn(-1, f)
+		return turn.steps > 0, turn.wrong
+	})
+}
+
+// misfortunes are the faults that may happen now.
+func (n *node) misfortunes(try func(string, func(*node))) {
+	w := n.w
+	for i, m := range w.machines {
+		if m.Deleting {
+			continue
+		}
+		try("somebody deletes "+m.Name, func(c *node) { c.w.delete(c.w.machines[i]) })
+		if m.Node == "" {
+			if !m.Doomed {
+				try(m.Name+" never joins", func(c *node) { c.w.machines[i].Doomed = true })
+			}
+			continue
+		}
+		if m.Kubelet {
+			try("the kubelet of "+m.Name+" dies", func(c *node) { c.w.machines[i].Kubelet = false })
+		}
+		if m.Kubelet && !m.Pressed {
+			try("the node of "+m.Name+" is not ready", func(c *node) { c.w.machines[i].Pressed = true })
+		}
+		if w.owner.Kind != string(remediator.ControlPlane) {
+			continue
+		}
+		if m.Pods {
+			try("pods of "+m.Name+" fail", func(c *node) { c.w.machines[i].Pods = false })
+		}
+		if m.Etcd {
+			try("the etcd of "+m.Name+" dies", func(c *node) {
+				c.w.machines[i].Etcd = false
+				if c.w.machines[i].Leader {
+					c.w.elect("")
+				}
+			})
+		}
+	}
+	for _, by := range n.steps() {
+		try(fmt.Sprintf("people want %d machines", n.wish+by), func(c *node) { c.want(by) })
+	}
+	if *w.replicas() != n.wish {
+		try("somebody puts replicas back", func(c *node) { *c.w.replicas(), c.reverted = c.wish, true })
+	}
+}
+
+// steps are by how much people may scale.
+func (n *node) steps() []int32 {
+	by := int32(1)
+	if n.w.stacked() {
+		by = 2
+	}
+	if n.wish <= by {
+		return []int32{by}
+	}
+	return []int32{by, -by}
+}
