@@ -45,7 +45,7 @@ func (w *create) createBootstrapCluster() sequence.Step[CreateContext, CreateBoo
 		Next: func(c CreateContext, a provider.Access) CreateBootstrapped {
 			return CreateBootstrapped{CreateContext: c, Bootstrap: *a.Cluster}
 		},
-		Undo: func(c *CreateContext, _ *provider.Access) error { return w.Bootstrap.Delete(&c.Context) },
+		Undo: func(c *CreateContext, a *provider.Access) error { return w.undoBootstrap(&c.Context, a, c.Cluster) },
 	}
 }
 

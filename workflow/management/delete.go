@@ -43,7 +43,7 @@ func (w *remove) createBootstrapCluster() sequence.Step[DeleteContext, DeleteBoo
 		Next: func(c DeleteContext, a provider.Access) DeleteBootstrapped {
 			return DeleteBootstrapped{DeleteContext: c, Bootstrap: *a.Cluster}
 		},
-		Undo: func(c *DeleteContext, _ *provider.Access) error { return w.Bootstrap.Delete(&c.Context) },
+		Undo: func(c *DeleteContext, a *provider.Access) error { return w.undoBootstrap(&c.Context, a, c.Cluster) },
 	}
 }
 

@@ -30,6 +30,7 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec pro
 	if exists {
 		there, err := cluster.Exists(c, on, spec)
 		switch {
+		case errors.Is(err, settled.ErrVersion): // its components were removed, which what still has objects refuses
 		case err != nil:
 			return fmt.Errorf("the bootstrap cluster exists, and does not tell whether it still manages cluster %s/%s: start it again, or delete it by hand if nothing is lost with it: %w", spec.Namespace, spec.Name, err)
 		case there:
@@ -37,6 +38,15 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec pro
 		}
 	}
 	return d.Bootstrap.Delete(c)
+}
+
+// undoBootstrap is the inverse of createBootstrap. It asks as the deletion does: a move back that an operator has marked as undone
+// may have left the only copy of the cluster here. Nothing was moved to one that never came to its end.
+func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec provider.Cluster) error {
+	if made == nil || made.Cluster == nil {
+		return d.Bootstrap.Delete(c)
+	}
+	return d.deleteBootstrap(c, *made.Cluster, spec)
 }
 
 // recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it. A cluster that exists was not

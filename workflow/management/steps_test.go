@@ -47,8 +47,15 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not answer") || boot.created {
 		t.Errorf("it is made again (%t): %v", boot.created, err)
 	}
+	if err := d.undoBootstrap(&c, &provider.Access{Cluster: &on}, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
+		t.Errorf("the undo of its creation deletes it (%t): %v", boot.deleted, err)
+	}
 	boot.exists = false // an earlier attempt has deleted it
 	if err := d.deleteBootstrap(&c, on, spec); err != nil || !boot.deleted {
+		t.Error(err)
+	}
+	boot.exists, boot.deleted = true, false // it was never made whole, so nothing was moved to it
+	if err := d.undoBootstrap(&c, nil, spec); err != nil || !boot.deleted {
 		t.Error(err)
 	}
 }

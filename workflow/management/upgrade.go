@@ -67,7 +67,7 @@ func (w *upgrade) createBootstrapCluster() sequence.Step[UpgradeContext, Upgrade
 		Next: func(c UpgradeContext, a provider.Access) UpgradeBootstrapped {
 			return UpgradeBootstrapped{UpgradeContext: c, Bootstrap: *a.Cluster}
 		},
-		Undo: func(c *UpgradeContext, _ *provider.Access) error { return w.Bootstrap.Delete(&c.Context) },
+		Undo: func(c *UpgradeContext, a *provider.Access) error { return w.undoBootstrap(&c.Context, a, c.Cluster) },
 	}
 }
 
