@@ -55,9 +55,18 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		s.takeAgain(at)
 	}
 	s.keepOrder(&old)
-	s.handlers = slices.DeleteFunc(slices.Clone(old.handlers), func(h handling) bool { return h.handler >= len(s.OnFailure) })
-	s.handling = 0
-	for _, h := range s.handlers {
+	s.carryHandlers(&old)
+}
+
+// carryHandlers keeps the runs of handlers that the definition still has, by their names.
+func (s *State) carryHandlers(old *State) {
+	s.handlers, s.handling = nil, 0
+	for _, h := range old.handlers {
+		name := old.OnFailure[h.handler].Name
+		if h.handler = slices.IndexFunc(s.OnFailure, func(step Step) bool { return step.Name == name }); h.handler < 0 {
+			continue
+		}
+		s.handlers = append(s.handlers, h)
 		if h.running {
 			s.handling++
 		}

@@ -36,3 +36,37 @@ func TestMigrateByAnOldPlan(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A handler that has still to run is the same one in another definition, wherever that lists it.
+func TestMigrateKeepsHandlersByName(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	definition := func(handlers ...string) *Definition {
+		d := &Definition{Header: Header{Name: "any"}, Tasks: []Task{{Name: "a", Stage: StageMain, Steps: []Step{{Kind: "Do"}}}}}
+		for _, name := range handlers {
+			d.OnFailure = append(d.OnFailure, Step{Name: name, Kind: "Do"})
+		}
+		return d
+	}
+	var s State
+	apply := func(events ...Event) {
+		for _, e := range events {
+			s.Apply(e, now)
+		}
+	}
+	apply(Start(definition("diagnose", "notify"), now)...)
+	apply(Claimed{Holder: "one"}, TaskStarted{Task: "a", Attempt: 1}, TaskPaused{Task: "a", Why: WhyFailed, Message: "broken"})
+	to := definition("notify", "page")
+	plan, _ := Plan(&s, to, Choices{})
+	events, err := Decide(&s, Migrate{To: to, Plan: plan}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(events...)
+	var pending []string
+	for _, h := range s.handlers {
+		pending = append(pending, s.OnFailure[h.handler].Name)
+	}
+	if strings.Join(pending, " ") != "notify" {
+		t.Errorf("%v have still to run, want notify", pending)
+	}
+}
