@@ -55,6 +55,14 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 			return tasks, err
 		}
 	}
+	for _, e := range workflow.Effects(d.a.state) { // all that had begun has reported: this was stored as started, and never was
+		if e.Kind == workflow.EffectAct {
+			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not begun"}
+			if _, err := d.a.decide(in); err != nil {
+				return tasks, err
+			}
+		}
+	}
 	return tasks, d.a.store(ctx)
 }
 

@@ -397,6 +397,36 @@ tasks:
 	w.want("Succeeded slow=Succeeded quick=Succeeded")
 }
 
+// endsAt is a log whose process is asked to end while it stores that a task starts.
+type endsAt struct {
+	runner.Log
+	cancel context.CancelFunc
+}
+
+func (e *endsAt) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if slices.ContainsFunc(c.Events, func(event eventlog.Event) bool { return strings.Contains(event.Type, ".task-started.") }) {
+		e.cancel()
+	}
+	return e.Log.Append(ctx, c)
+}
+
+// A start that is stored in the very moment in which the process is asked to end is not lost with it: nothing had begun.
+func TestOrderlyEndAtAStart(t *testing.T) {
+	w := newWorld(t)
+	w.request("tasks:\n- {name: a, kind: Do}\n")
+	for range workflow.LostLimit + 1 {
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := <-w.driving(ctx, w.process("one", &endsAt{w.log, cancel})); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	w.drive("two")
+	w.want("Succeeded a=Succeeded")
+	if count(w.noted(), "do a") != 1 {
+		t.Errorf("%v", w.noted())
+	}
+}
+
 // TestAnotherClaim ends a driver, which starts nothing any more and has nothing in flight when it returns.
 // A process that is asked to end is not one that died: however often that happens, the step is not taken for the cause. A
 // handler that it cuts short has not run, and a rollback still waits for it.

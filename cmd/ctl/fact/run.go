@@ -24,7 +24,7 @@ func run(e workflow.Event) Fact {
 	case workflow.Resumed:
 		return Fact{What: "run resumed", Detail: join(e.Reason, again(e.Rerun))}
 	case workflow.Verified:
-		return Fact{What: "verified", Detail: gone(e.Gone)}
+		return Fact{What: "verified", Detail: join(gone(e.Gone), needed(e.Rerun))}
 	case workflow.Aborted:
 		return Fact{What: "aborted", Detail: because(e.Task, e.Message)}
 	case workflow.RollbackStarted:
@@ -120,6 +120,14 @@ func again(tasks []string) string {
 		return ""
 	}
 	return "again: " + few(tasks)
+}
+
+// needed are the pauses that what is gone needs again, and the tasks that lift them.
+func needed(tasks []string) string {
+	if len(tasks) == 0 {
+		return ""
+	}
+	return "for that: " + few(tasks)
 }
 
 func gone(list []workflow.Gone) string {
