@@ -14,6 +14,9 @@ type order struct{ kids, parents map[int][]int }
 func (s *State) applyMigrated(e Migrated, at time.Time) {
 	old := *s
 	tasks := s.parts
+	for i := range tasks {
+		tasks[i].Steps = old.withRemoved(&tasks[i])
+	}
 	for _, c := range e.Plan {
 		if i, ok := old.index(c.Task); ok && c.Action == KeepUndo {
 			kept := old.def[i]
@@ -73,6 +76,27 @@ func (s *State) carryHandlers(old *State) {
 	}
 }
 
+// withRemoved are the steps of a task of another definition, with hooks that it has no more and that have something to undo.
+func (s *State) withRemoved(t *Task) []Step {
+	i, ok := s.index(t.Name)
+	if !ok {
+		return t.Steps
+	}
+	var before, after []Step
+	for n, step := range s.def[i].Steps {
+		known := slices.ContainsFunc(t.Steps, func(other Step) bool { return other.Name == step.Name })
+		if was := &s.tasks[i].steps[n]; known || !was.started || was.undone {
+			continue
+		}
+		if step.removed = true; n < s.def[i].Own() {
+			before = append(before, step)
+		} else {
+			after = append(after, step)
+		}
+	}
+	return slices.Concat(before, t.Steps, after)
+}
+
 // moved is a deadline of another length, from when it began.
 func moved(at time.Time, was, is Duration, now time.Time) time.Time {
 	switch {
@@ -109,6 +133,9 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		if phase == taskRetrying || phase == taskRunning {
 			phase = taskPending
 		}
+		if s.def[i].Steps[t.step].removed {
+			t.step = s.firstStep(i)
+		}
 		s.ask(i, old.asking, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
@@ -117,6 +144,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].since, t.steps[n].with = false, 0, nil
 		}
+		t.step = s.firstStep(i)
 	}
 	if terminal(t.phase) {
 		t.endedAt = old.endedAt

@@ -130,6 +130,9 @@ func (s *State) rerun() []int {
 func (s *State) gaveBack(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {
+		if s.def[i].Steps[n].removed {
+			continue
+		}
 		if (s.def[i].Steps[n].Holds && t.steps[n].undone || t.undo != undoNone && t.undoStep == n) && !(n == s.def[i].Own() && s.released(i)) {
 			return true
 		}

@@ -106,6 +106,9 @@ type Step struct {
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
+
+	// removed: by a migration. It is performed no more, and is there for its undo's sake.
+	removed bool
 }
 
 // Undo replaces the inverse of a step's kind.
@@ -181,10 +184,10 @@ func (d *Definition) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// withoutReleases is the task without what follows from its inputs anyhow.
+// withoutReleases is the task without what follows from its inputs anyhow, and without hooks that were removed.
 func withoutReleases(t Task) Task {
-	if slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Releases != "" }) {
-		t.Steps = slices.Clone(t.Steps)
+	if slices.ContainsFunc(t.Steps, func(s Step) bool { return s.Releases != "" || s.removed }) {
+		t.Steps = slices.DeleteFunc(slices.Clone(t.Steps), func(s Step) bool { return s.removed })
 		for n := range t.Steps {
 			t.Steps[n].Releases = ""
 		}

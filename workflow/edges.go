@@ -238,12 +238,15 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep is the first step of a task that is to be performed; the last one if none is.
+// firstStep is the first step of a task that is to be performed; the last one that the definition has if none is.
 func (s *State) firstStep(i int) int {
-	last := len(s.tasks[i].steps) - 1
-	for n := range last {
+	last := 0
+	for n := range s.tasks[i].steps {
 		if s.again(i, n) {
 			return n
+		}
+		if !s.def[i].Steps[n].removed {
+			last = n
 		}
 	}
 	return last
@@ -252,6 +255,9 @@ func (s *State) firstStep(i int) int {
 // again says that a step is to be performed: it has not succeeded yet, or what it held was given back, or was being so.
 func (s *State) again(i, n int) bool {
 	step := &s.tasks[i].steps[n]
+	if s.def[i].Steps[n].removed {
+		return false
+	}
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 

@@ -118,7 +118,7 @@ func Succeeded(s *State, fn func(Effect)) {
 			continue
 		}
 		for n := range s.tasks[i].steps {
-			if step := &s.tasks[i].steps[n]; step.started && step.done && !step.undone {
+			if step := &s.tasks[i].steps[n]; step.started && step.done && !step.undone && !s.def[i].Steps[n].removed {
 				fn(s.effect(EffectVerify, i, n))
 			}
 		}

@@ -15,7 +15,7 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	for i := range tasks {
 		for n := range tasks[i].Steps {
 			hold, ok := byName[tasks[i].Steps[n].Releases]
-			if !ok || !tasks[hold].Steps[tasks[hold].Own()].Holds {
+			if !ok || tasks[i].Steps[n].removed || !tasks[hold].Steps[tasks[hold].Own()].Holds {
 				continue
 			}
 			if list == nil {
@@ -208,7 +208,7 @@ func (s *State) takeAgain(at time.Time) {
 // the run may have done so before.
 func (s *State) heldAgain(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
-	if !ok || len(s.releases[hold]) == 0 || s.tasks[hold].settled {
+	if !ok || !s.def[hold].Steps[s.def[hold].Own()].Holds || s.tasks[hold].settled {
 		return
 	}
 	if own := &s.tasks[hold].steps[s.def[hold].Own()]; own.started {
