@@ -33,7 +33,7 @@ func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	}
 	switch {
 	case len(m.Hooks) > 0:
-		return wait("hook", "its deletion would be held%s", hooks(m))
+		return ask("see to what put the hook there", "hook", "its deletion would be held%s", hooks(m))
 	case f.Owner.Relaxed != "":
 		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
 	default:

@@ -25,6 +25,13 @@ func wait(rule, format string, args ...any) *Decision {
 	return &Decision{Verdict: Wait, Rule: rule, Reason: fmt.Sprintf(format, args...)}
 }
 
+// ask is a wait that a human ends; next says how.
+func ask(next, rule, format string, args ...any) *Decision {
+	d := wait(rule, format, args...)
+	d.Next = next
+	return d
+}
+
 // decide applies the rules in their order; the first that has something to say decides.
 func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision {
 	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{
@@ -50,9 +57,9 @@ func foreignState(_ *Patient, _ *Machine, f *Facts, _ time.Time) *Decision {
 	case f.Move != "":
 		return wait("move", "the cluster is being moved: %s", f.Move)
 	case f.Cluster.Paused:
-		return wait("paused", "cluster %s is paused", f.Owner.Cluster)
+		return ask("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
 	case f.Owner.Paused:
-		return wait("paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
+		return ask("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
 	default:
 		return nil
 	}
@@ -64,11 +71,11 @@ func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decisi
 	case f.Policy.Unreadable != "":
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
 	case len(f.Policy.Paused) > 0:
-		return wait("pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+		return ask("take the pause requests off the policy", "pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
-		return wait("skip-remediation", "the machine bears the annotation cluster.x-k8s.io/skip-remediation")
+		return ask("take the annotation off", "skip-remediation", "the machine bears the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
-		return wait("paused", "the machine bears the annotation cluster.x-k8s.io/paused")
+		return ask("take the annotation off", "paused", "the machine bears the annotation cluster.x-k8s.io/paused")
 	case p.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
 	case p.held(now):

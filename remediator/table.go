@@ -280,7 +280,7 @@ func (f *Facts) otherMarked(victim *Machine) *Decision {
 		case m.DeleteMark == DeleteValue:
 			return wait("leftover-mark", "machine %s bears a mark of an earlier remediation that is to be taken off first", m.Name)
 		case m.DeleteMark != "":
-			return wait("foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
+			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
 		}
 	}
 	return nil
