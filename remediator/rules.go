@@ -134,11 +134,8 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// limits of the fleet, and of the policy, all its owners together.
+// limits of the policy, all its owners together, and then those of the whole fleet.
 func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
-	if d := s.fleetAllows(p, m, f, now); d != nil {
-		return d
-	}
 	l := f.Policy.Limits
 	passed := f.Ledger.StormPassed
 	if s.StormPassed.After(passed) {
@@ -161,7 +158,7 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 	case begun >= l.PerWindow && !p.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
-		return nil
+		return s.fleetAllows(p, m, f, now)
 	}
 }
 

@@ -172,7 +172,7 @@ func (s *stage) given() []client.Object {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	meta := metav1.ObjectMeta{Namespace: runsNamespace, Name: account}
-	return append(objects, policy(fleet), policy(roam),
+	return append(objects, policy(fleet), policy(roam), limits(),
 		&corev1.ServiceAccount{ObjectMeta: meta},
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "update", "delete"},
@@ -199,6 +199,18 @@ func policy(namespace string) *v1alpha1.RepairPolicy {
 			},
 			Limits:   v1alpha1.RepairPolicyLimits{PerWindow: 10000, Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
 			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(time.Minute), Ready: short(2 * time.Minute), Removal: short(3 * time.Minute)},
+		},
+	}
+}
+
+// limits of the whole fleet that a soak does not reach.
+func limits() *v1alpha1.RepairLimits {
+	short := &v1alpha1.Duration{Duration: 2 * time.Second}
+	return &v1alpha1.RepairLimits{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName},
+		Spec: v1alpha1.RepairLimitsSpec{
+			AtOnce: 1000, PerWindow: 10000, MassFailure: v1alpha1.FleetMassFailure{Cooldown: short},
+			FailureDomains: v1alpha1.FailureDomainLimits{AtOnce: 1000, MassFailure: v1alpha1.FailureDomainMassFailure{Cooldown: short}},
 		},
 	}
 }
