@@ -156,6 +156,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case VictimSpared:
 		a.step(Sparing, at)
 	case ReplacementReady:
+		a.uncancel() // it was given up, and became ready after all
 		a.Replacement, a.Ready = e.Replacement, true
 		a.step(Removing, at)
 	case VictimDeleting:

@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -100,7 +101,7 @@ func (r remediation) surge(start []Action) []Action {
 	if r.victim.DeleteMark == "" {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
-	actions = append(actions, start...)
+	actions = slices.Concat(actions, r.counted(), start)
 	waiting := r.Replacement.UID == "" && len(r.newcomers) == 0
 	if waiting && r.Request.Relaxed {
 		actions = append(actions, r.relaxOn()...)
@@ -109,6 +110,15 @@ func (r remediation) surge(start []Action) []Action {
 		actions = append(actions, r.relaxOff()...)
 	}
 	return append(actions, r.touch(waiting, "")...)
+}
+
+// counted takes the mark off a replacement that was given up, and became ready after all. The victim has its own by then.
+func (r remediation) counted() []Action {
+	m := r.facts.machine(r.Replacement)
+	if m == nil || m.DeleteMark != DeleteValue || !r.Ready || r.extra(m) || r.method.asking(r) || r.victim.DeleteMark == "" {
+		return nil
+	}
+	return []Action{{Do: SetDelete, Machine: m.subject()}}
 }
 
 // leadAway moves etcd's leadership off a victim whose owner cannot: its components are not well. A member that does not answer
@@ -165,7 +175,7 @@ func (workerSurge) ask(r remediation) []Action {
 	if r.Ready && r.victim.DeleteMark == "" {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
-	return append(actions, r.scaleDown()...)
+	return slices.Concat(actions, r.counted(), r.scaleDown())
 }
 
 // hold does not scale down without a mark on the victim: the owner would delete any of its machines.

@@ -33,8 +33,8 @@ type Beginning struct {
 func Begun(s *State) []Beginning {
 	var list []Beginning
 	if a := s.Active; a != nil {
-		_, message := s.progress()
-		b := Beginning{Machine: a.Victim, Message: message}
+		_, message, next := s.progress()
+		b := Beginning{Machine: a.Victim, Message: message, Next: next}
 		if a.Frozen != "" && a.Frozen != freezeMove {
 			b.Message, b.Next = message+"; it is frozen: "+a.FrozenReason, a.FrozenNext
 		}
@@ -149,7 +149,7 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 			out.Reason = p.Mark.Reason
 		}
 	}
-	out.Phase, out.Message = s.progress()
+	out.Phase, out.Message, out.Next = s.progress()
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
@@ -161,26 +161,30 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 }
 
 // progress is how far the remediation under way has come.
-func (s *State) progress() (phase v1alpha1.RemediationPhase, message string) {
+func (s *State) progress() (phase v1alpha1.RemediationPhase, message, next string) {
 	a, owner := s.Active, s.Owner.Name
 	switch a.Step {
 	case Requesting:
 		if a.Request.Method == OwnerRemediation {
-			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and makes another"
+			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and makes another", ""
 		}
-		return v1alpha1.RemediationSurging, owner + " was asked for one more machine"
+		return v1alpha1.RemediationSurging, owner + " was asked for one more machine", ""
 	case Replacing:
-		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " is there, and not ready yet"
+		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " is there, and not ready yet", ""
 	case Removing:
-		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " is to delete the machine"
+		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " is to delete the machine", ""
 	case Deleting:
-		return v1alpha1.RemediationRemoving, owner + " is deleting the machine"
+		return v1alpha1.RemediationRemoving, owner + " is deleting the machine", ""
 	case Settling:
-		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken"
+		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its place is taken", ""
 	case Cancelling, Sparing:
-		return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason
+		if a.Step == Cancelling || a.Replacement.Name == "" {
+			return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason, ""
+		}
+		return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason + "; " + owner + " is to delete " + a.Replacement.Name,
+			"if it does not go: see why, and delete machine " + a.Replacement.Name + " by hand"
 	default:
-		return "", ""
+		return "", "", ""
 	}
 }
 

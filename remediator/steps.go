@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"scute.dev/api/v1alpha1"
 )
 
 // spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark. One that the owner had begun
@@ -20,7 +18,6 @@ const spareAfter = 30 * time.Second
 type step struct {
 	name   Step
 	means  string
-	phase  v1alpha1.RemediationPhase
 	writes func(remediation) []Action
 	exits  []transition
 }
@@ -44,46 +41,46 @@ const (
 //nolint:gochecknoglobals // a table
 var steps = []step{
 	{
-		name: Requesting, phase: v1alpha1.RemediationSurging,
+		name:   Requesting,
 		means:  "The owner is asked for a replacement. No newcomer has been seen.",
 		writes: asking,
 		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(noNewcomer)),
 	},
 	{
-		name: Replacing, phase: v1alpha1.RemediationReplacing,
+		name:   Replacing,
 		means:  "A newcomer exists and is not ready. The machine is still there.",
 		writes: asking,
 		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(notReady, taken)),
 	},
 	{
-		name: Removing, phase: v1alpha1.RemediationRemoving,
+		name:   Removing,
 		means:  "The newcomer is ready. The owner is to delete the machine.",
 		writes: asking,
 		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(blocked, notRemoved, taken)),
 	},
 	{
-		name: Deleting, phase: v1alpha1.RemediationRemoving,
+		name:   Deleting,
 		means:  "The owner, or somebody else, is deleting the machine.",
 		writes: leaving,
 		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored},
 	},
 	{
-		name: Settling, phase: v1alpha1.RemediationReplacing,
+		name:   Settling,
 		means:  "The machine is gone. Its place is to be taken, and nothing of ours is to be left.",
 		writes: settling,
 		exits:  []transition{ownerGone, another, replacementReady.leading(same), raised, restored, succeeded, notSettled},
 	},
 	{
-		name: Cancelling, phase: v1alpha1.RemediationCancelling,
+		name:   Cancelling,
 		means:  "What was asked for is taken back. The machine keeps its delete mark.",
 		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, raised, restored, spared},
+		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, spared},
 	},
 	{
-		name: Sparing, phase: v1alpha1.RemediationCancelling,
+		name:   Sparing,
 		means:  "The owner no longer asks for more. The machine loses its mark, and newcomers go.",
 		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, raised, restored, cancelled},
+		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled},
 	},
 }
 
@@ -201,6 +198,15 @@ var (
 			return []Event{ReplacementReady{Replacement: r.Replacement}}
 		},
 	}
+	lateReady = transition{
+		when: "the newcomer was not ready in time, and is now; the machine is still unhealthy", event: ReplacementReady{}, to: Removing,
+		facts: func(r remediation) []Event {
+			if m := r.late(); m != nil {
+				return []Event{ReplacementReady{Replacement: m.subject()}}
+			}
+			return nil
+		},
+	}
 	raised = seen("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
 		return r.scales() && r.Scale == ScaleUnseen && r.replicas == r.Request.To
 	})
@@ -217,26 +223,27 @@ var (
 	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
 		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
-	recovered = cancels("the machine is healthy, and nothing but `foreign-replicas` freezes it", Recovered, func(r remediation) string {
+	recovered = cancels("the machine is healthy, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
 		healthy := r.patient == nil || r.patient.Mark == nil
-		return when(healthy && (r.Frozen == "" || r.Frozen == freezeForeign) && !r.facts.blinking(), "the machine is healthy again")
+		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold}, r.Frozen)
+		return when(healthy && free && !r.facts.blinking(), "the machine is healthy again")
 	})
 
 	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
-		return when(r.late(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
 	notReady = cancels("the newcomer is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.Ready
-		return when(r.late(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
+		return when(r.overdue(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
 	})
 	blocked = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
-		return when(r.late(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+		return when(r.overdue(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
 	notRemoved = cancels("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.Removal
-		return when(limit > 0 && r.late(limit), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+		return when(limit > 0 && r.overdue(limit), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
 	reverted = cancels("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
@@ -252,7 +259,7 @@ var (
 			if !r.scales() || r.Scale != ScaleBack || r.leaving > 0 || len(r.facts.Machines) > int(r.Request.From) || r.Replacement.UID == "" {
 				return nil
 			}
-			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" {
+			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" && r.lost() {
 				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
 			}
 			return []Event{SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}}
@@ -293,10 +300,32 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// late says that a step takes too long. While nobody can act, and while a rollout is to take the marked machine first, no time
+// overdue says that a step takes too long. While nobody can act, and while a rollout is to take the marked machine first, no time
 // is too long.
-func (r remediation) late(limit time.Duration) bool {
+func (r remediation) overdue(limit time.Duration) bool {
 	return r.Frozen == "" && !r.facts.blinking() && (!r.rolling() || r.Request.Method == OwnerRemediation) && r.now.Sub(r.Since) > limit
+}
+
+// late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
+// components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
+func (r remediation) late() *Machine {
+	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() {
+		return nil
+	}
+	for _, m := range r.newcomers {
+		if !r.extra(m) && !handedOver(m) && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+			return m
+		}
+	}
+	return nil
+}
+
+// lost says that a machine from before, other than the victim, is gone or being deleted.
+func (r remediation) lost() bool {
+	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
+		m := r.facts.machine(b)
+		return b.UID != r.Victim.UID && (m == nil || m.Deleting)
+	})
 }
 
 // observed are the newcomers that the log does not know. The first takes the place of a replacement that is not there. Where

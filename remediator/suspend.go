@@ -11,6 +11,7 @@ const (
 	freezeMove    = "move"
 	freezeForeign = "foreign-replicas"
 	freezeQuorum  = "quorum"
+	freezeRisk    = "quorum-risk"
 	freezeHeld    = "held"
 	freezePolicy  = ruleUnreadable
 	freezeRequest = "pause-requests"
@@ -103,9 +104,12 @@ var suspensions = []suspension{
 		}
 		return d.Reason, d.Next, true
 	}},
-	{freezeQuorum, "nothing is asked for yet, or a hand-over that the owner has not acted on, and etcd's members no longer allow it", writesBack, func(r remediation) (string, string, bool) {
-		why := r.unsafe()
-		return why, "bring back " + strings.Join(Count(r.facts.Etcd).Silent, ", "), why != ""
+	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and etcd's members no longer allow it", writesBack, func(r remediation) (string, string, bool) {
+		why, next := r.unsafe(), "it goes on when more members of etcd answer"
+		if silent := Count(r.facts.Etcd).Silent; len(silent) > 0 {
+			next = "bring back " + strings.Join(silent, ", ")
+		}
+		return why, next, why != ""
 	}},
 	{freezeRequest, "nothing is asked for yet, and pause requests ask the RepairPolicy to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p := r.facts.Policy

@@ -79,10 +79,10 @@ func unwinding(r remediation) []Action {
 }
 
 // giveBack hands a newcomer that is too many to its owner's own remediation, where the owner's scale-down is blocked: by the
-// victim, if by nothing else, whose components are not well.
+// victim, if by nothing else, whose components are not well. Where etcd is external, that remediation always refuses.
 func (r remediation) giveBack() []Action {
 	switch {
-	case !r.facts.isControlPlane() || !r.in(Sparing, Settling) || r.leaving > 0:
+	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.leaving > 0:
 		return nil
 	case !r.tooMany():
 		return r.keep()
