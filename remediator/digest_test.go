@@ -121,6 +121,9 @@ func (b *writer) machine(m *machine) {
 	if m.Node == "" {
 		b.over(m.Created, 4*time.Minute)
 	}
+	if m.Deleting {
+		b.over(m.DeletingSince, 4*time.Minute)
+	}
 	for _, name := range []string{"HealthCheckSucceeded", "OwnerRemediated", "ExternallyRemediated"} {
 		b.add(m.Conditions[name].Status, m.Conditions[name].Reason)
 	}

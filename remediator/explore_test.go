@@ -76,7 +76,7 @@ func newSearch(c smallWorld) *search {
 	w.owner.CertificateLever, w.cluster.FailureDomains = false, nil
 	w.policy.Attempts, w.policy.Limits.PerWindow = 1000, 1000
 	w.policy.Limits.Cooldown = time.Minute
-	w.policy.Timeouts = remediator.Timeouts{ScaleUp: 4 * time.Minute, Ready: 4 * time.Minute}
+	w.policy.Timeouts = remediator.Timeouts{ScaleUp: 4 * time.Minute, Ready: 4 * time.Minute, Removal: 4 * time.Minute}
 	w.policy.Checks.NodeStartup = 4 * time.Minute
 	for i := range w.policy.Checks.Node {
 		w.policy.Checks.Node[i].Timeout = 0

@@ -40,7 +40,9 @@ func (g *guard) rest() {
 // want lets people scale. What they ask for in the middle of a surge by replicas may be taken for what the surge asks for.
 func (g *guard) want(by int32) {
 	g.wish += by
-	g.excess += int(max(-by, 0))
+	if by < 0 { // a newcomer of a surge is one too many, and any machine may go for it
+		g.excess = max(0, len(g.w.machines)-deleting(g.w.machines)-int(g.wish))
+	}
 	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
 		g.raced = true
 	}
