@@ -257,7 +257,7 @@ func (s *State) finish(end End, at time.Time) {
 	p.LastAttempt = at
 	s.Active = nil
 	s.end(end)
-	if a.Step == Settling {
+	if a.Step == Settling || a.Step == Deleting {
 		delete(s.Patients, a.Victim.UID)
 	}
 	s.forget()

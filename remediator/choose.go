@@ -133,12 +133,19 @@ func (f *Facts) lever(m *Machine, now time.Time) (lever Lever, original, pull st
 	return LeverClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
-// extra is how many machines a surge by replicas asks for: an even number of them is refused where etcd is stacked.
+// extra is how many machines a surge by replicas asks for. An even number of them is refused where etcd is stacked. Of workers, their
+// owner counts those that are being deleted as there, and deletes them first.
 func (f *Facts) extra() int32 {
-	if f.isControlPlane() && !f.Owner.ExternalEtcd {
-		return 2
+	if f.isControlPlane() {
+		return 2 - int32(count(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
 	}
-	return 1
+	extra := int32(1)
+	for i := range f.Machines {
+		if f.Machines[i].Deleting {
+			extra++
+		}
+	}
+	return extra
 }
 
 func (f *Facts) baseline() []Subject {

@@ -48,7 +48,7 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 		switch {
 		case other.Deleting:
 			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
-		case m.Node != "" && other.UID != m.UID && other.Node == "":
+		case m.Node != "" && other.UID != m.UID && other.Node == "" && !f.keepsOut(m, other):
 			return wait("scaling", "machine %s has not joined yet", other.Name)
 		}
 	}
@@ -56,6 +56,14 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
 	}
 	return nil
+}
+
+// keepsOut says that another machine cannot join because of this one: etcd takes no newcomer while the member of this one is silent.
+// The owner remediates this one all the same when it knows that the other is unhealthy (KubeadmControlPlane,
+// HasHealthyMachineStillProvisioning).
+func (f *Facts) keepsOut(m, other *Machine) bool {
+	return !f.Owner.ExternalEtcd && !f.answers(m) && !Count(f.Etcd).MayAdd() &&
+		other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False
 }
 
 // blocks is the rule by which a control plane waits for this very machine, "" when it goes on by itself:

@@ -13,15 +13,26 @@ import (
 	"scute.dev/kube/object"
 )
 
-// tidy removes what an interrupted cancellation left: delete marks of ours, where the owner has no machine too many.
-func tidy(f *Facts) []Action {
+// tidy removes what ended remediations left: the annotation that made the owner look; and, where the owner has no machine too many,
+// delete marks of ours, and the owner's note of a machine that was handed to it, which waits for one that is not to be made any more.
+func tidy(s *State, f *Facts) []Action {
 	var actions []Action
-	if len(f.Machines) > int(f.Owner.Replicas) {
-		return nil
+	if f.Owner.Touched != "" {
+		actions = append(actions, Action{Do: Touch})
 	}
+	leaving := 0
 	for i := range f.Machines {
-		if m := &f.Machines[i]; m.DeleteMark == DeleteValue && !m.Deleting {
+		m := &f.Machines[i]
+		leaving += count(m.Deleting)
+		if m.DeleteMark == DeleteValue && !m.Deleting && len(f.Machines) <= int(f.Owner.Replicas) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
+		}
+	}
+	named := func(m Subject) bool { n, ok := noteOf(f.Owner.Relaxed); return ok && n.Machine == m.Name }
+	for _, e := range s.Ends {
+		if (named(e.Victim) || named(e.Replacement)) && leaving == 0 && len(f.Machines) >= int(f.Owner.Replicas) && !slices.ContainsFunc(f.baseline(), named) {
+			n, _ := noteOf(f.Owner.Relaxed)
+			return append(actions, Action{Do: SetRelaxed, Machine: Subject{Name: n.Machine}})
 		}
 	}
 	return actions

@@ -172,7 +172,7 @@ type workerSurge struct{ scaling }
 
 func (workerSurge) ask(r remediation) []Action {
 	actions := r.scaleUp()
-	if r.Ready && r.victim.DeleteMark == "" {
+	if r.Ready && r.victim.DeleteMark == "" && r.tooMany() {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
 	return slices.Concat(actions, r.counted(), r.scaleDown())

@@ -24,6 +24,7 @@ type remediation struct {
 	newcomers []*Machine
 	replicas  int32 // of the object where they were asked for
 	leaving   int   // machines of any age that are being deleted
+	waits     int   // of them, those that the remediation waits for: of workers, the victim and newcomers
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -34,10 +35,12 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
+		veteran := contains(a.Request.Baseline, m)
 		switch {
 		case m.Deleting:
 			r.leaving++
-		case !slices.ContainsFunc(a.Request.Baseline, func(b Subject) bool { return b.UID == m.UID }):
+			r.waits += count(f.isControlPlane() || !veteran || m.UID == a.Victim.UID)
+		case !veteran:
 			r.newcomers = append(r.newcomers, m)
 		}
 	}
@@ -69,11 +72,7 @@ func (r remediation) short() bool { return r.staying() < r.method.wanted(r) }
 
 // surplus says that there will be too many machines even without the victim.
 func (r remediation) surplus() bool {
-	staying := r.staying()
-	if r.victim != nil && !r.victim.Deleting {
-		staying--
-	}
-	return staying > int(r.Request.From)
+	return r.staying()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
 }
 
 // filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine at any

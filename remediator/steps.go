@@ -62,7 +62,7 @@ var steps = []step{
 		name:   Deleting,
 		means:  "The owner, or somebody else, is deleting the machine.",
 		writes: leaving,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored},
+		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, hanging},
 	},
 	{
 		name:   Settling,
@@ -80,7 +80,7 @@ var steps = []step{
 		name:   Sparing,
 		means:  "The owner no longer asks for more. The machine loses its mark, and newcomers go.",
 		writes: unwinding,
-		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled},
+		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled, abandoned},
 	},
 }
 
@@ -254,15 +254,15 @@ var (
 	})
 
 	taken = transition{
-		when: "replicas are back, and another machine was deleted: the newcomer has its place", event: SurgeConsumed{}, to: ended,
+		when: "replicas are back, and there are no more machines than people want: the newcomer has the place of another one", event: SurgeConsumed{}, to: ended,
 		facts: func(r remediation) []Event {
-			if !r.scales() || r.Scale != ScaleBack || r.leaving > 0 || len(r.facts.Machines) > int(r.Request.From) || r.Replacement.UID == "" {
+			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
 			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" && r.lost() {
 				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
 			}
-			return []Event{SurgeConsumed{Why: "another machine went; the newcomer has taken its place"}}
+			return []Event{SurgeConsumed{Why: "there are no more machines than people want now: the newcomer has the place of another one"}}
 		},
 	}
 	spared = seen("replicas, lever and conditions are back, the owner knows it, and each newcomer that is too many has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
@@ -270,7 +270,17 @@ var (
 	cancelled = transition{
 		when: "the newcomers are gone, and nothing of ours is left", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			if len(r.newcomers) > 0 && r.tooMany() || r.leaving > 0 || len(unwinding(r)) > 0 {
+			if len(r.newcomers) > 0 && r.tooMany() || r.waits > 0 || len(unwinding(r)) > 0 {
+				return nil
+			}
+			return []Event{Cancelled{Cause: r.Cause}}
+		},
+	}
+	abandoned = transition{
+		when: "etcd is external, and the owner has not deleted the newcomers within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
+		facts: func(r remediation) []Event {
+			limit := r.facts.Policy.Timeouts.Removal
+			if !r.facts.Owner.ExternalEtcd || limit <= 0 || !r.overdue(limit) || r.waits > 0 || !r.method.undone(r) || r.victim.DeleteMark == DeleteValue || len(r.giveBackOff()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -284,6 +294,16 @@ var (
 				return nil
 			}
 			return []Event{Succeeded{Note: note}}
+		},
+	}
+	hanging = transition{
+		when: "a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", event: Succeeded{}, to: ended,
+		facts: func(r remediation) []Event {
+			limit := r.facts.Policy.Timeouts.Removal
+			if r.facts.isControlPlane() || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit || !r.Ready || r.facts.machine(r.Replacement) == nil || !r.method.undone(r) || r.tooMany() {
+				return nil
+			}
+			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", limit)}}
 		},
 	}
 	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together", TimedOut, func(r remediation) string {
@@ -371,5 +391,5 @@ func (r remediation) mayBeSpared() bool {
 // clean says that of a remediation whose victim is gone nothing is left to write, and that nobody deletes a machine.
 func (r remediation) clean() bool {
 	marked := slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
-	return r.leaving == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
+	return r.waits == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
 }

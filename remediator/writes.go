@@ -17,7 +17,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	g := newGate(s, f, now)
 	var actions []Action
 	if g.remediation == nil {
-		actions = tidy(f)
+		actions = tidy(s, f)
 	} else if state := stepOf(g.Step); state != nil {
 		actions = state.writes(*g.remediation)
 	}
