@@ -117,7 +117,7 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, r := range f.Policy.Ladder {
-		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name && !p.Aborted && !m.Skip, slices.Contains(m.Rungs, r.Name)
+		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name && !p.Aborted && !m.Skip && !f.riskyAway(m), slices.Contains(m.Rungs, r.Name)
 		switch {
 		case wanted && !there:
 			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: r.Name})
@@ -126,6 +126,11 @@ func rungs(p *Patient, m *Machine, f *Facts) []Action {
 		}
 	}
 	return actions
+}
+
+// riskyAway says that quorum would be lost while the machine is away. Where nobody knows, what was asked for stays.
+func (f *Facts) riskyAway(m *Machine) bool {
+	return f.isControlPlane() && !f.Owner.ExternalEtcd && f.Etcd != nil && f.Etcd.Err == "" && f.Cluster.Reach == object.True && !Count(f.Etcd).MayStop(f.answers(m))
 }
 
 func toJSON(v any) string {

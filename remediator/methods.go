@@ -172,10 +172,16 @@ type workerSurge struct{ scaling }
 
 func (workerSurge) ask(r remediation) []Action {
 	actions := r.scaleUp()
-	if r.Ready && r.victim.DeleteMark == "" && r.tooMany() {
+	if r.ready() && r.victim.DeleteMark == "" && r.tooMany() {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
 	return slices.Concat(actions, r.counted(), r.scaleDown())
+}
+
+// ready says that the replacement is ready now. It may have been, and have failed since.
+func (r remediation) ready() bool {
+	m := r.facts.machine(r.Replacement)
+	return r.Ready && m != nil && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd)
 }
 
 // hold does not scale down without a mark on the victim: the owner would delete any of its machines.
@@ -239,7 +245,7 @@ func (s scaling) wanted(r remediation) int {
 
 func (scaling) undo(r remediation) []Action {
 	back := r.scaleBack()
-	if len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newcomers) == 0 && !r.in(Sparing) {
+	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newcomers) == 0 && !r.in(Sparing) {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a newcomer may exist that nobody has seen
 	}
 	return back
@@ -259,7 +265,7 @@ func (r remediation) scaleUp() []Action {
 // scaleDown puts replicas back as soon as a newcomer exists (of a worker, is ready), or a rollout makes one. Newcomers that are
 // too many are marked before, so that they go and no veteran does.
 func (r remediation) scaleDown() []Action {
-	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.Ready) {
+	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready()) {
 		return nil
 	}
 	var actions []Action

@@ -329,7 +329,8 @@ func (r remediation) overdue(limit time.Duration) bool {
 // late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
 // components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
 func (r remediation) late() *Machine {
-	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() {
+	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
+		r.patient.Aborted || r.patient.held(r.now) || len(r.facts.Policy.Paused) > 0 || len(r.facts.Fleet.Limits.Paused) > 0 {
 		return nil
 	}
 	for _, m := range r.newcomers {

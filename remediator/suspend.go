@@ -111,8 +111,11 @@ var suspensions = []suspension{
 		}
 		return why, next, why != ""
 	}},
-	{freezeRequest, "nothing is asked for yet, and pause requests ask the RepairPolicy to begin nothing", writesBack, func(r remediation) (string, string, bool) {
-		p := r.facts.Policy
+	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
+		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
+		if len(fleet) > 0 {
+			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it goes on when the pause requests are gone", r.unasked()
+		}
 		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it goes on when the pause requests are gone", r.unasked() && len(p.Paused) > 0
 	}},
 	{freezeHold, "nothing is asked for yet, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {

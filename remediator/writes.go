@@ -170,7 +170,7 @@ func (g gate) consents(a Action) bool {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
 	case a.Do == MakeRung:
-		return p != nil && !p.Aborted && !p.held(g.now) && len(g.facts.Policy.Paused) == 0
+		return p != nil && !p.Aborted && !p.held(g.now) && len(g.facts.Policy.Paused) == 0 && len(g.facts.Fleet.Limits.Paused) == 0
 	default:
 		return true
 	}

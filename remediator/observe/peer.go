@@ -143,17 +143,49 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 		return nil, err
 	}
 	var stdout, stderr limited
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
+	if err := stream(ctx, func() error {
+		return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
+	}); err != nil {
+		return failed(err, &stderr)
+	}
+	return stdout.Bytes(), nil
+}
+
+// streams are the runs that may not have ended yet. A stream over SPDY ends when the API server ends it, and not with its context: a
+// tenant's may never do so. Nobody waits for it then, and so many may be left behind.
+var streams = make(chan struct{}, 32) //nolint:gochecknoglobals // it bounds the process
+
+// stream runs one, and returns when ctx ends at the latest.
+func stream(ctx context.Context, run func() error) error {
+	select {
+	case streams <- struct{}{}:
+	default:
+		return fmt.Errorf("%d earlier runs have not ended: their API servers keep them open", cap(streams))
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer func() { <-streams }()
+		ended <- run()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// failed says why a run failed: an exitError when etcdctl ran.
+func failed(err error, stderr *limited) ([]byte, error) {
 	var exit exec.CodeExitError
 	switch {
 	case errors.As(err, &exit):
 		return nil, &exitError{said: stderr.last(exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("no result within %s", peerTimeout)
-	case err != nil:
+	default:
 		return nil, err
 	}
-	return stdout.Bytes(), nil
 }
 
 // executor runs a command in the etcd container of a pod: over a WebSocket, or SPDY where the API server, or what is

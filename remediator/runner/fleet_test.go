@@ -157,6 +157,35 @@ func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	}
 }
 
+// Each process makes one append, and dies: what it did is a step that the next one does not make again, so that something begins.
+func TestProcessesOfOneAppend(t *testing.T) {
+	l, fleet := openLog(t), namespaces(1, remediator.FleetLimits{AtOnce: 1})
+	for life := range 12 {
+		if active, _ := fleet.active(t, l); active == 1 {
+			return
+		}
+		p := fleet.process(t, fmt.Sprintf("life-%d", life), &oneAppend{Log: l})
+		if _, err := p.Turn(t.Context(), fleet.worlds[0].facts.Owner.Owner); err != nil {
+			t.Log(err)
+		}
+	}
+	t.Error("nothing begins, however often a new process goes on")
+}
+
+// oneAppend is the log of a process that dies before its second append.
+type oneAppend struct {
+	runner.Log
+	spent bool
+}
+
+func (m *oneAppend) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if m.spent {
+		return eventlog.Receipt{}, errors.New("the process is dead")
+	}
+	m.spent = true
+	return m.Log.Append(ctx, c)
+}
+
 // halting is the log of a process that is stopped when it is about to append the beginning of something.
 type halting struct {
 	runner.Log

@@ -16,7 +16,8 @@ import (
 // A process names the owner there, and then appends the beginning to the owner's aggregate. One that finds that another has
 // passed since it looked last counts what was begun for the owners that were named, and decides again. The last of them may
 // not have been appended yet: it claims that owner, so that it is in the log by then or never will be. Whoever passes has
-// done so for all that passed before.
+// done so for all that passed before. As long as nobody else has passed since, a passage is good for whoever begins something for
+// the owner that it names: a process that dies behind the turnstile has made a step that the next one does not make again.
 const turnstile = "fleet"
 
 // passages are those through the turnstile.
@@ -51,7 +52,17 @@ func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners
 // admit passes the turnstile before something is begun for an owner. again says that others have passed since this process
 // looked last: all is to be decided again. It is behind the gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
-	if len(r.before.owners) == 0 {
+	last := len(r.before.owners) - 1
+	if last >= 0 && r.before.owners[last].UID == owner.UID {
+		records, err := r.Log.Read(ctx, r.door.name, r.door.seq)
+		if err != nil {
+			return false, err
+		}
+		if last == 0 && len(records) == 0 {
+			return false, nil
+		}
+	}
+	if last < 0 {
 		err := r.door.append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return false, err
