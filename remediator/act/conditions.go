@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
 )
@@ -35,6 +37,9 @@ func (d *deed) handOver(ctx context.Context) error {
 		if err := d.allowed(ctx, m); err != nil {
 			return err
 		}
+		if err := d.alone(ctx, m); err != nil {
+			return err
+		}
 		if !is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
@@ -49,6 +54,28 @@ func (d *deed) handOver(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// alone says which other machine of the control plane is being deleted; nil for none. What was decided did not know of it: the owner
+// would delete this one as soon as that one is gone, though there is no machine too many then.
+func (d *deed) alone(ctx context.Context, m *clusterv1.Machine) error {
+	if !util.IsControlPlaneMachine(m) {
+		return nil
+	}
+	machines := &clusterv1.MachineList{}
+	err := call(ctx, "listing the machines of the control plane", func(ctx context.Context) error {
+		return d.Client.List(ctx, machines, client.InNamespace(m.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
+			client.HasLabels{clusterv1.MachineControlPlaneLabel})
+	})
+	if err != nil {
+		return err
+	}
+	for i := range machines.Items {
+		if other := &machines.Items[i]; other.UID != m.UID && other.DeletionTimestamp != nil {
+			return foreign("machine %s of the control plane is being deleted", other.Name)
+		}
+	}
+	return nil
 }
 
 // withdraw takes the request to remediate off a Machine that its owner is not deleting yet. The machine stays unhealthy.
