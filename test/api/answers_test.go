@@ -94,9 +94,10 @@ func protect(t *testing.T, name, namespace string) {
 	t.Helper()
 	ctx := deadline(t, time.Minute)
 	forbidden := metav1.StatusReasonForbidden
+	namespaced := admissionv1.NamespacedScope // a selector of namespaces matches every object of the whole cluster
 	all := admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Delete},
-		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &namespaced},
 	}
 	there := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 	must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
