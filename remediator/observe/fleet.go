@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -114,6 +115,14 @@ type selected struct {
 	region                string
 }
 
+// scopes are those of a namespace's policies, read once for all its clusters.
+type scopes []scope
+
+// any says that one of them selects machines of a kind of owner, or may, as Select does.
+func (s scopes) any(cluster map[string]string, kind remediator.OwnerKind) bool {
+	return slices.ContainsFunc(s, func(one scope) bool { return one.selects(cluster, string(kind)) != object.False })
+}
+
 func countMachines(ctx context.Context, cache client.Reader, label string) (map[string]int, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
@@ -123,18 +132,19 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (map[
 			return nil, fmt.Errorf("counting the machines of the fleet: %w", err)
 		}
 	}
-	inNamespace := make(map[string][]v1alpha1.RepairPolicy)
+	inNamespace := make(map[string]scopes)
 	for i := range policies.Items {
-		p := policies.Items[i]
-		inNamespace[p.Namespace] = append(inNamespace[p.Namespace], p)
+		if p := &policies.Items[i]; p.DeletionTimestamp == nil {
+			inNamespace[p.Namespace] = append(inNamespace[p.Namespace], scopeOf(p))
+		}
 	}
 	byCluster := make(map[types.NamespacedName]selected)
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
 		if of := inNamespace[c.Namespace]; len(of) > 0 {
 			byCluster[client.ObjectKeyFromObject(c)] = selected{
-				controlPlane: Select(of, c.Labels, string(remediator.ControlPlane)) != nil,
-				workers:      Select(of, c.Labels, string(remediator.Deployment)) != nil, region: c.Labels[label],
+				controlPlane: of.any(c.Labels, remediator.ControlPlane),
+				workers:      of.any(c.Labels, remediator.Deployment), region: c.Labels[label],
 			}
 		}
 	}

@@ -57,29 +57,49 @@ func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKi
 // Selects says whether a policy is for machines of an owner's kind, of a cluster with these labels; Unknown when what it
 // selects cannot be read.
 func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.Truth {
+	return scopeOf(p).selects(cluster, ownerKind)
+}
+
+// scope is what a policy selects.
+type scope struct {
+	unreadable             bool
+	controlPlanes, workers bool
+	selector               labels.Selector // nil when it is none
+}
+
+func scopeOf(p *v1alpha1.RepairPolicy) scope {
 	spec := p.Spec
 	if wrong := p.Unreadable.Spec; wrong != nil { // what it selects may be read though another field cannot
-		var scope struct {
+		var written struct {
 			Selector      metav1.LabelSelector `json:"selector"`
 			ControlPlanes *bool                `json:"controlPlanes"`
 			Workers       bool                 `json:"workers"`
 		}
-		if err := json.Unmarshal(wrong.Raw, &scope); err != nil {
-			return object.Unknown
+		if err := json.Unmarshal(wrong.Raw, &written); err != nil {
+			return scope{unreadable: true}
 		}
-		spec.Selector, spec.ControlPlanes, spec.Workers = scope.Selector, scope.ControlPlanes, scope.Workers
+		spec.Selector, spec.ControlPlanes, spec.Workers = written.Selector, written.ControlPlanes, written.Workers
 	}
-	wanted := spec.Workers
+	s := scope{controlPlanes: spec.ControlPlanes == nil || *spec.ControlPlanes, workers: spec.Workers}
+	if selector, err := metav1.LabelSelectorAsSelector(&spec.Selector); err == nil {
+		s.selector = selector
+	}
+	return s
+}
+
+func (s scope) selects(cluster map[string]string, ownerKind string) object.Truth {
+	wanted := s.workers
 	if isControlPlane(ownerKind) {
-		wanted = spec.ControlPlanes == nil || *spec.ControlPlanes
+		wanted = s.controlPlanes
 	}
-	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	switch {
+	case s.unreadable:
+		return object.Unknown
 	case !wanted:
 		return object.False
-	case err != nil:
+	case s.selector == nil:
 		return object.Unknown
-	case selector.Matches(labels.Set(cluster)):
+	case s.selector.Matches(labels.Set(cluster)):
 		return object.True
 	default:
 		return object.False

@@ -1,11 +1,14 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.uber.org/goleak"
@@ -205,6 +208,28 @@ func TestEtcdctl(t *testing.T) {
 	}
 	if said.Len() != mostOutput {
 		t.Errorf("%d bytes were kept", said.Len())
+	}
+}
+
+// TestStreamEnds: a run that its API server keeps open is left behind when its time is over, and no more than so many are.
+func TestStreamEnds(t *testing.T) {
+	over, ctx := make(chan struct{}), t.Context()
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for range cap(streams) {
+		if err := stream(ended, func() error { <-over; return nil }); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if err := stream(ctx, func() error { t.Error("it runs beside all that are left"); return nil }); err == nil || !strings.Contains(err.Error(), "have not ended") {
+		t.Error(err)
+	}
+	close(over)
+	for len(streams) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := stream(ctx, func() error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
 	}
 }
 
