@@ -201,7 +201,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 
 // uncancel: the owner took the victim after all. Then the newcomers are not to go too.
 func (a *Active) uncancel() {
-	if a.Step == Cancelling || a.Step == Sparing {
+	if a.takingBack() {
 		a.Step, a.Cause = Requesting, ""
 	}
 }

@@ -28,12 +28,10 @@ func tidy(s *State, f *Facts) []Action {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}
-	named := func(m Subject) bool { n, ok := noteOf(f.Owner.Relaxed); return ok && n.Machine == m.Name }
-	for _, e := range s.Ends {
-		if (named(e.Victim) || named(e.Replacement)) && leaving == 0 && len(f.Machines) >= int(f.Owner.Replicas) && !slices.ContainsFunc(f.baseline(), named) {
-			n, _ := noteOf(f.Owner.Relaxed)
-			return append(actions, Action{Do: SetRelaxed, Machine: Subject{Name: n.Machine}})
-		}
+	name, ok := f.orphan()
+	ended := func(e End) bool { return e.Victim.Name == name || e.Replacement.Name == name }
+	if ok && leaving == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.Ends, ended) {
+		actions = append(actions, Action{Do: SetRelaxed, Machine: Subject{Name: name}})
 	}
 	return actions
 }
@@ -69,7 +67,7 @@ func (s *State) markOn(p *Patient) string {
 		return ""
 	}
 	state := p.Mark.State
-	if s.Active != nil && s.Active.Victim.UID == p.UID && s.Active.Step != Cancelling && s.Active.Step != Sparing {
+	if s.Active != nil && s.Active.Victim.UID == p.UID && !s.Active.takingBack() {
 		state = Scheduled
 	}
 	return toJSON(v1alpha1.UnhealthyMark{
@@ -130,7 +128,7 @@ func rungs(p *Patient, m *Machine, f *Facts) []Action {
 
 // riskyAway says that quorum would be lost while the machine is away. Where nobody knows, what was asked for stays.
 func (f *Facts) riskyAway(m *Machine) bool {
-	return f.isControlPlane() && !f.Owner.ExternalEtcd && f.Etcd != nil && f.Etcd.Err == "" && f.Cluster.Reach == object.True && !Count(f.Etcd).MayStop(f.answers(m))
+	return !Blind(f) && !f.mayStop(m)
 }
 
 func toJSON(v any) string {

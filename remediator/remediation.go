@@ -14,6 +14,7 @@ import (
 // and the writes of its method see nothing else, and change none of it.
 type remediation struct {
 	*Active
+	suspended
 	facts   *Facts
 	patient *Patient // nil when the log no longer knows the machine
 	now     time.Time
@@ -44,13 +45,11 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 			r.newcomers = append(r.newcomers, m)
 		}
 	}
+	r.suspended = r.suspension()
 	return r
 }
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
-
-// takingBack says that what was asked for is taken back.
-func (r remediation) takingBack() bool { return r.in(Cancelling, Sparing) }
 
 // rolling says that the owner replaces its machines for a reason that is not ours.
 func (r remediation) rolling() bool {

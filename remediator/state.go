@@ -132,6 +132,9 @@ const (
 	ScaleBack   Scaled = "restored" // they are what they were
 )
 
+// takingBack says that what was asked for is taken back.
+func (a *Active) takingBack() bool { return a.Step == Cancelling || a.Step == Sparing }
+
 // Outcome of a remediation.
 type Outcome string
 

@@ -154,26 +154,31 @@ func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
-// suspended is the suspension that applies to what is seen now, nil without.
-func (r remediation) suspended() (by *suspension, reason, next string) {
+// suspension looks for the one that applies to what is seen now.
+func (r remediation) suspension() suspended {
 	for i := range suspensions {
 		if reason, next, ok := suspensions[i].holds(r); ok {
-			return &suspensions[i], reason, next
+			return suspended{by: &suspensions[i], reason: reason, next: next}
 		}
 	}
-	return nil, "", ""
+	return suspended{}
+}
+
+// suspended is the suspension that applies, and why; by is nil without.
+type suspended struct {
+	by           *suspension
+	reason, next string
 }
 
 // suspend freezes a remediation, and thaws it.
 func (r remediation) suspend() []Event {
-	by, reason, next := r.suspended()
 	switch {
-	case by == nil && r.Frozen == "", by != nil && by.rule == r.Frozen:
+	case r.by == nil && r.Frozen == "", r.by != nil && r.by.rule == r.Frozen:
 		return nil
-	case by == nil:
+	case r.by == nil:
 		return []Event{Thawed{}}
 	default:
-		return []Event{Frozen{Rule: by.rule, Reason: reason, Next: next}}
+		return []Event{Frozen{Rule: r.by.rule, Reason: r.reason, Next: r.next}}
 	}
 }
 

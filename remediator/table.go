@@ -192,6 +192,11 @@ func (f *Facts) maySpare(m *Machine) bool {
 	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
+// mayStop: quorum stands while the machine is away for a while, for a reboot.
+func (f *Facts) mayStop(m *Machine) bool {
+	return !f.isControlPlane() || f.Owner.ExternalEtcd || Count(f.Etcd).MayStop(f.answers(m))
+}
+
 func count(b bool) int {
 	if b {
 		return 1

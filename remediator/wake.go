@@ -59,7 +59,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))
 		until(a.Since.Add(f.Policy.Timeouts.Ready))
-		if a.Step == Cancelling || a.Step == Sparing {
+		if a.takingBack() {
 			until(a.Since.Add(spareAfter))
 		}
 	}

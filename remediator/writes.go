@@ -33,8 +33,7 @@ func asking(r remediation) []Action {
 	if r.victim == nil {
 		return nil // first it is recorded that it is gone
 	}
-	by, _, _ := r.suspended()
-	if by != nil && by.writes < writesAll || r.facts.isControlPlane() && blind(r.facts) != nil {
+	if r.by != nil && r.by.writes < writesAll || r.facts.isControlPlane() && blind(r.facts) != nil {
 		return r.method.hold(r)
 	}
 	return r.method.ask(r)
@@ -114,13 +113,12 @@ func (r remediation) keep() []Action {
 // that was handed to it and is gone, or that of the victim, when people want fewer machines now. With it, the owner would
 // remediate nothing more.
 func (r remediation) giveBackOff() []Action {
-	note, ok := noteOf(r.facts.Owner.Relaxed)
-	named := func(m Subject) bool { return m.Name == note.Machine }
-	mine := r.in(Settling) && named(r.Victim) || !slices.ContainsFunc(r.Request.Baseline, named)
-	if !ok || !mine || r.short() || slices.ContainsFunc(r.facts.baseline(), named) {
+	name, ok := r.facts.orphan()
+	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
+	if !ok || !mine || r.short() {
 		return nil
 	}
-	return []Action{{Do: SetRelaxed, Machine: Subject{Name: note.Machine}}}
+	return []Action{{Do: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
 // gate is the one place where safety and consent are checked before a write, in whatever state it is called for.
@@ -137,8 +135,8 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 	if s.Active != nil {
 		r := s.remediation(f, now)
 		g.remediation = &r
-		if by, _, _ := r.suspended(); by != nil {
-			g.allowed = by.writes
+		if r.by != nil {
+			g.allowed = r.by.writes
 		}
 	}
 	if !f.Owner.Found || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
@@ -186,7 +184,7 @@ func (g gate) holds(a Action) bool {
 	case blind(f) != nil:
 		return false
 	case a.Do == MakeRung:
-		return f.Owner.ExternalEtcd || Count(f.Etcd).MayStop(f.answers(m))
+		return f.mayStop(m)
 	default:
 		return f.maySpare(m)
 	}
@@ -197,6 +195,12 @@ type note struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`
 	RetryCount int    `json:"retryCount"`
+}
+
+// orphan is the machine that the owner's note of a remediation names, when it is gone.
+func (f *Facts) orphan() (machine string, ok bool) {
+	n, ok := noteOf(f.Owner.Relaxed)
+	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
 }
 
 func noteOf(annotation string) (n note, ok bool) {

@@ -52,17 +52,7 @@ func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners
 // admit passes the turnstile before something is begun for an owner. again says that others have passed since this process
 // looked last: all is to be decided again. It is behind the gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
-	last := len(r.before.owners) - 1
-	if last >= 0 && r.before.owners[last].UID == owner.UID {
-		records, err := r.Log.Read(ctx, r.door.name, r.door.seq)
-		if err != nil {
-			return false, err
-		}
-		if last == 0 && len(records) == 0 {
-			return false, nil
-		}
-	}
-	if last < 0 {
+	if len(r.before.owners) == 0 {
 		err := r.door.append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return false, err
@@ -71,6 +61,9 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	records, err := r.Log.Read(ctx, r.door.name, r.door.seq)
 	if err != nil {
 		return false, err
+	}
+	if len(records) == 0 && len(r.before.owners) == 1 && r.before.owners[0].UID == owner.UID {
+		return false, nil // the passage of an earlier process
 	}
 	for _, record := range records {
 		if err := r.before.apply(r.door.catalog, record); err != nil {
