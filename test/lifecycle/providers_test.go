@@ -89,6 +89,7 @@ func repository(t *testing.T) map[string]any {
 	for label, p := range map[string]struct{ name, kind, file, text string }{
 		"cluster-api":        {"cluster-api", "CoreProvider", "core-components.yaml", components},
 		"infrastructure-toy": {"toy", "InfrastructureProvider", "infrastructure-components.yaml", toyComponents},
+		"ipam-hand":          {"hand", "IPAMProvider", "ipam-components.yaml", components},
 	} {
 		for _, version := range []string{"v1.13.0", "v1.14.0"} {
 			dir := filepath.Join(base, label, version)
@@ -240,6 +241,31 @@ func TestProviders(t *testing.T) {
 		if err := u.undoes(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "not downgraded") {
 			t.Errorf("%v", err)
 		}
+	})
+	t.Run("what somebody else has installed between two attempts stays", func(t *testing.T) {
+		late := &step{t: t, kind: kind, namespace: namespace, name: "late", with: with("v1.14.0", map[string]any{"skipCertManager": true, "ipam": []string{"hand:v1.14.0"}})}
+		late.recorded = func() error { return errDeath }
+		if err := late.run(ctx); err == nil {
+			t.Fatal("it went on")
+		}
+		late.recorded = nil
+		byHand := &step{t: t, kind: kind, namespace: namespace, name: "by-hand", with: late.with}
+		must(t, byHand.run(ctx))
+		entry := &unstructured.Unstructured{}
+		entry.SetGroupVersionKind(providers.GroupVersionKind())
+		must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-hand-system", Name: "ipam-hand"}, entry))
+		must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":null}}}`))))
+		must(t, late.run(ctx))
+		must(t, late.undoes(ctx))
+		want := map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0", "ipam-hand": "v1.14.0"}
+		wantProviders(ctx, t, admin, want)
+		if deployment(ctx, admin, "scute-hand-system") == nil {
+			t.Error("its controller is gone")
+		}
+		must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":"providers/run/1/by-hand"}}}`))))
+		must(t, byHand.undoes(ctx))
+		delete(want, "ipam-hand")
+		wantProviders(ctx, t, admin, want)
 	})
 	t.Run("nothing goes that is in use", func(t *testing.T) {
 		toy := &unstructured.Unstructured{}

@@ -20,8 +20,9 @@ import (
 //
 // It reads clusterctl's inventory first: what is there in the version asked for is done. Before it acts it records the
 // inventory and what it is going to install. The undo of an install removes exactly the providers that this run
-// installed, without what was there before them: a namespace, definitions that an earlier install had left. The undo of an upgrade is
-// refused once something has changed: components are not downgraded.
+// installed, without what was there before them: a namespace, definitions that an earlier install had left. One that somebody
+// else has installed between two attempts is known by its entry in the inventory, which lacks the run's mark. The undo of
+// an upgrade is refused once something has changed: components are not downgraded.
 type Providers struct {
 	Clusters *Clusters
 	reading  sync.Mutex
@@ -67,6 +68,8 @@ type provider struct {
 	Name      string                    `json:"name"`
 	Version   string                    `json:"version"`
 	Namespace string                    `json:"namespace,omitempty"`
+
+	mark string // of the entry: the key of the step that installed the provider, "" of one that was installed by hand
 }
 
 // label is what components of the provider bear, and the name of its entry.
@@ -303,7 +306,7 @@ func (p *Providers) Undo(ctx context.Context, c *Call) error {
 	if err != nil {
 		return a.failed(err)
 	}
-	if err := a.remove(ctx, record, slices.Collect(maps.Values(there))); err != nil {
+	if err := a.remove(ctx, a.own(record, there), slices.Collect(maps.Values(there))); err != nil {
 		return a.failed(err)
 	}
 	if len(changed) > 0 {

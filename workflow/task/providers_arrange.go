@@ -25,7 +25,7 @@ func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
 	err := a.cluster.Kube.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
 		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
-		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace()}
+		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), mark: markOf(u)}
 		there[p.label()] = p
 		return nil
 	})

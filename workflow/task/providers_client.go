@@ -59,6 +59,7 @@ func (p *Providers) open(ctx context.Context, c *Call, ref ClusterRef, w *Provid
 	proxy := refusalProxy{
 		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
 		refusal: a.refusal,
+		key:     c.StepKey(),
 	}
 	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repository))
 	if w != nil && w.SkipCertManager {

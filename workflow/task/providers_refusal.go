@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -51,27 +53,31 @@ func (r *refusals) or(err error) error {
 	return err
 }
 
-// refusalProxy has every client of the library report refusals.
+// refusalProxy has every client of the library report refusals, and mark the inventory's entries that it creates.
 type refusalProxy struct {
 	ctlcluster.Proxy
 	refusal *refusals
+	key     string // of the step
 }
 
-// NewClient gives a client that reports.
+// NewClient gives a client that reports and marks.
 func (p refusalProxy) NewClient(ctx context.Context) (client.Client, error) {
 	c, err := p.Proxy.NewClient(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return refusalClient{Client: c, refusal: p.refusal}, nil
+	return refusalClient{Client: c, refusalProxy: p}, nil
 }
 
 type refusalClient struct {
 	client.Client
-	refusal *refusals
+	refusalProxy
 }
 
 func (c refusalClient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	if entry, ok := o.(*clusterctlv1.Provider); ok {
+		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, MarkAnnotation, c.key)
+	}
 	return c.refusal.see(c.Client.Create(ctx, o, options...))
 }
 

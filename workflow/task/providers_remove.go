@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,20 @@ func (a *arranger) restore(ctx context.Context, record arranged, there map[strin
 		}
 	}
 	return tooFar, nil
+}
+
+// own is the record without the providers that somebody else has installed since it was written: their entries lack the
+// mark of this run. clusterctl writes the entry last, so what has none is what a death of this run has left.
+func (a *arranger) own(record arranged, there map[string]provider) arranged {
+	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p arrangedInstall) bool {
+		entry, ok := there[p.label()]
+		if !ok || strings.HasPrefix(entry.mark, a.call.Run+"/") {
+			return false
+		}
+		a.call.Progress(fmt.Sprintf("leaving %s: somebody else has installed it", entry))
+		return true
+	})
+	return record
 }
 
 // remove takes the recorded providers away, the last one installed first, and waits until they are gone. What was there
