@@ -34,17 +34,14 @@ const (
 	// MakeRung creates the object of rung Value of the policy's ladder for Machine; DropRung deletes it.
 	MakeRung Deed = "ask for a gentler cure"
 	DropRung Deed = "take the gentler cure back"
-	// MakeRequest creates Machine's SurgeRemediation, and with Value AbortValue has it say that the remediation is aborted;
-	// DropRequest deletes it, and lets it go.
+	// MakeRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
+	// abort that an earlier one said. DropRequest deletes it, and lets it go.
 	MakeRequest Deed = "make the request"
 	DropRequest Deed = "drop the request"
 )
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
 const DeleteValue = object.OwnDeleteMark
-
-// AbortValue has a request say that nothing is begun for the machine, as an earlier one did.
-const AbortValue = "abort"
 
 // Action is one write that is due.
 type Action struct {

@@ -33,11 +33,11 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Mass.waits(e.Decision)
 	case HoldSet:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy = true, e.Until, e.Reason
+		p.Held, p.HoldUntil, p.HoldWhy, p.HeldBy = true, e.Until, e.Reason, e.Request
 	case HoldReleased:
 		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.Attempts, p.Surprised = false, time.Time{}, "", 0, false
-		p.Aborted, p.AbortedBy = false, ""
+		p.Held, p.HoldUntil, p.HoldWhy, p.HeldBy, p.Aborted, p.AbortedBy = false, time.Time{}, "", "", false, ""
+		p.Attempts, p.Surprised = 0, false
 	case AbortRequested:
 		p := s.patient(e.Machine)
 		p.Aborted, p.AbortedBy = true, e.Request
@@ -101,8 +101,8 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 // remembered is what outlives an illness: consent, and what was tried, live as long as the machine.
 func (p *Patient) remembered() Patient {
 	return Patient{
-		Subject: p.Subject, ClearedAt: p.ClearedAt, Aborted: p.Aborted, AbortedBy: p.AbortedBy, Attempts: p.Attempts, LastAttempt: p.LastAttempt,
-		Surprised: p.Surprised,
+		Subject: p.Subject, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised,
+		Held: p.Held, HoldUntil: p.HoldUntil, HoldWhy: p.HoldWhy, HeldBy: p.HeldBy, Aborted: p.Aborted, AbortedBy: p.AbortedBy,
 	}
 }
 
@@ -270,7 +270,8 @@ func (s *State) end(e End) {
 	}
 }
 
-// forget keeps a state small for ever: of healthy patients, the last few are remembered, those that were aborted first.
+// forget keeps a state small for ever: of healthy patients, the last few are remembered, those that an operator aborted or
+// holds first.
 func (s *State) forget() {
 	const remembered = 32
 	var well []*Patient
@@ -283,7 +284,7 @@ func (s *State) forget() {
 		return
 	}
 	slices.SortFunc(well, func(a, b *Patient) int {
-		return cmp.Or(cmp.Compare(count(b.Aborted), count(a.Aborted)), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(count(b.ordered()), count(a.ordered())), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
 	})
 	for _, p := range well[remembered:] {
 		delete(s.Patients, p.UID)

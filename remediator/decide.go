@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/kube/object"
 )
 
@@ -87,7 +89,8 @@ func (p *Patient) says(h Health) bool {
 	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source
 }
 
-// orders takes in what operators wrote on the requests.
+// orders takes in what operators wrote on the requests. A hold or an abort ends only when the request that said it no longer
+// does: a request that is made later says nothing yet, and gets both written on it.
 func orders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
@@ -96,23 +99,31 @@ func orders(s *State, f *Facts, _ time.Time) []Event {
 			continue
 		}
 		r := m.Request
-		switch {
-		case r.Abort && (!p.Aborted || p.AbortedBy != "" && p.AbortedBy != r.UID):
-			events = append(events, AbortRequested{Machine: p.Subject, Request: r.UID})
-		case r.Hold && (!p.Held || !p.HoldUntil.Equal(r.HoldUntil) || p.HoldWhy != r.HoldWhy):
-			events = append(events, HoldSet{Machine: p.Subject, Until: r.HoldUntil, Reason: r.HoldWhy})
-		case !r.Hold && p.Held, !r.Abort && p.Aborted && !p.abortedBefore(r):
+		released := p.Held && !r.Hold && !r.after(p.HeldBy) || p.Aborted && !r.Abort && !r.after(p.AbortedBy)
+		if released {
 			events = append(events, HoldReleased{Machine: p.Subject})
+		}
+		if r.Abort && (released || !p.Aborted || r.after(p.AbortedBy)) {
+			events = append(events, AbortRequested{Machine: p.Subject, Request: r.UID})
+		}
+		if r.Hold && (released || !p.Held || r.after(p.HeldBy) || !p.HoldUntil.Equal(r.HoldUntil) || p.HoldWhy != r.HoldWhy) {
+			events = append(events, HoldSet{Machine: p.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
 		}
 	}
 	return events
 }
 
-// abortedBefore: the abort was said on an earlier request. It counts as long as the machine lives, so it is written on this
-// one too, where an operator can take it off.
-func (p *Patient) abortedBefore(r *Request) bool {
-	return p.Aborted && !r.Abort && p.AbortedBy != "" && p.AbortedBy != r.UID
+// after says that an order was said on an earlier request than this one. Older logs do not know on which.
+func (r *Request) after(said types.UID) bool { return said != "" && said != r.UID }
+
+// missed says that an order of an earlier request is not on this one. It counts as long as the machine lives, so it is written
+// there, where an operator can take it off.
+func (p *Patient) missed(r *Request, now time.Time) bool {
+	return p.Aborted && !r.Abort && r.after(p.AbortedBy) || p.held(now) && !r.Hold && r.after(p.HeldBy)
 }
+
+// ordered says that an operator aborted or holds it.
+func (p *Patient) ordered() bool { return p.Aborted || p.Held }
 
 // held by an operator, at this time.
 func (p *Patient) held(now time.Time) bool {

@@ -140,6 +140,8 @@ type (
 		Machine Subject   `json:"machine"`
 		Until   time.Time `json:"until,omitzero"`
 		Reason  string    `json:"reason,omitempty"`
+		// Request that says so; "" in older logs. Only of it can the hold be taken off.
+		Request types.UID `json:"request,omitempty"`
 	}
 	// HoldReleased ends a hold, or an abort: the machine is decided about anew, and its attempts are counted anew.
 	HoldReleased struct {

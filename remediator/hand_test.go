@@ -1,6 +1,7 @@
 package remediator_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
@@ -70,7 +72,17 @@ func (w *world) perform(a remediator.Action) error {
 		if m.Request == nil {
 			m.Request = w.request(m)
 		}
-		m.Request.Abort = m.Request.Abort || a.Value == remediator.AbortValue
+		var spec v1alpha1.SurgeRemediationSpec
+		if err := json.Unmarshal([]byte(cmp.Or(a.Value, "{}")), &spec); err != nil {
+			return err
+		}
+		m.Request.Abort = m.Request.Abort || spec.Abort
+		if hold := spec.Hold; hold != nil && !m.Request.Hold {
+			m.Request.Hold, m.Request.HoldUntil, m.Request.HoldWhy = true, time.Time{}, hold.Reason
+			if hold.Until != nil {
+				m.Request.HoldUntil = hold.Until.Time
+			}
+		}
 	case remediator.DropRequest:
 		m.Request = nil
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,7 @@ func tidy(s *State, f *Facts) []Action {
 }
 
 // housekeeping: the marks that people see, the requests, the ladder's objects.
-func housekeeping(s *State, f *Facts) []Action {
+func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for i := range f.Machines {
 		m := &f.Machines[i]
@@ -50,7 +51,7 @@ func housekeeping(s *State, f *Facts) []Action {
 		if want := s.markOn(p); want != m.Mark {
 			actions = append(actions, Action{Do: SetMark, Machine: m.subject(), Value: want})
 		}
-		actions = append(actions, s.request(p, m)...)
+		actions = append(actions, s.request(p, m, now)...)
 		if m.recovered(p, s) {
 			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
 		}
@@ -78,12 +79,12 @@ func (s *State) markOn(p *Patient) string {
 
 // request: an unhealthy machine has one, also where no MachineHealthCheck made it. One that we no longer need goes, unless
 // a MachineHealthCheck still says that the machine is unhealthy: it deletes the request itself when it no longer does.
-func (s *State) request(p *Patient, m *Machine) []Action {
+func (s *State) request(p *Patient, m *Machine, now time.Time) []Action {
 	switch {
 	case p == nil:
 		return nil
-	case p.Mark != nil && p.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && p.abortedBefore(m.Request)):
-		return []Action{{Do: MakeRequest, Machine: m.subject(), Value: p.consent()}}
+	case p.Mark != nil && p.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && p.missed(m.Request, now)):
+		return []Action{{Do: MakeRequest, Machine: m.subject(), Value: p.orders(now)}}
 	case p.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(p.ClearedAt) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
 		return []Action{{Do: DropRequest, Machine: m.subject()}}
@@ -92,12 +93,17 @@ func (s *State) request(p *Patient, m *Machine) []Action {
 	}
 }
 
-// consent is what a request for the machine says from its beginning.
-func (p *Patient) consent() string {
-	if p.Aborted {
-		return AbortValue
+// orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
+func (p *Patient) orders(now time.Time) string {
+	const longest = 512 // of a reason
+	spec := v1alpha1.SurgeRemediationSpec{Abort: p.Aborted}
+	if p.held(now) {
+		spec.Hold = &v1alpha1.RemediationHold{Until: stamp(p.HoldUntil), Reason: strings.ToValidUTF8(p.HoldWhy[:min(len(p.HoldWhy), longest)], "")}
 	}
-	return ""
+	if !spec.Abort && spec.Hold == nil {
+		return ""
+	}
+	return toJSON(spec)
 }
 
 // recovered: the machine is healthy, and conditions of its remediation stand on it that nobody else takes off.

@@ -64,6 +64,7 @@ type Patient struct {
 	Held      bool
 	HoldUntil time.Time
 	HoldWhy   string
+	HeldBy    types.UID // the request that says so
 	Aborted   bool
 	AbortedBy types.UID // the request that says so
 

@@ -24,7 +24,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	for i := range actions {
 		actions[i].ours = true
 	}
-	return slices.DeleteFunc(append(actions, housekeeping(s, f)...), func(a Action) bool { return !g.permits(a) })
+	return slices.DeleteFunc(append(actions, housekeeping(s, f, now)...), func(a Action) bool { return !g.permits(a) })
 }
 
 // asking are the writes of a step in which the machine is there, and its owner is asked to replace it. While the remediation is

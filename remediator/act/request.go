@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/remediator"
 )
 
 // RequestFinalizer keeps a request until what it asked for is over.
@@ -36,7 +36,9 @@ func (d *deed) makeRequest(ctx context.Context) error {
 		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
 		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
 	}}
-	request.Spec.Abort = d.Value == remediator.AbortValue
+	if err := d.order(&request.Spec); err != nil {
+		return err
+	}
 	err = d.create(ctx, request)
 	if apierrors.IsAlreadyExists(err) { // a health check was quicker, or the answer to a first try was lost
 		return d.holdRequest(ctx, m)
@@ -53,9 +55,24 @@ func (d *deed) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
 			return foreign("the SurgeRemediation %s is being deleted", r.Name)
 		}
 		controllerutil.AddFinalizer(r, RequestFinalizer)
-		r.Spec.Abort = r.Spec.Abort || d.Value == remediator.AbortValue
-		return nil
+		return d.order(&r.Spec)
 	})
+}
+
+// order has a request say what an operator said on an earlier one. What it says already stays.
+func (d *deed) order(spec *v1alpha1.SurgeRemediationSpec) error {
+	if d.Value == "" {
+		return nil
+	}
+	var said v1alpha1.SurgeRemediationSpec
+	if err := json.Unmarshal([]byte(d.Value), &said); err != nil {
+		return fmt.Errorf("reading what the request is to say: %w", err)
+	}
+	spec.Abort = spec.Abort || said.Abort
+	if spec.Hold == nil {
+		spec.Hold = said.Hold
+	}
+	return nil
 }
 
 // dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)

@@ -331,7 +331,10 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID},
 	}}}
 	must(t, shared.admin.Create(ctx, made))
-	p.do(ctx, on(m, remediator.MakeRequest, ""))
+	p.do(ctx, on(m, remediator.MakeRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
+	if said := fresh(ctx, t, made).Spec; !said.Abort || said.Hold == nil || said.Hold.Reason != "disk" {
+		t.Errorf("it was to say what an earlier request said: %+v", said)
+	}
 	must(t, shared.admin.Delete(ctx, made))
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
 		t.Error("it is not being deleted")
