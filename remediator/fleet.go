@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -107,11 +106,8 @@ func Total(counts map[string]int) int {
 // fleetAllows applies the limits of the whole fleet; nil when they allow to begin something.
 func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
-	switch {
-	case l.Unreadable != "":
+	if l.Unreadable != "" {
 		return &Decision{Verdict: Freeze, Rule: "unreadable-limits", Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
-	case len(l.Paused) > 0:
-		return wait("fleet-paused", "RepairLimits default asks to begin nothing: %s", strings.Join(l.Paused, "; "))
 	}
 	if d := s.massFailure(f, now); d != nil {
 		return d

@@ -132,9 +132,9 @@ func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	return actions
 }
 
-// riskyAway says that quorum would be lost while the machine is away. Where nobody knows, what was asked for stays.
+// riskyAway says that the control plane is at risk while the machine is away. Where nobody knows, what was asked for stays.
 func (f *Facts) riskyAway(m *Machine) bool {
-	return !Blind(f) && !f.mayStop(m)
+	return !Blind(f) && !f.away(m).none()
 }
 
 func toJSON(v any) string {

@@ -130,9 +130,11 @@ type component struct {
 	etcd, pod       bool
 }
 
+const apiServer = "kube-apiserver"
+
 // components of a control plane machine, as its owner reports them.
 var components = []component{ //nolint:gochecknoglobals // a table
-	{"kube-apiserver", controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
+	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},
 	{"kube-scheduler", controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition, false, true},
 	{"etcd", controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, true, true},

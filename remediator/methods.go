@@ -196,7 +196,7 @@ func (workerSurge) hold(r remediation) []Action {
 type handOver struct{ steady }
 
 func (handOver) ask(r remediation) []Action {
-	if r.victim.Deleting || handedOver(r.victim) || !r.facts.maySpare(r.victim) {
+	if r.victim.Deleting || handedOver(r.victim) || !r.facts.removed(r.victim).none() {
 		return nil
 	}
 	return append(r.leadAway(), r.set(HandOver, ""))

@@ -70,6 +70,8 @@ func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decisi
 	switch {
 	case f.Policy.Unreadable != "":
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
+	case len(f.Fleet.Limits.Paused) > 0:
+		return ask("take the pause requests off RepairLimits default", "fleet-paused", "RepairLimits default asks to begin nothing: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
 	case len(f.Policy.Paused) > 0:
 		return ask("take the pause requests off the policy", "pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
@@ -104,9 +106,12 @@ func because(why string) string {
 }
 
 // patience: it was tried before.
-func (s *State) patience(p *Patient, _ *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
+	case p.Rung != "" && f.riskyAway(m):
+		r := f.away(m)
+		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is taken back: " + r.why, Next: r.next}
 	case p.Rung != "":
 		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
 	case p.Surprised:
@@ -165,7 +170,7 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 // climb: the policy's ladder comes before a replacement, where the machine may be away for a while.
 func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	rung, more := p.nextRung(f.Policy.Ladder)
-	if !more || p.Attempts > 0 || !f.mayStop(m) {
+	if !more || p.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", rung.Name, rung.Timeout)}

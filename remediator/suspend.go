@@ -104,12 +104,9 @@ var suspensions = []suspension{
 		}
 		return d.Reason, d.Next, true
 	}},
-	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and etcd's members no longer allow it", writesBack, func(r remediation) (string, string, bool) {
-		why, next := r.unsafe(), "it goes on when more members of etcd answer"
-		if silent := Count(r.facts.Etcd).Silent; len(silent) > 0 {
-			next = "bring back " + strings.Join(silent, ", ")
-		}
-		return why, next, why != ""
+	{freezeRisk, "nothing is asked for yet, or a hand-over that the owner has not acted on, and it is no longer safe: etcd's members do not allow it, another machine is being deleted, or no other serves the API", writesBack, func(r remediation) (string, string, bool) {
+		risk := r.unsafe()
+		return risk.why, risk.next, !risk.none()
 	}},
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
@@ -131,20 +128,20 @@ func (r remediation) unasked() bool {
 	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newcomers) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
 }
 
-// unsafe says why quorum would be at risk, "" when it is not: of a hand-over until the owner has begun to act on it, of a surge
-// until it is asked for. After that, its owner knows best.
-func (r remediation) unsafe() string {
-	f, q := r.facts, Count(r.facts.Etcd)
+// unsafe is the risk of a hand-over until the owner has begun to act on it, and of a surge until it is asked for. After that, its
+// owner knows best.
+func (r remediation) unsafe() risk {
+	f := r.facts
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.blinking() {
-		return ""
+		return risk{}
 	}
 	switch handOver := r.Request.Method == OwnerRemediation; {
-	case handOver && r.in(Requesting) && !f.maySpare(r.victim):
-		return fmt.Sprintf("without machine %s, etcd would have no majority: %d of %d voters answer now", r.victim.Name, q.Answering, q.Voters)
-	case !handOver && r.unasked() && !q.MayAdd():
-		return fmt.Sprintf("with a newcomer that fails, etcd would have no majority: %d of %d voters answer now", q.Answering, q.Voters)
+	case handOver && r.in(Requesting):
+		return f.removed(r.victim)
+	case !handOver && r.unasked() && !Count(f.Etcd).MayAdd():
+		return f.minority("with a newcomer that fails")
 	default:
-		return ""
+		return risk{}
 	}
 }
 

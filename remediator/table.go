@@ -186,15 +186,10 @@ func (f *Facts) votes(m *Machine) (alive, member bool) {
 	}
 }
 
-// maySpare: quorum stands when the machine goes. It is asked again each time that an owner is told to take one.
+// maySpare: quorum stands when the machine goes.
 func (f *Facts) maySpare(m *Machine) bool {
 	alive, member := f.votes(m)
 	return !member || Count(f.Etcd).MayRemove(alive)
-}
-
-// mayStop: quorum stands while the machine is away for a while, for a reboot.
-func (f *Facts) mayStop(m *Machine) bool {
-	return !f.isControlPlane() || f.Owner.ExternalEtcd || Count(f.Etcd).MayStop(f.answers(m))
 }
 
 func count(b bool) int {

@@ -87,7 +87,7 @@ func (r remediation) giveBack() []Action {
 		return r.keep()
 	}
 	for _, m := range r.newcomers {
-		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.maySpare(m) {
+		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.removed(m).none() {
 			continue
 		}
 		if handedOver(m) {
@@ -174,7 +174,8 @@ func (g gate) consents(a Action) bool {
 	}
 }
 
-// holds says that quorum stands without the machine.
+// holds says that the control plane is at no risk without the machine: quorum stands, another machine serves the API, and nobody
+// deletes one.
 func (g gate) holds(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
@@ -184,9 +185,9 @@ func (g gate) holds(a Action) bool {
 	case blind(f) != nil:
 		return false
 	case a.Do == MakeRung:
-		return f.mayStop(m)
+		return f.away(m).none()
 	default:
-		return f.maySpare(m)
+		return f.removed(m).none()
 	}
 }
 
