@@ -50,6 +50,7 @@ type Action struct {
 	Value   string
 	// For Scale.
 	Where            Where
+	Entry            string // in the topology
 	Replicas, Expect int32
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
 	ours bool

@@ -195,7 +195,11 @@ func (s *State) applyActive(e Event, at time.Time) {
 		if a.Step == Settling {
 			s.chain(at) // the place is taken, by a machine that is not well
 		}
+		victim := s.patient(a.Victim)
 		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		if e.Cause == Superseded { // it was not tried: no attempt, and no cooldown
+			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func begin(p *Patient, m *Machine, f *Facts, d Decision, now time.Time) Event {
 			return e
 		}
 		if f.Cluster.Topology {
-			e.From, e.Where = f.Cluster.TopologyReplicas, AtTopology
+			e.From, e.Where, e.Entry = f.Cluster.TopologyReplicas, AtTopology, f.Cluster.Entry
 		}
 		e.To = e.From + f.extra()
 		return e

@@ -174,7 +174,9 @@ type (
 		From  int32 `json:"from"`
 		To    int32 `json:"to"`
 		Where Where `json:"where"`
-		Lever Lever `json:"lever,omitempty"`
+		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
+		Entry string `json:"entry,omitempty"`
+		Lever Lever  `json:"lever,omitempty"`
 		// Original value that the lever is put back to, "" for none.
 		Original string `json:"original,omitempty"`
 		// Pull is the value that the lever is set to.
@@ -265,6 +267,7 @@ const (
 	OwnerGone  Cause = "OwnerGone"  // the owner or the cluster is being deleted
 	Deselected Cause = "Deselected" // no policy selects it any more
 	Reverted   Cause = "Reverted"   // somebody else set the replicas that were asked for
+	Superseded Cause = "Superseded" // a rollout or an upgrade came in between, and takes long
 
 	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )

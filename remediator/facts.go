@@ -76,6 +76,10 @@ type ClusterFacts struct {
 	// Topology: the Cluster's topology manages the owner; replicas are asked for there.
 	Topology         bool
 	TopologyReplicas int32
+	// Entry is the owner's name in the topology, "" for a control plane.
+	Entry string
+	// Entries are the replicas that the topology says, by those names. They can be read when the owner is gone.
+	Entries map[string]int32
 	// UpgradePending: the topology has a version that the owner does not have yet.
 	UpgradePending bool
 	// Reach: the workload cluster's API server answers. Absent when nobody asked.

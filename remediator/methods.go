@@ -184,6 +184,20 @@ func (r remediation) ready() bool {
 	return r.Ready && m != nil && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd)
 }
 
+// undo has the owner delete the victim where it would delete a veteran, and not the newcomer; and, while the victim is unhealthy, where
+// a newcomer may exist that nobody has seen. What an operator aborted is not marked.
+func (workerSurge) undo(r remediation) []Action {
+	back := r.scaleBack()
+	if len(back) == 0 || r.Cause == Aborted || r.victim == nil || r.victim.DeleteMark != "" {
+		return back
+	}
+	unhealthy := r.patient != nil && r.patient.Mark != nil && r.patient.Mark.State == Unhealthy
+	if r.committed() || unhealthy && len(r.newcomers) == 0 {
+		return append([]Action{r.set(SetDelete, DeleteValue)}, back...)
+	}
+	return back
+}
+
 // hold does not scale down without a mark on the victim: the owner would delete any of its machines.
 func (workerSurge) hold(r remediation) []Action {
 	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
@@ -259,7 +273,7 @@ func (r remediation) scaleUp() []Action {
 	if r.Scale != ScaleUnseen || len(r.newcomers) > 0 || r.rolling() || r.replicas == r.Request.To {
 		return nil
 	}
-	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Replicas: r.Request.To, Expect: r.Request.From}}
+	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
 // scaleDown puts replicas back as soon as a newcomer exists (of a worker, is ready), or a rollout makes one. Newcomers that are
@@ -286,5 +300,5 @@ func (r remediation) scaleBack() []Action {
 	if !r.method.asking(r) {
 		return nil
 	}
-	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Replicas: r.Request.From, Expect: r.Request.To}}
+	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.Request.To}}
 }

@@ -30,10 +30,7 @@ type remediation struct {
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, patient: s.Patients[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: f.Owner.Replicas}
-	if a.Request.Where == AtTopology {
-		r.replicas = f.Cluster.TopologyReplicas
-	}
+	r := remediation{Active: a, facts: f, patient: s.Patients[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		veteran := contains(a.Request.Baseline, m)
@@ -47,6 +44,25 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	r.suspended = r.suspension()
 	return r
+}
+
+// replicas of the object where they were asked for.
+func (e SurgeRequested) replicas(f *Facts) int32 {
+	switch n, ok := f.Cluster.Entries[e.Entry]; {
+	case e.Where != AtTopology:
+		return f.Owner.Replicas
+	case ok && (e.Entry != "" || f.isControlPlane()):
+		return n
+	default:
+		return f.Cluster.TopologyReplicas
+	}
+}
+
+// orphaned says that replicas are raised in the topology of a Cluster, and the owner that they were raised for is gone or going. The
+// topology makes another owner, which would keep them.
+func (r remediation) orphaned() bool {
+	o, c := r.facts.Owner, r.facts.Cluster
+	return (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.asking(r)
 }
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
@@ -65,6 +81,26 @@ func (r remediation) staying() int { return len(r.facts.Machines) - r.leaving }
 // tooMany says that there are more machines than people want. Where somebody else deleted one meanwhile, there are not, and a
 // newcomer has its place.
 func (r remediation) tooMany() bool { return r.staying() > r.method.wanted(r) }
+
+// unwanted says that newcomers are to go when what was asked for is taken back. A rollout of workers makes and takes its own.
+func (r remediation) unwanted() bool {
+	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
+	return (r.tooMany() || r.method.asking(r)) && !rollout && !r.committed()
+}
+
+// committed says that the newcomer is, or will be, of another MachineSet than the one that loses a machine when there is one too many
+// (OnDelete). To take back what was asked for costs a machine of that one, and not the newcomer.
+func (r remediation) committed() bool {
+	f := r.facts
+	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {
+		return false
+	}
+	gives := f.gives()
+	if len(r.newcomers) == 0 {
+		return r.method.asking(r) && gives != f.Owner.Sets[len(f.Owner.Sets)-1]
+	}
+	return slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.Set != gives })
+}
 
 // short says that there are fewer machines than people want: the owner is to make one.
 func (r remediation) short() bool { return r.staying() < r.method.wanted(r) }

@@ -41,7 +41,7 @@ func (p *player) settle() {
 	}
 	quiet := 0
 	for range 200 {
-		if len(w.machines) == 0 {
+		if len(w.machines) == 0 || w.owner.Kind == string(remediator.ControlPlane) && deleting(w.machines) == len(w.machines) && !slices.ContainsFunc(w.machines, w.mayEnd) {
 			return // people deleted all of them
 		}
 		before := len(p.log)

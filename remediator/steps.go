@@ -14,7 +14,7 @@ const spareAfter = 30 * time.Second
 // step is a state of a remediation: what it means, what is written in it, and every way out of it. The transitions are tried in
 // their order. The first one that is seen is recorded.
 //
-// The table in docs/design/remediator.md is generated from this one.
+// The table in docs/design/remediation-states.md is generated from this one.
 type step struct {
 	name   Step
 	means  string
@@ -44,13 +44,13 @@ var steps = []step{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No newcomer has been seen.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(noNewcomer)),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(superseded, noNewcomer)),
 	},
 	{
 		name:   Replacing,
 		means:  "A newcomer exists and is not ready. The machine is still there.",
 		writes: asking,
-		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(notReady, taken)),
+		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
 	},
 	{
 		name:   Removing,
@@ -110,7 +110,7 @@ func advance(s *State, f *Facts, now time.Time) []Event {
 		return nil
 	}
 	r := s.remediation(f, now)
-	if f.Owner.Found {
+	if f.Owner.Found || r.orphaned() {
 		if events := r.suspend(); len(events) > 0 {
 			return events
 		}
@@ -169,11 +169,11 @@ func ends(when string, cause Cause, why func(remediation) string) transition {
 //
 //nolint:gochecknoglobals // a table
 var (
-	ownerGone = ends("the owner is gone", OwnerGone, func(r remediation) string {
-		return when(!r.facts.Owner.Found, "the owner is gone")
+	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
+		return when(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone")
 	})
-	ownerDeleted = ends("the owner or its Cluster is being deleted", OwnerGone, func(r remediation) string {
-		return when(r.facts.Owner.Deleting || r.facts.Cluster.Deleting, "the owner is being deleted")
+	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
+		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
 	victimGone = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
 
@@ -223,12 +223,16 @@ var (
 	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
 		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
-	recovered = cancels("the machine is healthy, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
+	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
 		healthy := r.patient == nil || r.patient.Mark == nil
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold}, r.Frozen)
-		return when(healthy && free && !r.facts.blinking(), "the machine is healthy again")
+		return when(healthy && free && !r.committed() && !r.facts.blinking(), "the machine is healthy again")
 	})
 
+	superseded = cancels("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
+		return when(r.rolling() && r.lasts(limit), "a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
+	})
 	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
@@ -270,7 +274,7 @@ var (
 	cancelled = transition{
 		when: "the newcomers are gone, and nothing of ours is left", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			if len(r.newcomers) > 0 && r.tooMany() || r.waits > 0 || len(unwinding(r)) > 0 {
+			if len(r.newcomers) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -320,10 +324,14 @@ func when(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// overdue says that a step takes too long. While nobody can act, and while a rollout is to take the marked machine first, no time
-// is too long.
+// overdue says that a step takes too long. While a rollout is to take the marked machine first, it has more time: see superseded.
 func (r remediation) overdue(limit time.Duration) bool {
-	return r.Frozen == "" && !r.facts.blinking() && (!r.rolling() || r.Request.Method == OwnerRemediation) && r.now.Sub(r.Since) > limit
+	return (!r.rolling() || r.Request.Method == OwnerRemediation) && r.lasts(limit)
+}
+
+// lasts says that a step has taken longer. While nobody can act, no time counts.
+func (r remediation) lasts(limit time.Duration) bool {
+	return r.Frozen == "" && !r.facts.blinking() && r.now.Sub(r.Since) > limit
 }
 
 // late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
@@ -379,11 +387,11 @@ func (r remediation) observed() []Event {
 // would delete the oldest, a healthy veteran.
 func (r remediation) mayBeSpared() bool {
 	for _, m := range r.newcomers {
-		if m.DeleteMark == "" && r.tooMany() {
+		if m.DeleteMark == "" && r.unwanted() {
 			return false
 		}
 	}
-	if r.victim == nil || !r.method.undone(r) {
+	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
 		return false
 	}
 	return len(r.newcomers) > 0 || r.Replacement.UID != "" || r.now.Sub(r.Since) >= spareAfter

@@ -19,7 +19,10 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			at(t.Sub(now))
 		}
 	}
-	if !f.Owner.Found || f.Policy.Name == "" && s.Active == nil {
+	switch {
+	case !f.Owner.Found && s.Active != nil:
+		return lookAgain // no watch tells of it any more
+	case !f.Owner.Found || f.Policy.Name == "" && s.Active == nil:
 		return 0
 	}
 	for i := range f.Machines {

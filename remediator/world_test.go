@@ -254,6 +254,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 	w.owner.RollingOut = w.rollout()
 	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
+	w.topology(f)
 	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
 	f.Policy.Paused, f.Ledger.Started = slices.Clone(w.policy.Paused), slices.Clone(w.ledger.Started)
 	if w.policy.Unreadable != "" {
@@ -299,6 +300,20 @@ func (w *world) look(asked bool) *remediator.Facts {
 		f.Cluster.BlindFor = w.now.Sub(w.blindSince)
 	}
 	return f
+}
+
+// topology of the Cluster: what it says of an owner that is gone is found by the owner's name in it alone.
+func (w *world) topology(f *remediator.Facts) {
+	if !w.cluster.Topology {
+		return
+	}
+	if f.Owner.Kind == string(remediator.Deployment) {
+		f.Cluster.Entry = "workers"
+	}
+	f.Cluster.Entries = map[string]int32{f.Cluster.Entry: w.cluster.TopologyReplicas}
+	if !f.Owner.Found {
+		f.Cluster.Topology, f.Cluster.TopologyReplicas, f.Cluster.Entry = false, 0, ""
+	}
 }
 
 // rollout says what the owner replaces its machines for, "" for nothing. A MachineSet, and a MachineDeployment with the

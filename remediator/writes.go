@@ -18,6 +18,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	if g.remediation == nil {
 		actions = tidy(s, f)
+	} else if g.orphaned() {
+		actions = g.scaleBack()
 	} else if state := stepOf(g.Step); state != nil {
 		actions = state.writes(*g.remediation)
 	}
@@ -64,9 +66,9 @@ func unwinding(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newcomers {
 		switch {
-		case m.DeleteMark == "" && (r.tooMany() || r.method.asking(r)):
+		case m.DeleteMark == "" && r.unwanted():
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
-		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.tooMany() && r.method.undone(r):
+		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.unwanted() && r.method.undone(r):
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()}) // people want it now
 		}
 	}
@@ -139,7 +141,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 			g.allowed = r.by.writes
 		}
 	}
-	if !f.Owner.Found || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
+	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // of a paused cluster not even a mark: it may be on its way to another place
 	}
 	return g
@@ -149,7 +151,7 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
-	case g.allowed == writesNothing || a.ours && g.allowed < writesBack:
+	case g.allowed == writesNothing || a.ours && g.allowed < writesBack, !a.ours && !g.facts.Owner.Found:
 		return false
 	case !a.risks():
 		return true

@@ -56,7 +56,7 @@ func (d *deed) outsideTopology(ctx context.Context, o owner) error {
 	if err := d.get(ctx, d.clusterKey(), c); err != nil {
 		return fmt.Errorf("looking whether the Cluster's topology manages replicas: %w", err)
 	}
-	at, err := topologyOf(c, o)
+	at, err := d.topologyOf(c, o)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (d *deed) scaleTopology(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o == nil {
+	if o == nil && (up || d.Entry == "" && !d.ofControlPlane()) {
 		return d.whenGone(errGone, up, d.ownerGone())
 	}
 	err = change(ctx, d.Hand, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
-		at, err := topologyOf(c, o)
+		at, err := d.topologyOf(c, o)
 		if err != nil {
 			return err
 		}
@@ -107,25 +107,28 @@ func (d *deed) expected(has int32) error {
 	return foreign("replicas at the %s are %d, neither %d as they were nor %d as they are to be", d.Where, has, d.Expect, d.Replicas)
 }
 
-// topologyOf is the place in the Cluster's topology that holds the owner's replicas.
-func topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
+// topologyOf is the place in the Cluster's topology that holds the owner's replicas. Of one that is gone (nil) the log says which.
+func (d *deed) topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, foreign("the Cluster %s has no topology", c.Name)
 	}
-	name, of := o.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
-	switch o.(type) {
-	case controlPlane:
-		if c.Spec.ControlPlaneRef.Name != o.GetName() {
+	if d.ofControlPlane() {
+		if c.Spec.ControlPlaneRef.Name != d.facts.Owner.Name {
 			return nil, foreign("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
 		}
 		return &c.Spec.Topology.ControlPlane.Replicas, nil
-	case deployment:
-		deployments := c.Spec.Topology.Workers.MachineDeployments
-		for i := range deployments {
-			if of && deployments[i].Name == name {
-				return &deployments[i].Replicas, nil
-			}
+	}
+	entry := d.Entry
+	if o != nil {
+		entry = o.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+	}
+	deployments := c.Spec.Topology.Workers.MachineDeployments
+	for i := range deployments {
+		if d.facts.Owner.Kind == string(remediator.Deployment) && entry != "" && deployments[i].Name == entry {
+			return &deployments[i].Replicas, nil
 		}
 	}
-	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, o.GetName())
+	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, d.facts.Owner.Name)
 }
+
+func (d *deed) ofControlPlane() bool { return d.facts.Owner.Kind == string(remediator.ControlPlane) }

@@ -307,7 +307,7 @@ func TestUpgradePending(t *testing.T) {
 		}
 		stripCluster(cluster)
 		l := &look{inside: cluster, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: c.owner}}}
-		l.topology(nil)
+		l.topology("")
 		if got := l.facts.Cluster.UpgradePending; got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}

@@ -79,12 +79,27 @@ func (l *look) cluster(ctx context.Context) error {
 	f.Found = true
 	f.Deleting = !cluster.DeletionTimestamp.IsZero()
 	f.Paused = set(cluster.Spec.Paused) || paused(cluster)
+	f.Entries = entries(cluster)
 	for _, domain := range cluster.Status.FailureDomains {
 		if set(domain.ControlPlane) {
 			f.FailureDomains = append(f.FailureDomains, domain.Name)
 		}
 	}
 	return nil
+}
+
+// entries are the replicas that the topology of a Cluster says, of the control plane by the name "".
+func entries(cluster *clusterv1.Cluster) map[string]int32 {
+	said := make(map[string]int32)
+	if n := cluster.Spec.Topology.ControlPlane.Replicas; n != nil {
+		said[""] = *n
+	}
+	for _, t := range cluster.Spec.Topology.Workers.MachineDeployments {
+		if t.Replicas != nil {
+			said[t.Name] = *t.Replicas
+		}
+	}
+	return said
 }
 
 func (l *look) owner(ctx context.Context) error {
@@ -149,7 +164,7 @@ func (l *look) controlPlane(ctx context.Context) error {
 	f.RollingOut = rollingOut(l.found, kcp.Spec.Version)
 	f.Tested = l.eye.Tested(ctx)
 	if l.managed(kcp) {
-		l.topology(l.inside.Spec.Topology.ControlPlane.Replicas)
+		l.topology("")
 	}
 	return nil
 }
@@ -178,7 +193,7 @@ func (l *look) deployment(ctx context.Context) error {
 	name := d.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
 	for _, t := range l.inside.Spec.Topology.Workers.MachineDeployments {
 		if t.Name == name {
-			l.topology(t.Replicas)
+			l.topology(name)
 		}
 	}
 	return nil
@@ -202,12 +217,13 @@ func (l *look) managed(o client.Object) bool {
 }
 
 // topology: where it does not say how many, it leaves replicas to whoever sets them at the owner.
-func (l *look) topology(wanted *int32) {
-	if wanted != nil {
-		l.facts.Cluster.Topology, l.facts.Cluster.TopologyReplicas = true, *wanted
+func (l *look) topology(entry string) {
+	c := &l.facts.Cluster
+	if wanted, ok := c.Entries[entry]; ok {
+		c.Topology, c.TopologyReplicas, c.Entry = true, wanted, entry
 	}
 	version, step := l.facts.Owner.Version, l.inside.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
-	l.facts.Cluster.UpgradePending = version != l.inside.Spec.Topology.Version && version != step
+	c.UpgradePending = version != l.inside.Spec.Topology.Version && version != step
 }
 
 // setsByAge names the MachineSets of a MachineDeployment, the oldest first, and that of its revision last. A MachineDeployment
