@@ -31,6 +31,10 @@ const (
 	TakeBack Deed = "clear the remediation's conditions"
 	// Lead moves etcd's leadership away from Machine, to the member of node Value.
 	Lead Deed = "move etcd's leadership"
+	// SkipDrain has the deletion of Machine go on without the drain of its Node, SkipDetach without waiting for its volumes to be
+	// detached.
+	SkipDrain  Deed = "skip the drain"
+	SkipDetach Deed = "skip the wait for volumes"
 	// MakeRung creates the object of rung Value of the policy's ladder for Machine; DropRung deletes it.
 	MakeRung Deed = "ask for a gentler cure"
 	DropRung Deed = "take the gentler cure back"

@@ -162,6 +162,10 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case VictimDeleting:
 		a.uncancel()
 		a.step(Deleting, at)
+	case DrainSkipped:
+		a.SkipsDrain = true
+	case VolumeDetachSkipped:
+		a.SkipsDetach = true
 	case VictimGone:
 		a.uncancel()
 		a.step(Settling, at)

@@ -23,6 +23,8 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, ScaleRestored]("scale-restored", 1),
 		eventlog.Define[Event, ReplacementReady]("replacement-ready", 1),
 		eventlog.Define[Event, VictimDeleting]("victim-deleting", 1),
+		eventlog.Define[Event, DrainSkipped]("drain-skipped", 1),
+		eventlog.Define[Event, VolumeDetachSkipped]("volume-detach-skipped", 1),
 		eventlog.Define[Event, VictimGone]("victim-gone", 1),
 		eventlog.Define[Event, SurgeConsumed]("surge-consumed", 1),
 		eventlog.Define[Event, CancelStarted]("cancel-started", 1),

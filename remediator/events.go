@@ -207,6 +207,16 @@ type (
 	}
 	// VictimDeleting: the owner has begun to delete it.
 	VictimDeleting struct{}
+	// DrainSkipped: the machine's deletion has waited for its drain as long as the policy says; it is about to wait no longer.
+	DrainSkipped struct {
+		Since time.Time `json:"since"`
+		After string    `json:"after"`
+	}
+	// VolumeDetachSkipped is the same of the volumes that were to be detached.
+	VolumeDetachSkipped struct {
+		Since time.Time `json:"since"`
+		After string    `json:"after"`
+	}
 	// VictimGone: it is no more.
 	VictimGone struct{}
 	// SurgeConsumed: somebody else took a machine away, and the newcomer filled that gap; the victim is still there.
@@ -290,6 +300,8 @@ func (VictimSpared) event()        {}
 func (ScaleRestored) event()       {}
 func (ReplacementReady) event()    {}
 func (VictimDeleting) event()      {}
+func (DrainSkipped) event()        {}
+func (VolumeDetachSkipped) event() {}
 func (VictimGone) event()          {}
 func (SurgeConsumed) event()       {}
 func (CancelStarted) event()       {}

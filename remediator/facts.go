@@ -110,6 +110,11 @@ type Machine struct {
 	FailureDomain string
 	Set           string // the MachineSet that has it, "" without
 	Conditions    map[string]Condition
+	// Draining, and Detaching, are since when its deletion has waited for the drain of its Node, or for the Node's volumes to be
+	// detached; zero when it waits for neither.
+	Draining, Detaching time.Time
+	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
+	SkipsDrain, SkipsDetach bool
 	// Hooks are deletion hooks (pre-drain, pre-terminate) of somebody other than the owner, by name.
 	Hooks []string
 
@@ -183,6 +188,7 @@ type Policy struct {
 	Ladder     []Rung
 	Limits     Limits
 	Timeouts   Timeouts
+	Removal    Removal
 	Attempts   int
 }
 
@@ -218,6 +224,9 @@ type Limits struct {
 
 // Timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
+
+// Removal bounds what the deletion of a machine waits for; 0 is no bound.
+type Removal struct{ Drain, Detach time.Duration }
 
 // Ledger is what the policy has under way and has seen, all its owners together, this one not counted.
 type Ledger struct {

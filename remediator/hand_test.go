@@ -49,6 +49,10 @@ func (w *world) perform(a remediator.Action) error {
 		m.Certificates = a.Value
 	case remediator.SetClonedFrom:
 		m.ClonedFrom = a.Value
+	case remediator.SkipDrain:
+		m.SkipsDrain, m.Draining = true, time.Time{}
+	case remediator.SkipDetach:
+		m.SkipsDetach, m.Detaching = true, time.Time{}
 	case remediator.HandOver:
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
 			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)

@@ -150,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost", "domain"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost", "domain", "drains", "detaches"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -292,6 +292,10 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"rungs":           func() error { m.Rungs = words[3:]; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
+	case "drains":
+		m.Draining, m.Detaching = w.now, time.Time{}
+	case "detaches":
+		m.Draining, m.Detaching = time.Time{}, w.now
 	case "on-delete":
 		w.onDelete = true
 	case "rollout":
@@ -358,6 +362,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				return nil
 			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
+			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
 			"rung": func() error {

@@ -98,6 +98,8 @@ type Active struct {
 	Extras      []Subject // newcomers that are too many
 	Ready       bool      // the replacement is
 	Scale       Scaled    // what became of the replicas
+	// SkipsDrain and SkipsDetach: the victim's deletion is to wait no longer for that.
+	SkipsDrain, SkipsDetach bool
 
 	Cause  Cause // of the cancellation
 	Reason string

@@ -62,7 +62,7 @@ var steps = []step{
 		name:   Deleting,
 		means:  "The owner, or somebody else, is deleting the machine.",
 		writes: leaving,
-		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, hanging},
+		exits:  []transition{ownerGone, victimGone, another, replacementReady.leading(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	},
 	{
 		name:   Settling,

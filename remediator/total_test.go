@@ -40,6 +40,8 @@ func kinds() []remediator.Event {
 		remediator.ScaleRestored{},
 		remediator.ReplacementReady{},
 		remediator.VictimDeleting{},
+		remediator.DrainSkipped{},
+		remediator.VolumeDetachSkipped{},
 		remediator.VictimGone{},
 		remediator.SurgeConsumed{},
 		remediator.CancelStarted{},

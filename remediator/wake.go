@@ -62,6 +62,10 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))
 		until(a.Since.Add(f.Policy.Timeouts.Ready))
+		if m := f.machine(a.Victim); m != nil {
+			until(m.Draining.Add(f.Policy.Removal.Drain))
+			until(m.Detaching.Add(f.Policy.Removal.Detach))
+		}
 		if a.takingBack() {
 			until(a.Since.Add(spareAfter))
 		}

@@ -43,7 +43,7 @@ func asking(r remediation) []Action {
 
 // leaving are the writes while the machine is being deleted.
 func leaving(r remediation) []Action {
-	actions := r.method.hold(r)
+	actions := append(r.method.hold(r), r.hasten()...)
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
 		return slices.Concat(r.keep(), r.relaxOff(), actions)
 	}

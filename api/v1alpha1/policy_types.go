@@ -71,6 +71,10 @@ type RepairPolicySpec struct {
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
+	// Removal bounds what the deletion of an unhealthy machine waits for.
+	// +optional
+	Removal RepairRemoval `json:"removal,omitzero"`
+
 	// MaxAttempts bounds the replacements tried for one machine, and along a chain of replacements that fail in turn.
 	// +optional
 	// +kubebuilder:default=3
@@ -199,6 +203,19 @@ type RepairTimeouts struct {
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Removal *Duration `json:"removal,omitempty"`
+}
+
+// RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits as
+// long as the machine's own timeouts say, which is for ever by default.
+type RepairRemoval struct {
+	// DrainTimeout is how long the deletion waits until the Node is drained; then the drain is skipped.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	DrainTimeout *Duration `json:"drainTimeout,omitempty"`
+	// VolumeDetachTimeout is how long the deletion waits until the Node's volumes are detached; then that wait is skipped.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
+	VolumeDetachTimeout *Duration `json:"volumeDetachTimeout,omitempty"`
 }
 
 // RepairPolicyStatus says what the policy watches and does.

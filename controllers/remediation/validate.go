@@ -63,6 +63,8 @@ func durations(s *v1alpha1.RepairPolicySpec, say func(string, ...any)) {
 		{"timeouts.scaleUp", s.Timeouts.ScaleUp, 1},
 		{"timeouts.ready", s.Timeouts.Ready, 1},
 		{"timeouts.removal", s.Timeouts.Removal, 1},
+		{"removal.drainTimeout", s.Removal.DrainTimeout, 1},
+		{"removal.volumeDetachTimeout", s.Removal.VolumeDetachTimeout, 1},
 	} {
 		switch {
 		case d.is == nil || d.is.Duration >= d.least:

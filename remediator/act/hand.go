@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
@@ -85,6 +86,10 @@ func (d *deed) perform(ctx context.Context) error {
 		return d.takeBack(ctx)
 	case remediator.Lead:
 		return d.lead(ctx)
+	case remediator.SkipDrain:
+		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
+	case remediator.SkipDetach:
+		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
 	case remediator.MakeRung:
 		return d.makeRung(ctx)
 	case remediator.DropRung:

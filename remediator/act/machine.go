@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
 
@@ -51,6 +52,26 @@ func (d *deed) setDelete(ctx context.Context) error {
 			return err
 		}
 		annotate(m, clusterv1.DeleteMachineAnnotation, remediator.DeleteValue)
+		return nil
+	})
+}
+
+// skip has the deletion of the machine go on without what the annotation excludes. The machine's own timeouts would say the same, but
+// its owner sets them to those of its template again, also while it is being deleted.
+func (d *deed) skip(ctx context.Context, annotation string) error {
+	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
+		switch {
+		case has(m, annotation):
+			return nil
+		case m.DeletionTimestamp.IsZero():
+			return foreign("the machine is not being deleted")
+		case has(m, clusterv1.PausedAnnotation):
+			return foreign("the machine is paused (annotation %s)", clusterv1.PausedAnnotation)
+		}
+		if err := d.allowedByCluster(ctx, nil); err != nil {
+			return err
+		}
+		annotate(m, annotation, object.OwnGroup)
 		return nil
 	})
 }

@@ -35,7 +35,10 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	}
 	if m.DeletionTimestamp != nil {
 		f.Deleting, f.DeletingSince = true, m.DeletionTimestamp.Time
+		f.Draining, f.Detaching = waitsFor(m)
 	}
+	_, f.SkipsDrain = m.Annotations[clusterv1.ExcludeNodeDrainingAnnotation]
+	_, f.SkipsDetach = m.Annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 	_, f.Skip = m.Annotations[clusterv1.MachineSkipRemediationAnnotation]
 	_, f.Remediate = m.Annotations[clusterv1.RemediateMachineAnnotation]
 	if value, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]; marked {
@@ -45,6 +48,20 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 		f.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	}
 	return f
+}
+
+// waitsFor says since when a machine's deletion has waited for its Node's drain, or for its volumes. The times stay when the wait is
+// over; the condition says which one lasts.
+func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
+	deleting := condition(m, clusterv1.MachineDeletingCondition)
+	switch {
+	case deleting == nil || m.Status.Deletion == nil:
+	case deleting.Reason == clusterv1.MachineDeletingDrainingNodeReason:
+		drain = m.Status.Deletion.NodeDrainStartTime.Time
+	case deleting.Reason == clusterv1.MachineDeletingWaitingForVolumeDetachReason:
+		detach = m.Status.Deletion.WaitForNodeVolumeDetachStartTime.Time
+	}
+	return drain, detach
 }
 
 // domainOf is the failure domain that a machine is in, else the one that it is to be made in.

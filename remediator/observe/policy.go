@@ -146,6 +146,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 			ScaleUp: positive(s.Timeouts.ScaleUp, 5*time.Minute), Ready: positive(s.Timeouts.Ready, 20*time.Minute),
 			Removal: positive(s.Timeouts.Removal, 30*time.Minute),
 		},
+		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
 	}
 	if len(f.Checks.Node) == 0 {
 		for _, status := range []object.Truth{object.False, object.Unknown} {

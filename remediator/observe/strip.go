@@ -44,6 +44,7 @@ func telling(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
 		clusterv1.MachineCertificatesExpiryDateAnnotation, controlplanev1.RemediationInProgressAnnotation, controlplanev1.RemediationForAnnotation,
+		clusterv1.ExcludeNodeDrainingAnnotation, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation,
 		clusterv1.RevisionAnnotation, clusterv1.ClusterTopologyUpgradeStepAnnotation:
 		return true
 	default:
@@ -59,7 +60,7 @@ func stripMachine(m *clusterv1.Machine) {
 	}
 	m.Status = clusterv1.MachineStatus{
 		Conditions: m.Status.Conditions, NodeRef: m.Status.NodeRef, FailureDomain: m.Status.FailureDomain, Phase: m.Status.Phase,
-		ObservedGeneration: m.Status.ObservedGeneration, CertificatesExpiryDate: m.Status.CertificatesExpiryDate,
+		ObservedGeneration: m.Status.ObservedGeneration, CertificatesExpiryDate: m.Status.CertificatesExpiryDate, Deletion: m.Status.Deletion,
 	}
 	if len(addresses) > 0 {
 		m.Status.Addresses = slices.Clone(addresses)

@@ -64,8 +64,11 @@ func TestReplace(t *testing.T) {
 				cluster: testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever, FailureDomains: []string{"a", "b", "c"}},
 				sick:    notReady, decides: "RolloutSurge", members: 3, machines: 4, also: spread,
 			},
-			"external etcd":      {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, sick: notReady, decides: "Surge", machines: 3},
-			"worker":             {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
+			"external etcd": {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, sick: notReady, decides: "Surge", machines: 3},
+			"worker":        {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
+			"worker whose drain hangs": {
+				cluster: testbed.Cluster{Workers: 2}, policy: bounded, workers: true, sick: drainHangs(notReady), decides: "Surge", members: 1, machines: 1,
+			},
 			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 8*time.Minute), t) })

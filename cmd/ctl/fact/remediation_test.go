@@ -43,6 +43,8 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},
 		remediator.VictimDeleting{},
+		remediator.DrainSkipped{Since: at, After: "5m0s"},
+		remediator.VolumeDetachSkipped{Since: at, After: "5m0s"},
 		remediator.VictimGone{},
 		remediator.SurgeConsumed{Why: "cp-2 was deleted by hand"},
 		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
