@@ -113,6 +113,15 @@ func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
 	return c
 }
 
+// Types are the event types that this program writes, each with its Go type.
+func (c *Catalog[E]) Types() map[string]reflect.Type {
+	types := make(map[string]reflect.Type, len(c.byType))
+	for goType, f := range c.byType {
+		types[formatType(c.kind, f.name, f.version)] = goType
+	}
+	return types
+}
+
 // Encode turns a fact into an event with Type and Data set; the caller adds who, when and why.
 func (c *Catalog[E]) Encode(e E) (Event, error) {
 	f := c.byType[reflect.TypeOf(e)]

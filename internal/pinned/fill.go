@@ -1,0 +1,121 @@
+package pinned
+
+import (
+	"encoding"
+	"encoding/json"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// filler sets every field of a value to something that tells which field it is.
+type filler struct {
+	t      *testing.T
+	values map[reflect.Type]reflect.Value
+	within []reflect.Type // a type inside itself stays empty
+}
+
+// moment has a fraction of a second, which some types of time do not keep.
+//
+//nolint:gochecknoglobals // a constant that cannot be one
+var moment = time.Date(2026, 5, 1, 12, 0, 0, 500_000_000, time.UTC)
+
+func fill(t *testing.T, goType reflect.Type, values []any) any {
+	t.Helper()
+	f := &filler{t: t, values: make(map[reflect.Type]reflect.Value)}
+	for _, v := range append([]any{moment, metav1.NewTime(moment.Truncate(time.Second)), json.RawMessage(`{"raw":"JSON"}`)}, values...) {
+		f.values[reflect.TypeOf(v)] = reflect.ValueOf(v)
+	}
+	v := reflect.New(goType).Elem()
+	f.set(v, "")
+	return v.Interface()
+}
+
+//nolint:exhaustive // what JSON does not have is refused
+func (f *filler) set(v reflect.Value, path string) {
+	if known, ok := f.values[v.Type()]; ok {
+		v.Set(known)
+		return
+	}
+	if f.custom(v.Type()) {
+		f.t.Fatalf("%q: %s has a form of its own: give the test a value of it", path, v.Type())
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		f.setStruct(v, path)
+	case reflect.Pointer:
+		if slices.Contains(f.within, v.Type().Elem()) {
+			return
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		f.set(v.Elem(), path)
+	case reflect.Slice:
+		if slices.Contains(f.within, v.Type().Elem()) {
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		f.set(v.Index(0), path)
+	case reflect.Array:
+		for i := range v.Len() {
+			f.set(v.Index(i), path)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.set(key, "key")
+		f.set(value, path)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString(path)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(path))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(number(path))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(number(path))) //nolint:gosec // it is positive
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(number(path)) + 0.5)
+	default:
+		f.t.Fatalf("%q: a %s is not stored", path, v.Type())
+	}
+}
+
+func (f *filler) setStruct(v reflect.Value, path string) {
+	f.within = append(f.within, v.Type())
+	defer func() { f.within = f.within[:len(f.within)-1] }()
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" || !field.IsExported() && !field.Anonymous || slices.Contains(f.within, field.Type) {
+			continue
+		}
+		if name == "" && !field.Anonymous {
+			f.t.Fatalf("%s.%s: a field that is stored needs a name in JSON that does not depend on Go's", path, field.Name)
+		}
+		f.set(v.Field(i), strings.Trim(path+"."+name, "."))
+	}
+}
+
+// custom says that a type writes itself.
+func (*filler) custom(t reflect.Type) bool {
+	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
+		if t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own) {
+			return true
+		}
+	}
+	return false
+}
+
+// number is small, not nothing, and of this path.
+func number(path string) int64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(path))
+	return int64(h.Sum32()%100) + 1
+}

@@ -1,0 +1,176 @@
+package pinned
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"scute.dev/eventlog"
+)
+
+// folder is where a package under test keeps its files.
+const folder = "testdata/stored"
+
+//nolint:gochecknoglobals // a flag of tests
+var add = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
+
+// Events holds the types of a catalog, in all versions that there ever were. values fills the types that package pinned
+// cannot fill by itself: by their Go type, a value that can be written and read.
+func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
+	t.Helper()
+	check(t, catalog.Types(), values, func(name string, data []byte) ([]byte, error) {
+		fact, err := catalog.Decode(eventlog.Event{Type: name, Data: data})
+		if err != nil {
+			return nil, err
+		}
+		written, err := catalog.Encode(fact)
+		if written.Type != name {
+			return nil, err // of an older version: it is read, and never written again
+		}
+		return written.Data, err
+	})
+}
+
+// Records holds types that events have as raw JSON, by name.
+func Records(t *testing.T, types map[string]any, values ...any) {
+	t.Helper()
+	goTypes := make(map[string]reflect.Type)
+	for name, v := range types {
+		goTypes[name] = reflect.TypeOf(v)
+	}
+	check(t, goTypes, values, func(name string, data []byte) ([]byte, error) {
+		goType, ok := goTypes[name]
+		if !ok {
+			return nil, fmt.Errorf("no type is called %q", name)
+		}
+		v := reflect.New(goType)
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		if err := d.Decode(v.Interface()); err != nil {
+			return nil, err
+		}
+		return json.Marshal(v.Interface())
+	})
+}
+
+func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again func(name string, data []byte) ([]byte, error)) {
+	t.Helper()
+	known := make(map[string]map[string]bool) // of a type, the fields that its files have
+	for _, file := range files(t) {
+		name := typeOf(file)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known[name] == nil {
+			known[name] = make(map[string]bool)
+		}
+		fields("", parse(t, file, data), known[name])
+		switch written, err := again(name, data); {
+		case err != nil:
+			t.Errorf("%s: it is in logs like this, and can no longer be read: %v", file, err)
+		case written != nil && !reflect.DeepEqual(parse(t, file, data), parse(t, file, written)):
+			t.Errorf("%s: it is in logs like this, and comes back as %s", file, written)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(goTypes)) {
+		filled := marshal(t, fill(t, goTypes[name], values))
+		now := make(map[string]bool)
+		fields("", parse(t, name, filled), now)
+		var missing []string
+		for field := range now {
+			if !known[name][field] {
+				missing = append(missing, field)
+			}
+		}
+		slices.Sort(missing)
+		switch {
+		case len(missing) == 0 && known[name] != nil:
+		case *add:
+			write(t, name, filled)
+		default:
+			t.Errorf("%s: no file of %s has the fields %q: when you are sure of them, run this test with -pinned.add", name, folder, missing)
+		}
+	}
+}
+
+func files(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// typeOf is the type that a file is of: TYPE.json, and TYPE+2.json with what was added later.
+func typeOf(file string) string {
+	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".json"), "+")
+	return name
+}
+
+// write makes the next file of a type.
+func write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, name+".json")
+	for n := 2; ; n++ {
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			break
+		}
+		path = filepath.Join(folder, fmt.Sprintf("%s+%d.json", name, n))
+	}
+	var text bytes.Buffer
+	if err := json.Indent(&text, data, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteByte('\n')
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s is new: look at it, and commit it", path)
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func parse(t *testing.T, what string, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return v
+}
+
+// fields collects the paths of what a JSON value has.
+func fields(path string, v any, into map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			fields(path+"."+name, inner, into)
+		}
+	case []any:
+		for _, inner := range v {
+			fields(path+"[]", inner, into)
+		}
+	default:
+		into[path] = true
+	}
+}

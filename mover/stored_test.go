@@ -1,0 +1,15 @@
+package mover_test
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/internal/pinned"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// TestStored holds what is in the logs of users to what it was when it was written.
+func TestStored(t *testing.T) {
+	pinned.Events(t, mover.NewCatalog(), mover.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
+}
