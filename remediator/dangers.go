@@ -11,11 +11,14 @@ import (
 )
 
 // dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
-func dangers(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	if f.isControlPlane() {
 		if d := blind(f); d != nil {
 			return d
 		}
+	}
+	if d := p.unread(m); d != nil {
+		return d
 	}
 	blocks := f.blocks(m)
 	switch {

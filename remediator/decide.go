@@ -58,12 +58,13 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // by a policy that cannot be read, nobody knows which machines are unhealthy: marks stay as they are
 		}
-		h, p := Judge(m, f.Policy.Checks, now), s.Patients[m.UID]
+		p := s.Patients[m.UID]
+		h := Judge(m, p.mark(), f.Policy.Checks, now)
 		switch {
 		case h.State == "" && p != nil && p.Mark != nil:
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: "healthy again"})
 		case h.State != "" && !p.says(h):
-			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain)}
+			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen}
 			if mark.Since.IsZero() {
 				mark.Since = now
 			}
@@ -86,7 +87,16 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 
 // says: the mark that stands is what was seen now. A condition that only changed its time is no news.
 func (p *Patient) says(h Health) bool {
-	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source
+	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source &&
+		sameTimes(p.Mark.Seen, h.Seen)
+}
+
+// mark that the log has of a machine, nil without.
+func (p *Patient) mark() *MachineMarked {
+	if p == nil {
+		return nil
+	}
+	return p.Mark
 }
 
 // orders takes in what operators wrote on the requests. A hold or an abort ends only when the request that said it no longer

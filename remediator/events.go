@@ -121,6 +121,8 @@ type (
 		Since   time.Time `json:"since"`
 		// FailureDomain that the machine is in, "" without and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
+		// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
+		Seen map[string]time.Time `json:"seen,omitempty"`
 	}
 	// MachineMarkCleared: it is healthy again, or gone, or nobody selects it any more.
 	MachineMarkCleared struct {

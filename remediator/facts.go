@@ -137,7 +137,17 @@ type Machine struct {
 	// Rungs are the steps of the policy's ladder whose object is there for this machine.
 	Rungs []string
 
+	// OnNode is what its Node says in its own cluster, nil where nobody looked: it is read only where the policy asks for it.
+	OnNode *NodeLook
+
 	Request *Request // its SurgeRemediation, nil without
+}
+
+// NodeLook is one look at a machine's Node in its own cluster.
+type NodeLook struct {
+	// Err says why the Node could not be read, "" when it could. One that does not exist has no conditions.
+	Err        string
+	Conditions map[string]Condition
 }
 
 // Request is what a SurgeRemediation says.
@@ -202,7 +212,7 @@ type Rung struct {
 type Checks struct {
 	NodeStartup time.Duration
 	Machine     []Check
-	Node        []Check // of them, Ready alone is seen on the Machine
+	Node        []Check // of them, Ready is read from the Machine, and the others from the Node itself
 }
 
 // Check of one condition.

@@ -23,10 +23,13 @@ type Health struct {
 	Since  time.Time // zero when nobody knows
 	// Left until what fails makes it unhealthy; for a healthy machine, until a check may begin to fail by itself.
 	Left time.Duration
+	// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
+	Seen map[string]time.Time
 }
 
-// Judge says how a machine is. It does not ask who may do something about it.
-func Judge(m *Machine, c Checks, now time.Time) Health {
+// Judge says how a machine is. It does not ask who may do something about it. mark is what the log says of the machine, nil
+// without: it knows since when conditions of the Node have been seen.
+func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
 	}
@@ -34,7 +37,17 @@ func Judge(m *Machine, c Checks, now time.Time) Health {
 		return h
 	}
 	var worst Health
-	for _, h := range ownLook(m, c, now) {
+	all, seen := ownLook(m, c, now), map[string]time.Time(nil)
+	if m.Node != "" {
+		for _, h := range c.onNode(m, mark, now) {
+			all = append(all, h)
+			if seen == nil {
+				seen = make(map[string]time.Time)
+			}
+			seen[h.Reason] = h.Since
+		}
+	}
+	for _, h := range all {
 		switch {
 		case h.State == "":
 			if worst.State == "" && (worst.Left == 0 || h.Left < worst.Left) {
@@ -44,6 +57,7 @@ func Judge(m *Machine, c Checks, now time.Time) Health {
 			worst = h
 		}
 	}
+	worst.Seen = seen
 	return worst
 }
 
@@ -86,7 +100,7 @@ func ownLook(m *Machine, c Checks, now time.Time) []Health {
 		look(check.Type, check.Type, check)
 	}
 	for _, check := range c.Node {
-		if check.Type == "Ready" { // the others are not on the Machine; a MachineHealthCheck looks at the Node itself
+		if check.Type == nodeReady {
 			look("Node Ready", clusterv1.MachineNodeReadyCondition, check)
 		}
 	}

@@ -150,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "annotate", "doomed", "ghost", "domain", "drains", "detaches"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -282,6 +282,19 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			break
 		}
 		w.set(m, value, object.Truth(word(3)), rest(4))
+	case "says": // its Node, in its cluster: a condition, its status, and how long it says that it is so
+		if value == "nothing" {
+			m.OnNode = &remediator.NodeLook{Err: rest(3)}
+			break
+		}
+		if m.OnNode == nil || m.OnNode.Err != "" {
+			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
+		}
+		since := w.now
+		if word(4) != "" {
+			since = since.Add(-duration(d, t, word(4)))
+		}
+		m.OnNode.Conditions[value] = remediator.Condition{Status: object.Truth(word(3)), Since: since}
 	case "annotate":
 		set(t, d, strings.Join(words, " "), map[string]func() error{
 			"delete":          func() error { m.DeleteMark = word(3); return nil },
@@ -359,6 +372,12 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				for i := range p.Checks.Node {
 					p.Checks.Node[i].Timeout = duration(d, t, value)
 				}
+				return nil
+			},
+			"check": func() error {
+				condition, timeout, _ := strings.Cut(value, "/")
+				kind, status, _ := strings.Cut(condition, ":")
+				p.Checks.Node = append(p.Checks.Node, remediator.Check{Type: kind, Status: object.Truth(status), Timeout: duration(d, t, timeout)})
 				return nil
 			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),

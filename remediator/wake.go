@@ -2,11 +2,12 @@ package remediator
 
 import "time"
 
-// lookAgain is how long something that no watch reports, etcd above all, is left unasked while a machine is sick.
+// lookAgain is how long something that no watch reports is left unasked: Nodes where the policy asks for them, and etcd while a
+// machine is unhealthy.
 const lookAgain = 30 * time.Second
 
 // Wake is when, at the latest, the owner is to be looked at again though nothing changed; zero for never. At rest it is
-// never: watches report what changes.
+// never, unless the policy asks for Nodes: watches report what changes.
 func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {
@@ -27,8 +28,11 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.Deleting {
-			if h := Judge(m, f.Policy.Checks, now); h.Left > 0 {
+			if h := Judge(m, s.Patients[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
 				at(h.Left)
+			}
+			if m.Node != "" && f.Policy.ReadsNodes() {
+				at(lookAgain)
 			}
 		}
 	}

@@ -105,7 +105,8 @@ type RepairChecks struct {
 	// +optional
 	// +kubebuilder:default="10m"
 	NodeStartup *Duration `json:"nodeStartup,omitempty"`
-	// UnhealthyNodeConditions of the Node; by default Ready False or Unknown for 5 minutes.
+	// UnhealthyNodeConditions of the Node; by default Ready False or Unknown for 5 minutes. Of others than Ready, the time counts
+	// from when scute saw them, for which it reads the Nodes in their cluster.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

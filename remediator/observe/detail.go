@@ -65,7 +65,7 @@ func (l *look) details(ctx context.Context) error {
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if !suspect(m) {
+		if !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.eye.now()).State == "" {
 			continue
 		}
 		var err error

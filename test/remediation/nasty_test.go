@@ -65,6 +65,7 @@ func TestNasty(t *testing.T) {
 			"a reboot helps":                   rebooted,
 			"a reboot does not help":           rebootedInVain,
 			"a MachineSet of its own":          machineSet,
+			"the Node alone says it":           nodeCondition,
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
 		}

@@ -23,22 +23,24 @@ func (w *Workload) RestoreNode(ctx context.Context, node string) error {
 }
 
 func (w *Workload) setReady(ctx context.Context, name string, ready corev1.ConditionStatus, reason string) error {
+	now := metav1.NewTime(time.Now())
+	return w.SetNodeCondition(ctx, name, corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now})
+}
+
+// SetNodeCondition sets a condition of a Node, as a node problem detector does. Nothing in the cloud sets it again.
+func (w *Workload) SetNodeCondition(ctx context.Context, name string, condition corev1.NodeCondition) error {
 	c, err := w.Client(ctx)
 	if err != nil {
 		return err
 	}
 	node := &corev1.Node{}
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
-		return fmt.Errorf("setting node %s of %s/%s to Ready=%s: %w", name, w.Namespace, w.Name, ready, err)
+		return fmt.Errorf("setting node %s of %s/%s to %s=%s: %w", name, w.Namespace, w.Name, condition.Type, condition.Status, err)
 	}
 	original := node.DeepCopy()
-	now := metav1.NewTime(time.Now())
-	condition := corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: ready, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now,
-	}
 	found := false
 	for i := range node.Status.Conditions {
-		if node.Status.Conditions[i].Type == corev1.NodeReady {
+		if node.Status.Conditions[i].Type == condition.Type {
 			node.Status.Conditions[i], found = condition, true
 		}
 	}
@@ -47,7 +49,7 @@ func (w *Workload) setReady(ctx context.Context, name string, ready corev1.Condi
 	}
 	// The in-memory API has no status subresource for nodes.
 	if err := c.Patch(ctx, node, client.MergeFrom(original)); err != nil {
-		return fmt.Errorf("setting node %s of %s/%s to Ready=%s: %w", name, w.Namespace, w.Name, ready, err)
+		return fmt.Errorf("setting node %s of %s/%s to %s=%s: %w", name, w.Namespace, w.Name, condition.Type, condition.Status, err)
 	}
 	return nil
 }

@@ -1,0 +1,88 @@
+package remediator
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// nodeReady is the one condition of a Node that its Machine repeats.
+const nodeReady = "Ready"
+
+// ReadsNodes says that the policy asks for more of Nodes than their Machines say, so that each is read in its own cluster.
+func (p Policy) ReadsNodes() bool {
+	for _, check := range p.Checks.Node {
+		if check.Type != nodeReady {
+			return true
+		}
+	}
+	return false
+}
+
+// onNode is what the checks say of the conditions that only the Node has.
+func (c Checks) onNode(m *Machine, mark *MachineMarked, now time.Time) []Health {
+	var all []Health
+	for _, check := range c.Node {
+		if check.Type == nodeReady {
+			continue
+		}
+		if h, fails := check.onNode(m, mark, now); fails {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// onNode counts the time of a check from when scute first saw that it fails, or from the condition's last transition where that
+// is later: the times of a Node are by a clock of its own, which may be wrong by any time. Where the Node cannot be read, it is as
+// it was seen last, and becomes neither healthy nor worse.
+func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
+	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
+	known, over := false, false
+	if mark != nil {
+		var first time.Time
+		if first, known = mark.Seen[h.Reason]; known {
+			h.Since, over = first, mark.State == Unhealthy && mark.Reason == h.Reason
+		}
+	}
+	if m.nodeRead() {
+		seen, there := m.OnNode.Conditions[check.Type]
+		if !there || seen.Status != check.Status {
+			return Health{}, false
+		}
+		if known && !over && seen.Since.After(h.Since) && !seen.Since.After(now) {
+			h.Since = seen.Since // it was well in between
+		}
+	} else if !known {
+		return Health{}, false
+	}
+	h.Left = h.Since.Add(check.Timeout).Sub(now)
+	switch {
+	case over, h.Left <= 0 && m.nodeRead():
+		h.State, h.Left = Unhealthy, 0
+	case h.Left <= 0:
+		h.Left = lookAgain
+	}
+	return h, true
+}
+
+// nodeRead says that the machine's Node was looked at.
+func (m *Machine) nodeRead() bool { return m.OnNode != nil && m.OnNode.Err == "" }
+
+// unread is a wait for a Node that cannot be read any more, where nothing else says that the machine is unhealthy; nil without.
+func (p *Patient) unread(m *Machine) *Decision {
+	if p.Mark == nil || m.nodeRead() {
+		return nil
+	}
+	if _, rests := p.Mark.Seen[p.Mark.Reason]; !rests {
+		return nil
+	}
+	why := "nobody looked"
+	if m.OnNode != nil {
+		why = m.OnNode.Err
+	}
+	return ask("see whether the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read any more (%s): what was seen there may have passed", why)
+}
+
+// sameTimes says so of what was seen when.
+func sameTimes(a, b map[string]time.Time) bool { return maps.EqualFunc(a, b, time.Time.Equal) }

@@ -1,0 +1,56 @@
+package observe
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// TestReadNode: what a tenant's API server may answer for a Node. Nothing but a Node says something of it.
+func TestReadNode(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   remediator.NodeLook
+	}{
+		"a Node": {
+			200, `{"kind":"Node","status":{"conditions":[{"type":"KernelDeadlock","status":"True","reason":"Docker","lastTransitionTime":"2026-05-01T12:00:00Z"}]}}`,
+			remediator.NodeLook{Conditions: map[string]remediator.Condition{"KernelDeadlock": {Status: object.True, Reason: "Docker", Since: at}}},
+		},
+		"none":           {404, `{"kind":"Status"}`, remediator.NodeLook{}},
+		"refused":        {403, `secret`, remediator.NodeLook{Err: "reading the Node: the API server answers 403 Forbidden"}},
+		"not JSON":       {200, `<html>`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
+		"sent elsewhere": {302, ``, remediator.NodeLook{Err: "reading the Node: the API server answers 302 Found"}},
+		"endless":        {200, `{"a":"` + strings.Repeat("x", mostNode), remediator.NodeLook{Err: fmt.Sprintf("reading the Node: it has more than %d bytes", mostNode)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/prefix/api/v1/nodes/n1" {
+					t.Errorf("asked for %s", r.URL.Path)
+				}
+				w.Header().Set("Location", "https://metadata.example.com")
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.body))
+			}))
+			defer server.Close()
+			read, done, err := nodesBy(&rest.Config{Host: server.URL + "/prefix"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer done()
+			if diff := cmp.Diff(c.want, read(t.Context(), "n1")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

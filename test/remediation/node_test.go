@@ -1,0 +1,74 @@
+package remediation
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/testbed"
+)
+
+// deadlock is what a node problem detector says of a Node, by a clock that is a day behind.
+func (w *ward) deadlock(ctx context.Context, t *testing.T, status corev1.ConditionStatus) {
+	t.Helper()
+	yesterday := metav1.NewTime(time.Now().Add(-24 * time.Hour))
+	must(t, w.SetNodeCondition(ctx, w.victim.Status.NodeRef.Name, corev1.NodeCondition{
+		Type: "KernelDeadlock", Status: status, Reason: "DockerHung", LastHeartbeatTime: yesterday, LastTransitionTime: yesterday,
+	}))
+}
+
+// mark is the victim's mark, nil without.
+func (w *ward) mark(ctx context.Context, t *testing.T) *v1alpha1.UnhealthyMark {
+	t.Helper()
+	m := &clusterv1.Machine{}
+	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+	value, marked := m.Annotations[v1alpha1.UnhealthyAnnotation]
+	if !marked {
+		return nil
+	}
+	mark := &v1alpha1.UnhealthyMark{}
+	must(t, json.Unmarshal([]byte(value), mark))
+	return mark
+}
+
+// nodeCondition: only the Node says what is wrong, and no MachineHealthCheck looks at it. scute does, and waits as long as the
+// policy says from when it has seen it.
+func nodeCondition(ctx context.Context, t *testing.T) {
+	const timeout = 20 * time.Second
+	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) {
+		s.HealthCheck = new(bool)
+		s.Checks.UnhealthyNodeConditions = append(s.Checks.UnhealthyNodeConditions,
+			v1alpha1.UnhealthyCondition{Type: "KernelDeadlock", Status: "True", Timeout: v1alpha1.Duration{Duration: timeout}})
+	})
+	var since time.Time
+	for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionTrue} {
+		w.deadlock(ctx, t, status)
+		await(ctx, t, "the mark follows KernelDeadlock "+string(status), func() string {
+			switch mark := w.mark(ctx, t); {
+			case mark == nil && status == corev1.ConditionTrue:
+				return "there is none"
+			case mark != nil && status == corev1.ConditionFalse:
+				return "it says " + mark.Reason
+			case mark != nil && (mark.State != "Failing" || mark.Reason != "Node KernelDeadlock True"):
+				t.Fatalf("the mark says %s: %s", mark.State, mark.Reason)
+			case mark != nil:
+				since = mark.Since.Time
+			}
+			return ""
+		})
+	}
+	w.surges(ctx, t)
+	if after := time.Since(since); after < timeout {
+		t.Errorf("a replacement was begun %s after the condition was seen", after)
+	}
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	w.quorum.never(t, 3, 4)
+}
