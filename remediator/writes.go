@@ -130,6 +130,7 @@ type gate struct {
 	facts        *Facts
 	now          time.Time
 	allowed      writes
+	dry          bool // only what takes something of ours off
 }
 
 func newGate(s *State, f *Facts, now time.Time) gate {
@@ -141,7 +142,8 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 			g.allowed = r.by.writes
 		}
 	}
-	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || (f.Policy.DryRun || f.Policy.Unreadable != "") && s.Active == nil || f.Move != "" || f.Cluster.Paused {
+	g.dry = f.Policy.DryRun && s.Active == nil
+	if !f.Owner.Found && (g.remediation == nil || !g.orphaned()) || f.Policy.Unreadable != "" && s.Active == nil || f.Move != "" || f.Cluster.Paused {
 		g.allowed = writesNothing // of a paused cluster not even a mark: it may be on its way to another place
 	}
 	return g
@@ -153,6 +155,8 @@ func (g gate) permits(a Action) bool {
 	switch {
 	case g.allowed == writesNothing || a.ours && g.allowed < writesBack, !a.ours && !g.facts.Owner.Found:
 		return false
+	case g.dry && !a.takesOff() && !g.corrects(a):
+		return false
 	case !a.risks():
 		return true
 	default:
@@ -162,6 +166,24 @@ func (g gate) permits(a Action) bool {
 
 // risks says that after the write a machine may be away.
 func (a Action) risks() bool { return a.Do == HandOver || a.Do == MakeRung }
+
+// takesOff says that a write only takes off what scute has written.
+func (a Action) takesOff() bool {
+	switch a.Do {
+	case DropRung, DropRequest, TakeBack, Withdraw:
+		return true
+	case SetMark, SetDelete, SetRelaxed, Touch:
+		return a.Value == ""
+	default:
+		return false
+	}
+}
+
+// corrects says that a mark which is there says something else now: that nothing is scheduled any more.
+func (g gate) corrects(a Action) bool {
+	m := g.facts.machine(a.Machine)
+	return a.Do == SetMark && m != nil && m.Mark != ""
+}
 
 // consents says that neither the policy nor a human is against it.
 func (g gate) consents(a Action) bool {
