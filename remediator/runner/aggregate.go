@@ -34,12 +34,21 @@ func (a *aggregate) read(ctx context.Context) error {
 	}
 	for _, record := range records {
 		if err := Fold(&a.state, a.catalog, record); err != nil {
-			return err
+			return &unreadableError{last: records[len(records)-1].Seq, err: err}
 		}
 		a.seq = record.Seq
 	}
 	return nil
 }
+
+// unreadableError says that the log holds something of an owner that this program cannot read.
+type unreadableError struct {
+	last uint64 // the sequence that the next append must build on
+	err  error
+}
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+func (e *unreadableError) Unwrap() error { return e.err }
 
 // Fold applies a stored commit to a state. On an error the state has not changed.
 func Fold(s *remediator.State, catalog *eventlog.Catalog[remediator.Event], record eventlog.Record) error {

@@ -92,7 +92,13 @@ func (r *Runner) open() {
 	owners, before := r.View.states()
 	r.before, r.door = before, r.aggregate(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
-		r.book[known.id] = &entry{agg: r.aggregate(known.id, known.state, known.seq), account: accountOf(known.state, nil, policyOf(known.state), 0)}
+		e := &entry{account: accountOf(known.state, nil, policyOf(known.state), 0)}
+		if known.stranded {
+			e.agg = r.aggregate(known.id, new(remediator.State), 0) // its turns read the log again, and fail
+		} else {
+			e.agg = r.aggregate(known.id, known.state, known.seq)
+		}
+		r.book[known.id] = e
 	}
 }
 

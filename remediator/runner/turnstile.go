@@ -80,20 +80,28 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// takeIn counts what the log has begun for an owner; with claim, nobody else begins anything for it any more.
+// takeIn counts what the log has begun for an owner; with claim, nobody else begins anything for it any more. An owner whose
+// events this program cannot read counts as far as they can be read: its own turns fail, and no other owner waits for it.
 func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.aggregate(owner.ID(), new(remediator.State), 0)
 	for {
-		if err := agg.read(ctx); err != nil {
+		err := agg.read(ctx)
+		var unreadable *unreadableError
+		if errors.As(err, &unreadable) {
+			r.Logger.Warn("an owner's events cannot be read: nothing is begun for it", "owner", agg.name.ID, "error", err)
+			agg.seq = unreadable.last
+		} else if err != nil {
 			return err
 		}
 		if !claim || agg.state.Holder == r.Incarnation {
 			break
 		}
-		err := agg.append(ctx, remediator.Claimed{Holder: r.Incarnation})
-		if err != nil && !errors.Is(err, eventlog.ErrConflict) {
+		if err = agg.append(ctx, remediator.Claimed{Holder: r.Incarnation}); err == nil {
+			break
+		} else if !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
+		agg = r.aggregate(owner.ID(), new(remediator.State), 0)
 	}
 	e := r.entry(owner)
 	r.mu.Lock()

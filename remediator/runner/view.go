@@ -154,6 +154,8 @@ type known struct {
 	id    string
 	state *remediator.State
 	seq   uint64
+	// stranded: something about the owner cannot be read. The state is that before it.
+	stranded bool
 }
 
 // states are copies, with the last passage before them: the runner goes on from them by itself.
@@ -162,9 +164,7 @@ func (v *Remediations) states() ([]known, passages) {
 	defer v.mu.RUnlock()
 	list := make([]known, 0, len(v.owners))
 	for id, e := range v.owners {
-		if e.err == nil {
-			list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq})
-		}
+		list = append(list, known{id: id, state: e.state.Clone(), seq: e.seq, stranded: e.err != nil})
 	}
 	return list, v.door
 }
