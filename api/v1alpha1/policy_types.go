@@ -9,6 +9,9 @@ import (
 type RepairPolicySpec struct {
 	// Selector of Clusters by their labels. An empty one, selector: {}, selects all of the namespace; it is written as such.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",fieldPath=".matchExpressions",message="an item must have at most 64 values"
 	Selector metav1.LabelSelector `json:"selector"`
 
 	// ControlPlanes are remediated. On by default.

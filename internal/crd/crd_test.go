@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -18,6 +19,8 @@ func TestValidate(t *testing.T) {
 		"by its default":    {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: true}, timeouts: {}}", ""},
 		"no such selection": {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {}}", "spec.selection"},
 		"a list for a time": {"SurgeRemediation", "{hold: {until: []}}", "spec.hold.until"},
+		"many expressions":  {"RepairPolicy", "{selector: {matchExpressions: [" + strings.Repeat("{key: a, operator: Exists},", 33) + "]}}", "spec.selector.matchExpressions"},
+		"many values":       {"RepairPolicy", "{selector: {matchExpressions: [{key: a, operator: In, values: [" + strings.Repeat("x,", 65) + "]}]}}", "spec.selector.matchExpressions"},
 	} {
 		v, err := New(c.kind)
 		if err != nil {

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,14 +19,23 @@ import (
 	"scute.dev/remediator"
 )
 
-// countedFor is how long the machines of the fleet are not counted again: there are many, and they change slowly.
-const countedFor = 5 * time.Second
+const (
+	// countedFor is how long the machines of the fleet are not counted again: there are many, and they change slowly.
+	countedFor = 5 * time.Second
+	// countingShare bounds counting to a 20th of the time, however many clusters and policies tenants make.
+	countingShare = 20
+)
 
-// census is how many machines there are, as they were counted last.
+// census is how many machines there are. One look counts at a time; meanwhile the others take what was counted last.
 type census struct {
-	mu       sync.Mutex
-	at       time.Time
+	counting sync.Mutex
+	last     atomic.Pointer[count]
+}
+
+// count is what was counted. It is not changed any more.
+type count struct {
 	label    string
+	until    time.Time // it will do
 	machines map[string]int
 }
 
@@ -97,16 +106,28 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 // machines counts those that policies select, by failure domain.
 func (e *Eye) machines(ctx context.Context, label string) (map[string]int, error) {
 	c := &e.census
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.machines == nil || c.label != label || e.now().Sub(c.at) >= countedFor {
-		machines, err := countMachines(ctx, e.cache, label)
-		if err != nil {
-			return nil, err
-		}
-		c.machines, c.label, c.at = machines, label, e.now()
+	last := c.last.Load()
+	known := last != nil && last.label == label
+	switch {
+	case known && e.now().Before(last.until):
+		return last.machines, nil
+	case known && !c.counting.TryLock():
+		return last.machines, nil
+	case !known:
+		c.counting.Lock()
 	}
-	return maps.Clone(c.machines), nil
+	defer c.counting.Unlock()
+	if now := c.last.Load(); now != last && now.label == label {
+		return now.machines, nil // counted while this look waited
+	}
+	began := e.now()
+	machines, err := countMachines(ctx, e.cache, label)
+	if err != nil {
+		return nil, err
+	}
+	ended := e.now()
+	c.last.Store(&count{label: label, until: ended.Add(max(countedFor, countingShare*ended.Sub(began))), machines: machines})
+	return machines, nil
 }
 
 // selected is what policies select of a cluster, and where that is.

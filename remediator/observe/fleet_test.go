@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
@@ -130,4 +132,60 @@ func TestMachinesOfTheFleet(t *testing.T) {
 	if total := remediator.Total(got); total != 5 {
 		t.Errorf("%d in all", total)
 	}
+}
+
+// slow is a cache whose lists of Machines take their time.
+type slow struct {
+	cache.Cache
+	asked chan struct{}
+	takes chan time.Duration
+	now   *time.Time
+}
+
+func (s *slow) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if _, ok := list.(*clusterv1.MachineList); ok {
+		s.asked <- struct{}{}
+		*s.now = s.now.Add(<-s.takes)
+	}
+	return nil
+}
+
+// TestTheCensusKeepsNobodyWaiting: while one look counts the machines of the fleet, which is work that tenants can multiply, the
+// others take what was counted before; and counting takes at most a 20th of the time.
+func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	s := &slow{asked: make(chan struct{}), takes: make(chan time.Duration), now: &now}
+	e := &Eye{cache: s, now: func() time.Time { return now }}
+	look := func() error {
+		_, err := e.machines(t.Context(), "region")
+		return err
+	}
+	counts := func(takes time.Duration, meanwhile func()) {
+		t.Helper()
+		done := make(chan error)
+		go func() { done <- look() }()
+		select {
+		case <-s.asked:
+		case err := <-done:
+			t.Fatalf("nothing was counted: %v", err)
+		}
+		meanwhile()
+		s.takes <- takes
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts(9*time.Second, func() {})
+	now = now.Add(179 * time.Second)
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Second)
+	counts(time.Millisecond, func() {
+		if err := look(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	now = now.Add(countedFor)
+	counts(time.Millisecond, func() {})
 }
