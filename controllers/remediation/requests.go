@@ -213,8 +213,7 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 	if written, err := r.write(ctx, request, before); !written {
 		return err
 	}
-	for _, n := range news(&before.Status, &status) {
-		r.Recorder.Eventf(request, m, n.kind, n.reason, "Remediate", "%s", n.note)
+	if n, ok := news(&before.Status, &status); ok {
 		r.Recorder.Eventf(m, request, n.kind, n.reason, "Remediate", "%s", n.note)
 	}
 	return nil

@@ -97,38 +97,17 @@ func TestARequestWithoutAMachineSaysSo(t *testing.T) {
 }
 
 func TestNews(t *testing.T) {
-	frozen := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, Decision: "Freeze", Message: "2 of 3 do not answer", Next: "mend etcd"}
-	got := news(&v1alpha1.SurgeRemediationStatus{}, &frozen)
-	if diff := cmp.Diff([]item{{"Warning", "Frozen", "Freeze: 2 of 3 do not answer; next: mend etcd"}}, got, cmp.AllowUnexported(item{})); diff != "" {
+	unselected := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationUnselected, Message: "no RepairPolicy selects it", Next: "make one"}
+	got, ok := news(&v1alpha1.SurgeRemediationStatus{}, &unselected)
+	if diff := cmp.Diff(item{"Warning", "RemediationUnselected", "no RepairPolicy selects it; next: make one"}, got, cmp.AllowUnexported(item{})); diff != "" || !ok {
 		t.Error(diff)
 	}
-	again := frozen
-	again.Message = "still"
-	if got := news(&frozen, &again); got != nil {
-		t.Errorf("told again: %v", got)
+	if _, ok := news(&unselected, &unselected); ok {
+		t.Error("told again")
 	}
-	if got := news(&frozen, &v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded, Message: strings.Repeat("x", 2000)}); len(got) != 1 || got[0].kind != "Normal" || len(got[0].note) > 1024 {
-		t.Errorf("%v", got)
-	}
-}
-
-func TestMarked(t *testing.T) {
-	failing := `{"state":"Failing","since":"2026-11-21T10:00:00Z","reason":"Ready is False","source":"Policy","remediation":"r"}`
-	unhealthy := strings.Replace(failing, "Failing", "Unhealthy", 1)
-	for name, c := range map[string]struct{ before, after, reason, says string }{
-		"begins":    {"", failing, "MachineFailing", "Ready is False since 10:00:00, said by Policy"},
-		"gets bad":  {failing, unhealthy, "MachineUnhealthy", "Ready is False"},
-		"the same":  {failing, strings.Replace(failing, "10:00", "11:00", 1), "", ""},
-		"is well":   {unhealthy, "", "MachineMarkCleared", "the mark is off"},
-		"not ours":  {"", "yes", "", ""},
-		"was never": {"", "", "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := marked(c.before, c.after)
-			if ok != (c.reason != "") || ok && (got.reason != c.reason || !strings.Contains(got.note, c.says)) {
-				t.Errorf("%v, %+v", ok, got)
-			}
-		})
+	known := v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, RemediationID: "fleet/cp/0a1b2c3d/m"}
+	if n, ok := news(&unselected, &known); ok {
+		t.Errorf("what the log has is told here: %v", n)
 	}
 }
 

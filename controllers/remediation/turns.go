@@ -54,8 +54,6 @@ type Turns struct {
 	Limits cache.Cache
 	// Feed says when the log has something new about an owner.
 	Feed *Feed
-	// Marked is told of a Machine whose mark changed.
-	Marked func(before, after *clusterv1.Machine)
 }
 
 // turnsOfNamespaces: the control planes of one namespace, many of them silent, leave the workers to others in turn.
@@ -106,20 +104,10 @@ func concerns[T client.Object](r *Turns, watched cache.Cache, kind T, differs fu
 	return source.TypedKind(watched, kind, handler.TypedFuncs[T, remediator.Owner]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { add(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
-			r.marked(e.ObjectOld, e.ObjectNew)
 			add(ctx, q, e.ObjectOld, e.ObjectNew) // whoever had it before is concerned too
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { add(ctx, q, e.Object) },
 	}, []predicate.TypedPredicate[T]{when(differs)}...)
-}
-
-// marked tells of a Machine's mark that somebody has just set, changed or taken off.
-func (r *Turns) marked(before, after client.Object) {
-	a, isMachine := before.(*clusterv1.Machine)
-	b, still := after.(*clusterv1.Machine)
-	if isMachine && still && r.Marked != nil && a.Annotations[v1alpha1.UnhealthyAnnotation] != b.Annotations[v1alpha1.UnhealthyAnnotation] {
-		r.Marked(a, b)
-	}
 }
 
 // Reconcile takes one owner's turn.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +17,10 @@ import (
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
+	// Tell is what people are told of the facts of a commit, from the projector's goroutine; it must not block. It is set before use.
+	// nil tells nobody. Facts before TellSince are not told.
+	Tell      func(Told)
+	TellSince time.Time
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
 
@@ -23,6 +28,16 @@ type Remediations struct {
 	mu      sync.RWMutex
 	owners  map[string]*logged
 	door    passages
+}
+
+// Told is what people are told of one fact.
+type Told struct {
+	Owner remediator.Owner
+	remediator.News
+	// At is when it was recorded; Seq and Index are where.
+	At    time.Time
+	Seq   uint64
+	Index int
 }
 
 type logged struct {
@@ -62,9 +77,25 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	}
 	e.seq = r.Seq
 	if e.err == nil {
-		e.err = Fold(&e.state, v.catalog, r)
+		e.err = v.catalog.Fold(r, v.telling(&e.state, r))
 	}
 	return e.state.Owner, e.err
+}
+
+// telling applies facts to a state, and tells of each.
+func (v *Remediations) telling(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
+	index := -1
+	return func(e remediator.Event, at time.Time) {
+		index++
+		n, ok := remediator.News{}, false
+		if v.Tell != nil && !at.Before(v.TellSince) {
+			n, ok = remediator.Tell(s, e)
+		}
+		s.Apply(e, at)
+		if ok {
+			v.Tell(Told{Owner: s.Owner, News: n, At: at, Seq: r.Seq, Index: index})
+		}
+	}
 }
 
 // Status is the view of the remediation of one machine.

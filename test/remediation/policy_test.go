@@ -153,8 +153,7 @@ func told(ctx context.Context, t *testing.T) {
 	})
 	awaitPolicy(ctx, t, p, "it counts the machine", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Unhealthy == 1 && s.Active == 0 })
 	awaitEvent(ctx, t, "Machine", &m, "MachineUnhealthy")
-	awaitEvent(ctx, t, "Machine", &m, "Held")
-	awaitEvent(ctx, t, "SurgeRemediation", request, "Held")
+	awaitEvent(ctx, t, "Machine", &m, "RemediationHeld")
 
 	must(t, shared.admin.Delete(ctx, request))
 	awaitRequest(ctx, t, &m, "somebody deletes it", func(r *v1alpha1.SurgeRemediation) bool {
@@ -168,7 +167,7 @@ func told(ctx context.Context, t *testing.T) {
 		}
 		return ""
 	})
-	awaitEvent(ctx, t, "Machine", &m, "MachineMarkCleared")
+	awaitEvent(ctx, t, "Machine", &m, "MachineRecovered")
 	c.calm(ctx, t)
 }
 

@@ -56,7 +56,7 @@ func story(records []eventlog.Record, machine string) (*Story, error) {
 			if err != nil {
 				return nil, fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
 			}
-			about := About(state, e)
+			about := remediator.About(state, e).Name
 			state.Apply(e, ev.Time)
 			if about != machine {
 				continue
@@ -76,38 +76,5 @@ func (s *Story) take(e remediator.Event) {
 		s.Mark = nil
 	case remediator.Decided:
 		s.Decision, s.Seen = e.Decision, e.Seen
-	}
-}
-
-// About names the machine that a fact is about: the one in it, or else the one whose remediation was under way.
-func About(s *remediator.State, e remediator.Event) string {
-	switch e := e.(type) {
-	case remediator.MachineMarked:
-		return e.Machine.Name
-	case remediator.MachineMarkCleared:
-		return e.Machine.Name
-	case remediator.Decided:
-		return e.Machine.Name
-	case remediator.HoldSet:
-		return e.Machine.Name
-	case remediator.HoldReleased:
-		return e.Machine.Name
-	case remediator.AbortRequested:
-		return e.Machine.Name
-	case remediator.EscalationStarted:
-		return e.Machine.Name
-	case remediator.EscalationEnded:
-		return e.Machine.Name
-	case remediator.SurgeRequested:
-		return e.Machine.Name
-	case remediator.HandedOver:
-		return e.Machine.Name
-	case remediator.Registered, remediator.Claimed, remediator.StormPassed, remediator.MassFailurePassed, remediator.Admitted:
-		return ""
-	default:
-		if s.Active != nil {
-			return s.Active.Victim.Name
-		}
-		return ""
 	}
 }

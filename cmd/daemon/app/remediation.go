@@ -31,6 +31,7 @@ import (
 type remedies struct {
 	runner      *runner.Runner
 	feed        *remediation.Feed
+	teller      *remediation.Teller
 	manager     manager.Manager
 	config      *rest.Config
 	caughtUp    <-chan struct{}
@@ -48,7 +49,10 @@ type remedies struct {
 func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
+	teller := &remediation.Teller{LogID: v.remediations.LogID, Instance: incarnation, Logger: logger}
+	v.remediations.Tell, v.remediations.TellSince = teller.Tell, teller.Since()
 	return &remedies{
+		teller: teller,
 		runner: &runner.Runner{
 			Log: log, Incarnation: incarnation, Logger: logger, View: v.remediations,
 			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
@@ -183,7 +187,7 @@ func (r *remedies) control() error {
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.Turns{
 		Cache: watched, Owners: r.eye, Turn: r.runner.Turn, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Feed: r.feed,
-		Limits: r.limitsCache(), Marked: func(before, after *clusterv1.Machine) { remediation.Marked(recorder, before, after) },
+		Limits: r.limitsCache(),
 	}
 	return errors.Join(
 		policies.SetupWithManager(r.manager, watched, r.feed, r.controlPlanes),
@@ -191,6 +195,10 @@ func (r *remedies) control() error {
 		turns.SetupWithManager(r.manager),
 		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			r.feed.Run(ctx)
+			return nil
+		})),
+		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			r.teller.Run(ctx, r.live)
 			return nil
 		})),
 	)

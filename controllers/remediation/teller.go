@@ -1,0 +1,235 @@
+package remediation
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/controllers/conditions"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+const (
+	// fresh is how old a fact may be of which nobody was told. An older one was told of by the daemon before, or nobody asks any more.
+	fresh = 10 * time.Minute
+	// kept is how many facts wait to be told. In a storm the oldest ones are left out.
+	kept = 2000
+	// often is how many events of one reason a machine gets while they are fresh.
+	often = 3
+	// A storm of remediations leaves the API server to others.
+	eventsPerSecond, eventsAtOnce = 20, 100
+	// retry is how long one that could not be made waits.
+	retry = time.Second
+)
+
+// Teller makes a Kubernetes event of each fact in the log that people are told of. An event has a name that follows from where
+// the fact is in the log: a daemon that reads it again makes no second one.
+type Teller struct {
+	// LogID and Instance are set before use: the ID of the log, and the name of this process.
+	LogID, Instance string
+	Logger          *slog.Logger
+
+	mu      sync.Mutex
+	waiting []runner.Told
+	lost    int
+	told    map[topic][]time.Time
+	swept   time.Time
+	wake    chan struct{}
+}
+
+// Since is when facts begin to count: those that are told, and those before them that say how often a machine was told of.
+func (*Teller) Since() time.Time { return time.Now().Add(-2 * fresh) }
+
+// topic is what may not be told of too often.
+type topic struct {
+	machine types.UID
+	reason  string
+}
+
+// Tell takes what is to be told. It does not block.
+func (t *Teller) Tell(n runner.Told) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n.Machine.Name == "" || !t.seldom(n) || time.Since(n.At) > fresh {
+		return
+	}
+	t.waiting = append(t.waiting, n)
+	if len(t.waiting) > kept {
+		t.waiting = t.waiting[1:]
+		t.lost++
+	}
+	select {
+	case t.signal() <- struct{}{}:
+	default:
+	}
+}
+
+// seldom says that the machine was not told of this often just now. It goes by the times of the log, so that the same facts are
+// left out when they are read again. mu is held.
+func (t *Teller) seldom(n runner.Told) bool {
+	if t.told == nil {
+		t.told = make(map[topic][]time.Time)
+	}
+	if n.At.Sub(t.swept) > fresh { // what is old is forgotten, so that the map stays small
+		for key, times := range t.told {
+			if n.At.Sub(times[len(times)-1]) > fresh {
+				delete(t.told, key)
+			}
+		}
+		t.swept = n.At
+	}
+	key := topic{machine: n.Machine.UID, reason: n.Reason}
+	times := t.told[key]
+	for len(times) > 0 && n.At.Sub(times[0]) > fresh {
+		times = times[1:]
+	}
+	if len(times) >= often {
+		return false
+	}
+	t.told[key] = append(times, n.At)
+	return true
+}
+
+// signal is the channel that wakes Run; mu is held.
+func (t *Teller) signal() chan struct{} {
+	if t.wake == nil {
+		t.wake = make(chan struct{}, 1)
+	}
+	return t.wake
+}
+
+// Run makes the events until ctx ends, in the order of the log.
+func (t *Teller) Run(ctx context.Context, c client.Client) {
+	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce)
+	defer limit.Stop()
+	t.mu.Lock()
+	wake := t.signal()
+	t.mu.Unlock()
+	for {
+		for n, ok := t.next(); ok; n, ok = t.next() {
+			for _, e := range t.events(n) {
+				if limit.Wait(ctx) != nil {
+					return
+				}
+				for again := t.create(ctx, c, e); again && time.Since(n.At) <= fresh; again = t.create(ctx, c, e) {
+					if !sleep(ctx, retry) {
+						return
+					}
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		}
+	}
+}
+
+func (t *Teller) next() (runner.Told, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost > 0 {
+		t.Logger.Warn("so much happens that no Kubernetes event was made of some facts; the log has them", "facts", t.lost)
+		t.lost = 0
+	}
+	for len(t.waiting) > 0 {
+		n := t.waiting[0]
+		t.waiting = t.waiting[1:]
+		if time.Since(n.At) <= fresh {
+			return n, true
+		}
+	}
+	return runner.Told{}, false
+}
+
+// create makes an event, and says whether to try it again. The API server may be away for a moment; what it refuses is left out,
+// as the log is what counts.
+func (t *Teller) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	err := c.Create(ctx, e.DeepCopy())
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
+		return false
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsBadRequest(err), meta.IsNoMatchError(err):
+		t.Logger.Warn("a Kubernetes event was refused; the log has the fact", "about", e.Regarding.Name, "reason", e.Reason, "error", err)
+		return false
+	default:
+		return true
+	}
+}
+
+// sleep says that the time has passed, and ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// events are those of one fact: about the machine, and about its owner.
+func (t *Teller) events(n runner.Told) []*eventsv1.Event {
+	machine := corev1.ObjectReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,
+	}
+	owner := corev1.ObjectReference{
+		APIVersion: versionOf(n.Owner.Kind), Kind: n.Owner.Kind, Namespace: n.Owner.Namespace, Name: n.Owner.Name, UID: n.Owner.UID,
+	}
+	known := owner.APIVersion != ""
+	list := []*eventsv1.Event{t.event(n, machine, owner, n.Note)}
+	if n.News.Owner && known {
+		list = append(list, t.event(n, owner, machine, "Machine "+n.Machine.Name+": "+n.Note))
+	}
+	if !known {
+		list[0].Related = nil
+	}
+	return list
+}
+
+func (t *Teller) event(n runner.Told, about, related corev1.ObjectReference, note string) *eventsv1.Event {
+	kind := corev1.EventTypeNormal
+	if n.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	sum := sha256.Sum256([]byte(t.LogID + "/" + n.Owner.ID() + "/" + string(about.UID)))
+	name := about.Name[:min(len(about.Name), 200)]
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: about.Namespace, Name: fmt.Sprintf("%s.%010x.%02x.%x", name, n.Seq, n.Index, sum[:4])},
+		EventTime:  metav1.NewMicroTime(n.At), ReportingController: reporter, ReportingInstance: cmp.Or(t.Instance, reporter),
+		Action: "Remediate", Reason: n.Reason, Type: kind, Regarding: about, Related: &related, Note: conditions.Short(note),
+	}
+}
+
+// reporter is who reports the events.
+const reporter = "scuted"
+
+// versionOf a kind of owner, "" for one that scute does not know.
+func versionOf(kind string) string {
+	switch remediator.OwnerKind(kind) {
+	case remediator.ControlPlane:
+		return controlplanev1.GroupVersion.String()
+	case remediator.Deployment, remediator.Set:
+		return clusterv1.GroupVersion.String()
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,136 @@
+package remediation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+func aTold(at time.Time, seq uint64, reason string) runner.Told {
+	return runner.Told{
+		Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "0a1b2c3d-1"},
+		News:  remediator.News{Machine: remediator.Subject{Name: "cp-1", UID: "m1"}, Reason: reason, Note: "so it is; next: that"},
+		At:    at, Seq: seq,
+	}
+}
+
+func aTeller() *Teller {
+	return &Teller{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
+}
+
+// TestTellerTellsNothingTwice: a second daemon that reads the same facts makes no second event, and an API server that is away
+// for a moment loses none.
+func TestTellerTellsNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := eventsv1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		away := 2
+		c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if away > 0 {
+					away--
+					return errors.New("connection refused")
+				}
+				return c.Create(ctx, o, opts...)
+			},
+		}).Build()
+		requested := aTold(time.Now(), 7, "ReplacementRequested")
+		requested.News.Owner = true
+		succeeded := aTold(time.Now(), 9, "RemediationSucceeded")
+		var names [][]string
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			teller := aTeller()
+			done := make(chan struct{})
+			go func() { defer close(done); teller.Run(ctx, c) }()
+			teller.Tell(requested)
+			teller.Tell(succeeded)
+			time.Sleep(10 * time.Second)
+			cancel()
+			<-done
+			names = append(names, namesOf(t, c))
+		}
+		if diff := cmp.Diff(names[0], names[1]); diff != "" || len(names[0]) != 3 {
+			t.Errorf("%v\n%s", names[0], diff)
+		}
+		if first := names[0][0]; !strings.HasPrefix(first, "cp-1.0000000007.00.") {
+			t.Errorf("the names are not in the order of the log: %v", names[0])
+		}
+	})
+}
+
+func namesOf(t *testing.T, c client.Client) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	if err := c.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
+	n := aTold(time.Now(), 7, "RemediationFrozen")
+	n.News.Owner, n.Warning = true, true
+	got := aTeller().events(n)
+	if len(got) != 2 || got[0].Regarding.Name != "cp-1" || got[0].Related.Name != "cp" || got[1].Regarding.Kind != "KubeadmControlPlane" || got[1].Regarding.APIVersion == "" {
+		t.Fatalf("%+v", got)
+	}
+	if got[0].Note != "so it is; next: that" || got[1].Note != "Machine cp-1: so it is; next: that" || got[1].Type != "Warning" || got[0].Name == got[1].Name {
+		t.Errorf("%+v", got)
+	}
+	n.Owner.Kind = "RKE2ControlPlane"
+	if got := aTeller().events(n); len(got) != 1 || got[0].Related != nil {
+		t.Errorf("an owner of an unknown kind: %+v", got)
+	}
+}
+
+func TestTellerBoundsWhatRepeats(t *testing.T) {
+	now := time.Now()
+	teller := aTeller()
+	for i := range 20 {
+		teller.Tell(aTold(now.Add(time.Duration(i)*time.Second), uint64(i), "RemediationWaiting"))
+	}
+	teller.Tell(aTold(now, 21, "RemediationSucceeded"))
+	other := aTold(now, 22, "RemediationWaiting")
+	other.Machine.UID = "m2"
+	teller.Tell(other)
+	if len(teller.waiting) != often+2 {
+		t.Errorf("%d events wait", len(teller.waiting))
+	}
+	teller.Tell(aTold(now.Add(-time.Hour), 23, "MachineDeleted"))
+	if len(teller.waiting) != often+2 {
+		t.Error("an old fact is told")
+	}
+	for i := range 2 * kept {
+		n := aTold(now, uint64(100+i), "RemediationWaiting")
+		n.Machine.UID = types.UID(fmt.Sprint(i))
+		teller.Tell(n)
+	}
+	if len(teller.waiting) != kept || teller.lost == 0 {
+		t.Errorf("%d wait, %d lost", len(teller.waiting), teller.lost)
+	}
+}

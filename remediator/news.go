@@ -1,0 +1,292 @@
+package remediator
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// News is what people are told of a fact in the log, by a Kubernetes event.
+type News struct {
+	Machine Subject
+	// Owner says that the machine's owner is told of it too.
+	Owner   bool
+	Warning bool
+	Reason  string
+	// Note is one sentence, with what happens next.
+	Note string
+}
+
+// telling is a fact that people are told of.
+type telling struct {
+	fact           Event // a sample of it
+	when           string
+	reason         string
+	warning, owner bool
+	// says is what is told, "" where this is not the line for it.
+	says func(s *State, e Event) string
+}
+
+// tells makes a telling of one type of fact.
+func tells[E Event](reason, when string, says func(s *State, e E) string) telling {
+	var sample E
+	return telling{fact: sample, when: when, reason: reason, says: func(s *State, e Event) string {
+		fact, is := e.(E)
+		if !is {
+			return ""
+		}
+		return says(s, fact)
+	}}
+}
+
+func (t telling) warns() telling {
+	t.warning = true
+	return t
+}
+
+func (t telling) atOwner() telling {
+	t.owner = true
+	return t
+}
+
+// tellings are all that people are told. Of the lines of a fact, the first that says something is told. What follows from another
+// fact that is told, or concerns the log alone, is not here.
+//
+// The table in docs/remediation.md is this one.
+//
+//nolint:gochecknoglobals // a table
+var tellings = []telling{
+	tells("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(_ *State, e MachineMarked) string {
+		return when(e.State == Failing, "%s; next: the machine is unhealthy when the time of the check is over", marking(e))
+	}).warns(),
+	tells("MachineUnhealthy", "the machine is unhealthy", func(_ *State, e MachineMarked) string {
+		return when(e.State == Unhealthy, "%s; next: scute decides how it is replaced", marking(e))
+	}).warns(),
+	tells("MachineRecovered", "the machine is healthy again", func(_ *State, e MachineMarkCleared) string {
+		return when(e.Cause == Recovered || e.Cause == "", "The machine is healthy again; nothing more is done")
+	}),
+	tells("MachineMarkCleared", "the machine is gone, or no policy selects it any more", func(_ *State, e MachineMarkCleared) string {
+		return "The mark is removed: " + e.Why
+	}),
+	tells("RemediationDryRun", "something would be done, and the policy is a dry run", func(_ *State, e Decided) string {
+		return when(e.Seen.DryRun && e.Decision.acts(), "Dry run, nothing is done; it would be %s", e.Decision.sentence())
+	}),
+	tells("RemediationHeld", "the policy holds the machine", func(_ *State, e Decided) string {
+		return when(e.Decision.Rule == "policy-hold", "%s; next: it is decided again after that", e.Decision.sentence())
+	}),
+	tells("RemediationWaiting", "something else comes first; the rule says what", func(_ *State, e Decided) string {
+		told := e.Decision.Rule == "hold" || e.Decision.Rule == "aborted" // by what the operator said
+		return when(e.Decision.Verdict == Wait && !told, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "it is decided again when that has passed"))
+	}),
+	tells("RemediationFrozen", "acting would be dangerous", func(_ *State, e Decided) string {
+		return when(e.Decision.Verdict == Freeze, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, continues))
+	}).warns().atOwner(),
+	tells("CannotRemediate", "scute knows no way, or has given up; a human is needed", func(_ *State, e Decided) string {
+		return when(e.Decision.Verdict == CannotRemediate, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "replace the machine by hand"))
+	}).warns().atOwner(),
+	tells("RemediationHeld", "an operator holds the machine", func(_ *State, e HoldSet) string {
+		return "Held by an operator" + until(e.Until) + because(e.Reason) + "; next: nothing is begun before it is released" + when(!e.Until.IsZero(), ", or that time has come")
+	}),
+	tells("RemediationReleased", "an operator releases the machine", func(*State, HoldReleased) string {
+		return "Released by an operator; next: it is decided again"
+	}),
+	tells("RemediationAborted", "an operator aborts the remediation", func(*State, AbortRequested) string {
+		return "Aborted by an operator; next: what was begun is taken back, and nothing is begun before it is released"
+	}),
+	tells("EscalationStarted", "a step of the policy's escalation is tried", func(_ *State, e EscalationStarted) string {
+		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Rung)
+	}),
+	tells("EscalationEnded", "the step did not make the machine healthy in time", func(_ *State, e EscalationEnded) string {
+		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Rung)
+	}).warns(),
+	tells("ReplacementRequested", "the owner is asked for another machine", func(s *State, e SurgeRequested) string {
+		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
+	}).atOwner(),
+	tells("OwnerRemediationRequested", "the owner is asked to remediate, deleting first", func(s *State, e HandedOver) string {
+		return fmt.Sprintf("%s is asked to remediate%s; next: it deletes this machine, and creates another", s.Owner.title(), s.decided(e.Machine))
+	}).atOwner(),
+	tells("ReplacementCreated", "the replacement exists", func(s *State, e ReplacementObserved) string {
+		if e.Extra {
+			return ""
+		}
+		return fmt.Sprintf("Machine %s exists and is not ready; next: %s", e.Replacement.Name, s.afterReady())
+	}),
+	tells("ReplacementReady", "the replacement has joined, and is ready", func(s *State, e ReplacementReady) string {
+		if s.leaves() {
+			return fmt.Sprintf("Machine %s is ready", e.Replacement.Name)
+		}
+		return fmt.Sprintf("Machine %s is ready; next: %s deletes this machine", e.Replacement.Name, s.Owner.Name)
+	}),
+	tells("MachineDeleting", "the machine is being deleted", func(*State, VictimDeleting) string {
+		return "The machine is being deleted; next: its place is taken when it is gone"
+	}),
+	tells("DrainSkipped", "the Node was not drained within `removal.drainTimeout`", func(*State, DrainSkipped) string {
+		return "The drain of the Node took too long, and is not waited for any more; next: the machine's volumes are detached"
+	}).warns(),
+	tells("VolumeDetachSkipped", "volumes were not detached within `removal.volumeDetachTimeout`", func(*State, VolumeDetachSkipped) string {
+		return "The detaching of volumes took too long, and is not waited for any more; next: the machine's infrastructure is deleted"
+	}).warns(),
+	tells("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
+		return when(s.Active == nil || !s.Active.Ready, "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
+	}),
+	tells("ReplacementConsumed", "somebody else removed a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
+		return e.Why + "; next: it is decided again"
+	}).warns(),
+	tells("RemediationCancelling", "what was begun is taken back", func(_ *State, e CancelStarted) string {
+		return "What was begun is taken back: " + e.Reason
+	}).warns(),
+	tells("RemediationFrozen", "what was begun must not go on", func(_ *State, e Frozen) string {
+		return fmt.Sprintf("Frozen by rule %s: %s; next: %s", e.Rule, e.Reason, cmp.Or(e.Next, continues))
+	}).warns().atOwner(),
+	tells("RemediationResumed", "what froze it has passed", func(*State, Thawed) string {
+		return "What froze it has passed; the remediation continues"
+	}),
+	tells("ActionFailed", "a write failed, and is tried again", func(_ *State, e Setback) string {
+		return e.Message + "; next: it is tried again"
+	}).warns(),
+	tells("RemediationSucceeded", "the machine is replaced", func(s *State, e Succeeded) string {
+		return "Replaced by " + s.replacement() + when(e.Note != "", "; %s", e.Note)
+	}).atOwner(),
+	tells("RemediationCancelled", "what was begun is taken back, as the machine is healthy", func(_ *State, e Cancelled) string {
+		return when(e.Cause == Recovered, "What was begun is taken back: the machine is healthy again")
+	}).atOwner(),
+	tells("RemediationCancelled", "what was begun is taken back", func(s *State, e Cancelled) string {
+		why := string(e.Cause)
+		if s.Active != nil && s.Active.Reason != "" {
+			why = s.Active.Reason
+		}
+		return "What was begun is taken back: " + why + afterCancel(e.Cause)
+	}).warns().atOwner(),
+}
+
+const continues = "it continues when that has passed"
+
+// untold are the facts that nobody is told of.
+//
+//nolint:gochecknoglobals // a table
+var untold = []Event{
+	Registered{}, Claimed{}, Admitted{}, ScaleRaised{}, ScaleRestored{}, VictimSpared{}, StormPassed{}, MassFailurePassed{},
+}
+
+// Tell says what people are told of a fact, from the state before it; ok is false for nothing.
+func Tell(s *State, e Event) (n News, ok bool) {
+	for _, t := range tellings {
+		if note := t.says(s, e); note != "" {
+			return News{Machine: About(s, e), Owner: t.owner, Warning: t.warning, Reason: t.reason, Note: note}, true
+		}
+	}
+	return News{}, false
+}
+
+// About is the machine that a fact is about: the one in it, or else the one whose remediation has been started. The zero value
+// for a fact about no machine.
+func About(s *State, e Event) Subject {
+	switch e := e.(type) {
+	case MachineMarked:
+		return e.Machine
+	case MachineMarkCleared:
+		return e.Machine
+	case Decided:
+		return e.Machine
+	case HoldSet:
+		return e.Machine
+	case HoldReleased:
+		return e.Machine
+	case AbortRequested:
+		return e.Machine
+	case EscalationStarted:
+		return e.Machine
+	case EscalationEnded:
+		return e.Machine
+	case SurgeRequested:
+		return e.Machine
+	case HandedOver:
+		return e.Machine
+	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted:
+		return Subject{}
+	default:
+		if s.Active != nil {
+			return s.Active.Victim
+		}
+		return Subject{}
+	}
+}
+
+func marking(e MachineMarked) string {
+	return fmt.Sprintf("%s since %s, says %s", e.Reason, e.Since.UTC().Format(time.RFC3339), e.Source)
+}
+
+// sentence is a decision in words: "Wait by rule hold: held by an operator".
+func (d Decision) sentence() string {
+	return fmt.Sprintf("%s by rule %s: %s", said(d), d.Rule, d.Reason)
+}
+
+// decided is the decision about a machine, in brackets.
+func (s *State) decided(m Subject) string {
+	p := s.Patients[m.UID]
+	if p == nil || !p.Decision.acts() {
+		return ""
+	}
+	return " (" + p.Decision.sentence() + ")"
+}
+
+func (o Owner) title() string { return o.Kind + " " + o.Name }
+
+// leaves says that the machine whose remediation has been started is being deleted, or gone.
+func (s *State) leaves() bool {
+	return s.Active != nil && (s.Active.Step == Deleting || s.Active.Step == Settling)
+}
+
+func (s *State) afterReady() string {
+	if s.leaves() || s.Active != nil && s.Active.Request.Method == OwnerRemediation {
+		return "it becomes ready"
+	}
+	return s.Owner.Name + " deletes this machine when it is ready"
+}
+
+func (s *State) replacement() string {
+	if s.Active == nil {
+		return "another machine"
+	}
+	return cmp.Or(s.Active.Replacement.Name, "another machine")
+}
+
+// afterCancel is what comes after a cancellation.
+func afterCancel(c Cause) string {
+	switch c {
+	case Aborted:
+		return "; next: nothing is begun before an operator allows it"
+	case TimedOut, Reverted:
+		return "; next: it is decided again after the cooldown"
+	default:
+		return ""
+	}
+}
+
+// WriteNews writes the table of what people are told, in Markdown, for docs/remediation.md.
+func WriteNews(w io.Writer) {
+	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
+	for _, t := range tellings {
+		kind, about := "Normal", "Machine"
+		if t.warning {
+			kind = "Warning"
+		}
+		if t.owner {
+			about += ", owner"
+		}
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s | `%s` |\n", t.reason, kind, about, t.when, typeName(t.fact))
+	}
+}
+
+// typeName is the type of a fact as the log has it.
+func typeName(e Event) string {
+	ev, err := NewCatalog().Encode(e)
+	if err != nil {
+		return reflect.TypeOf(e).Name()
+	}
+	parts := strings.Split(ev.Type, ".")
+	return parts[len(parts)-2]
+}

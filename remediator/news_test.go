@@ -1,0 +1,103 @@
+package remediator
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTellTellsOfEveryFact: each type of fact in the log is told of, or is said not to be.
+func TestTellTellsOfEveryFact(t *testing.T) {
+	rows := map[reflect.Type]bool{}
+	for _, row := range tellings {
+		rows[reflect.TypeOf(row.fact)] = true
+	}
+	for _, e := range untold {
+		if rows[reflect.TypeOf(e)] {
+			t.Errorf("%T is told, and is said not to be", e)
+		}
+		rows[reflect.TypeOf(e)] = true
+	}
+	for name, fact := range NewCatalog().Types() {
+		if !rows[fact] {
+			t.Errorf("nothing says whether people are told of %s: add it to tellings, and to the table in docs/remediation.md; or to untold", name)
+		}
+	}
+}
+
+// TestNewsAreDocumented: docs/remediation.md has the table.
+func TestNewsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/remediation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	WriteNews(&table)
+	if !bytes.Contains(page, table.Bytes()) {
+		t.Errorf("docs/remediation.md does not have this table:\n%s", &table)
+	}
+}
+
+// TestTellTellsAStory: the facts of a remediation, in the words of its events.
+func TestTellTellsAStory(t *testing.T) {
+	victim, newcomer := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
+	since := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	mark := MachineMarked{Machine: victim, State: Failing, Reason: "NodeReady is Unknown", Source: FromPolicy, Since: since}
+	unhealthy, scheduled := mark, mark
+	unhealthy.State, scheduled.State = Unhealthy, Scheduled
+	waiting := Decision{Verdict: Wait, Rule: "at-once", Reason: "3 remediations or more are under way, the policy's limit"}
+	surge := Decision{Verdict: RolloutSurge, Relaxed: true, Rule: "e", Reason: "its etcd answers"}
+	s := &State{}
+	var got []string
+	owners := 0
+	for _, e := range []Event{
+		Registered{Owner: Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "u"}},
+		Claimed{},
+		mark, unhealthy,
+		Decided{Machine: victim, Decision: waiting},
+		Decided{Machine: victim, Decision: surge},
+		SurgeRequested{Machine: victim, Method: RolloutSurge, Relaxed: true, Attempt: 1},
+		scheduled,
+		ReplacementObserved{Replacement: newcomer},
+		ReplacementObserved{Replacement: newcomer, Extra: true},
+		Setback{Message: "the API server is away"},
+		Frozen{Rule: "paused", Reason: "cluster prod is paused", Next: "lift the pause"},
+		Thawed{},
+		ReplacementReady{Replacement: newcomer},
+		VictimDeleting{},
+		VictimGone{},
+		Succeeded{Note: "all machines are ready"},
+	} {
+		if n, ok := Tell(s, e); ok {
+			if n.Machine != victim {
+				t.Errorf("%T is about %v", e, n.Machine)
+			}
+			if n.Owner {
+				owners++
+			}
+			got = append(got, n.Reason+": "+n.Note)
+		}
+		s.Apply(e, since)
+	}
+	want := strings.Split(strings.TrimSpace(`
+HealthCheckFailing: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: the machine is unhealthy when the time of the check is over
+MachineUnhealthy: NodeReady is Unknown since 2026-07-30T12:00:00Z, says Policy; next: scute decides how it is replaced
+RemediationWaiting: Wait by rule at-once: 3 remediations or more are under way, the policy's limit; next: it is decided again when that has passed
+ReplacementRequested: KubeadmControlPlane cp is asked for another machine (RolloutSurge (relaxed) by rule e: its etcd answers); next: it creates one, and deletes this machine when that one is ready
+ReplacementCreated: Machine cp-4 exists and is not ready; next: cp deletes this machine when it is ready
+ActionFailed: the API server is away; next: it is tried again
+RemediationFrozen: Frozen by rule paused: cluster prod is paused; next: lift the pause
+RemediationResumed: What froze it has passed; the remediation continues
+ReplacementReady: Machine cp-4 is ready; next: cp deletes this machine
+MachineDeleting: The machine is being deleted; next: its place is taken when it is gone
+RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if all := len(got) + owners; all >= 15 {
+		t.Errorf("%d events of one remediation", all)
+	}
+}
