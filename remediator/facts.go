@@ -134,6 +134,9 @@ type Machine struct {
 	// RemediationFor is the value of controlplane.cluster.x-k8s.io/remediation-for, "" without.
 	RemediationFor string
 
+	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
+	Unwired string
+
 	// Rungs are the steps of the policy's ladder whose object is there for this machine.
 	Rungs []string
 

@@ -112,6 +112,9 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
 	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+	if m.Unwired != "" && check.Reason != HandOverReason {
+		return false // a MachineHealthCheck that does not ask scute may have set them
+	}
 	return check.Status == object.False && check.Reason == HandOverReason ||
 		m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False ||
 		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)

@@ -48,7 +48,7 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 }
 
 // foreignState: somebody else has the owner in hand.
-func foreignState(_ *Patient, _ *Machine, f *Facts, _ time.Time) *Decision {
+func foreignState(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	switch {
 	case !f.known():
 		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are marked, and no more: scute does not know how to ask it for a replacement", Next: "replace the machine by hand"}
@@ -60,6 +60,8 @@ func foreignState(_ *Patient, _ *Machine, f *Facts, _ time.Time) *Decision {
 		return ask("lift the pause", "paused", "cluster %s is paused", f.Owner.Cluster)
 	case f.Owner.Paused:
 		return ask("lift the pause", "paused", "%s %s is paused", f.Owner.Kind, f.Owner.Name)
+	case m.Unwired != "":
+		return ask("refer its templateRef to SurgeRemediationTemplate scute-"+f.Policy.Name+", or delete it", "health-check", "MachineHealthCheck %s remediates the machine itself: it does not ask scute", m.Unwired)
 	default:
 		return nil
 	}

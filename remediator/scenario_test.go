@@ -150,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -245,6 +245,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		if !w.join(m) {
 			line(b, "etcd does not take %s", m.Name)
 		}
+	case "unwired":
+		m.Unwired = value
 	case "domain":
 		m.FailureDomain = value
 	case "doomed":

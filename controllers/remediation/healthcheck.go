@@ -22,9 +22,6 @@ const PolicyLabel = "scute.dev/policy"
 // leastStartup is the shortest that a MachineHealthCheck takes. scute itself looks by what the policy says.
 const leastStartup = 30 * time.Second
 
-// templateKind is what a MachineHealthCheck refers to.
-const templateKind = "SurgeRemediationTemplate"
-
 // templateName of a policy's SurgeRemediationTemplate.
 func templateName(policy string) string { return "scute-" + policy }
 
@@ -65,7 +62,7 @@ func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clust
 		Remediation: clusterv1.MachineHealthCheckRemediation{
 			TriggerIf: clusterv1.MachineHealthCheckRemediationTriggerIf{UnhealthyLessThanOrEqualTo: &trigger},
 			TemplateRef: clusterv1.MachineHealthCheckRemediationTemplateReference{
-				APIVersion: v1alpha1.GroupVersion().String(), Kind: templateKind, Name: templateName(p.Name),
+				APIVersion: v1alpha1.GroupVersion().String(), Kind: observe.TemplateKind, Name: templateName(p.Name),
 			},
 		},
 	}
@@ -92,12 +89,6 @@ func seconds(d time.Duration) *int32 {
 	return &s
 }
 
-// asksScute says that a MachineHealthCheck is wired to scute.
-func asksScute(c *clusterv1.MachineHealthCheck) bool {
-	ref := c.Spec.Remediation.TemplateRef
-	return ref.Kind == templateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
-}
-
 // templateProblems are MachineHealthChecks of a policy's clusters that are wired to scute by a template which is missing or
 // cannot be read. Cluster API says so on no object of scute's. The policy's own template is made at each look.
 func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
@@ -108,11 +99,11 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	var list []string
 	for i := range checks {
 		c := &checks[i]
-		if !asksScute(c) || !c.DeletionTimestamp.IsZero() || !slices.Contains(s.clusters, c.Spec.ClusterName) {
+		if !observe.AsksScute(c) || !c.DeletionTimestamp.IsZero() || !slices.Contains(s.clusters, c.Spec.ClusterName) {
 			continue
 		}
 		name := c.Spec.Remediation.TemplateRef.Name
-		refers := fmt.Sprintf("cluster %s: MachineHealthCheck %s refers to %s %s, ", c.Spec.ClusterName, c.Name, templateKind, name)
+		refers := fmt.Sprintf("cluster %s: MachineHealthCheck %s refers to %s %s, ", c.Spec.ClusterName, c.Name, observe.TemplateKind, name)
 		switch t := byName[name]; {
 		case t == nil && name != templateName(p.Name):
 			list = append(list, refers+"which does not exist, so it requests no remediation: create that, or refer its templateRef to "+templateName(p.Name))
@@ -132,10 +123,7 @@ func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmCon
 		if c.Spec.ClusterName != cluster || c.Labels[PolicyLabel] != "" || !c.DeletionTimestamp.IsZero() {
 			continue
 		}
-		selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
-		if err != nil {
-			continue // it selects nothing
-		}
+		selector := observe.Selector(c)
 		selects := selector.Matches(own)
 		for j := range machines {
 			selects = selects || selector.Matches(labels.Set(machines[j].Labels))
@@ -143,11 +131,31 @@ func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmCon
 		if !selects {
 			continue
 		}
-		if asksScute(c) {
+		if observe.AsksScute(c) {
 			wired = true
 			continue
 		}
 		return c, wired
 	}
 	return nil, wired
+}
+
+// besides are the MachineHealthChecks that remediate workers of the policy without scute, which leaves those machines to them.
+func besides(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
+	var list []string
+	for cluster, machines := range s.workers {
+		for i := range checks {
+			c := &checks[i]
+			if !observe.Unwired(c, cluster) {
+				continue
+			}
+			selector := observe.Selector(c)
+			if slices.ContainsFunc(machines, func(m *clusterv1.Machine) bool { return selector.Matches(labels.Set(m.Labels)) }) {
+				list = append(list, fmt.Sprintf("cluster %s: MachineHealthCheck %s remediates workers itself, and scute leaves them to it: refer its templateRef to %s %s, or delete it",
+					cluster, c.Name, observe.TemplateKind, templateName(p.Name)))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
 }

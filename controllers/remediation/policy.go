@@ -18,6 +18,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
 	"scute.dev/remediator"
+	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
 
@@ -76,9 +77,9 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 	}
 	var templates v1alpha1.SurgeRemediationTemplateList
 	if err := r.Cache.List(ctx, &templates, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("reading the %ss: %w", templateKind, err)
+		return nil, fmt.Errorf("reading the %ss: %w", observe.TemplateKind, err)
 	}
-	conflicts = templateProblems(p, s, checks, templates.Items)
+	conflicts = append(templateProblems(p, s, checks, templates.Items), besides(p, s, checks)...)
 	byName := make(map[string]*clusterv1.MachineHealthCheck, len(checks))
 	for i := range checks {
 		byName[checks[i].Name] = &checks[i]
@@ -104,7 +105,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 		other, wired := rival(checks, pl.kcp, pl.cluster.Name, pl.machines)
 		if other != nil {
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate beside this policy: remove it, or refer its templateRef to %s %s",
-				pl.cluster.Name, other.Name, templateKind, templateName(p.Name)))
+				pl.cluster.Name, other.Name, observe.TemplateKind, templateName(p.Name)))
 			continue
 		}
 		if wired {
@@ -143,11 +144,11 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 			return err
 		}
 		if err := client.IgnoreAlreadyExists(r.Live.Create(ctx, t)); err != nil {
-			return fmt.Errorf("creating %s %s: %w", templateKind, t.Name, err)
+			return fmt.Errorf("creating %s %s: %w", observe.TemplateKind, t.Name, err)
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("reading %s %s: %w", templateKind, templateName(p.Name), err)
+		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, templateName(p.Name), err)
 	default: // what it holds is its reader's business: an operator may have a hold in it
 		return r.patch(ctx, p, t, func() {})
 	}

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
 
@@ -100,7 +101,7 @@ func TestRival(t *testing.T) {
 	ours := check("ours", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
 	ours.Labels = map[string]string{PolicyLabel: "repair"}
 	wired := check("wired", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
-	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: templateKind, Name: "own"}
+	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: observe.TemplateKind, Name: "own"}
 	going := check("going", "a", map[string]string{clusterv1.ClusterNameLabel: "a"})
 	going.DeletionTimestamp = &metav1.Time{}
 	*going.DeletionTimestamp = metav1.Now()
@@ -138,7 +139,7 @@ func TestTemplatesOfHealthChecks(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Name: "repair"}}
 	check := func(name, cluster, template string) clusterv1.MachineHealthCheck {
 		c := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.MachineHealthCheckSpec{ClusterName: cluster}}
-		c.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: templateKind, Name: template}
+		c.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: observe.TemplateKind, Name: template}
 		return c
 	}
 	theirs := check("theirs", "a", "gone")
@@ -250,5 +251,23 @@ func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
 	}
 	if rests(func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane) {}) {
 		t.Error("one that is well is not looked after")
+	}
+}
+
+func TestBesidesNamesWhatRemediatesWorkersWithoutScute(t *testing.T) {
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair"}}
+	check := func(name, cluster, pool string) clusterv1.MachineHealthCheck {
+		c := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.Spec.ClusterName, c.Spec.Selector.MatchLabels = cluster, map[string]string{"pool": pool}
+		return c
+	}
+	wired := check("wired", "a", "x")
+	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: "scute.dev/v1alpha1", Kind: observe.TemplateKind, Name: "scute-repair"}
+	worker := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "x"}}}
+	s := &scope{workers: map[string][]*clusterv1.Machine{"a": {worker}}}
+	got := besides(p, s, []clusterv1.MachineHealthCheck{wired, check("theirs", "a", "x"), check("others", "a", "y"), check("elsewhere", "b", "x")})
+	want := []string{"cluster a: MachineHealthCheck theirs remediates workers itself, and scute leaves them to it: refer its templateRef to SurgeRemediationTemplate scute-repair, or delete it"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

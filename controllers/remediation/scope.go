@@ -23,6 +23,8 @@ type scope struct {
 	// machines watched, and the control planes among their owners.
 	machines int
 	planes   []plane
+	// workers watched, by their clusters.
+	workers map[string][]*clusterv1.Machine
 	// elsewhere are clusters that an earlier policy has.
 	elsewhere []string
 }
@@ -72,16 +74,16 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 		name := kcps.Items[i].Labels[clusterv1.ClusterNameLabel]
 		planesOf[name] = append(planesOf[name], &kcps.Items[i])
 	}
-	membersOf, workersOf := make(map[string][]clusterv1.Machine), make(map[string]int)
+	membersOf, workersOf := make(map[string][]clusterv1.Machine), make(map[string][]*clusterv1.Machine)
 	for i := range machines.Items {
 		m := machines.Items[i]
 		if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 			membersOf[m.Spec.ClusterName] = append(membersOf[m.Spec.ClusterName], m)
 		} else {
-			workersOf[m.Spec.ClusterName]++
+			workersOf[m.Spec.ClusterName] = append(workersOf[m.Spec.ClusterName], &machines.Items[i])
 		}
 	}
-	s := &scope{}
+	s := &scope{workers: make(map[string][]*clusterv1.Machine)}
 	slices.SortFunc(clusters.Items, func(a, b clusterv1.Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
@@ -99,7 +101,8 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 			}
 		}
 		if is(p, workers) {
-			s.machines += workersOf[c.Name]
+			s.machines += len(workersOf[c.Name])
+			s.workers[c.Name] = workersOf[c.Name]
 		}
 	}
 	return s, nil

@@ -82,7 +82,7 @@ func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	}
 	for _, kind := range []client.Object{
 		&clusterv1.Machine{}, &clusterv1.MachineSet{}, &clusterv1.MachineDeployment{}, &clusterv1.Cluster{},
-		&controlplanev1.KubeadmControlPlane{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{},
+		&controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineHealthCheck{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{},
 	} {
 		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("watching %T: %w", kind, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
@@ -310,6 +311,52 @@ func TestUpgradePending(t *testing.T) {
 		l.topology("")
 		if got := l.facts.Cluster.UpgradePending; got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestUnwired: a MachineHealthCheck is told apart from one that asks scute, that may never act, or that is of other machines.
+func TestUnwired(t *testing.T) {
+	limit := func(n intstr.IntOrString) func(*clusterv1.MachineHealthCheck) {
+		return func(c *clusterv1.MachineHealthCheck) { c.Spec.Remediation.TriggerIf.UnhealthyLessThanOrEqualTo = &n }
+	}
+	refers := func(apiVersion, kind string) func(*clusterv1.MachineHealthCheck) {
+		return func(c *clusterv1.MachineHealthCheck) {
+			c.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{APIVersion: apiVersion, Kind: kind, Name: "t"}
+		}
+	}
+	for name, c := range map[string]struct {
+		is   func(*clusterv1.MachineHealthCheck)
+		want string
+	}{
+		"the owner remediates": {func(*clusterv1.MachineHealthCheck) {}, "theirs"},
+		"another remediates":   {refers("infrastructure.cluster.x-k8s.io/v1beta1", "Metal3RemediationTemplate"), "theirs"},
+		"wired":                {refers(v1alpha1.GroupVersion().String(), TemplateKind), ""},
+		"of another cluster":   {func(c *clusterv1.MachineHealthCheck) { c.Spec.ClusterName = "other" }, ""},
+		"of other machines":    {func(c *clusterv1.MachineHealthCheck) { c.Spec.Selector.MatchLabels["pool"] = "b" }, ""},
+		"selects nothing":      {func(c *clusterv1.MachineHealthCheck) { c.Spec.Selector.MatchLabels["pool"] = "no label/" }, ""},
+		"paused": {func(c *clusterv1.MachineHealthCheck) {
+			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+		}, ""},
+		"going":                    {func(c *clusterv1.MachineHealthCheck) { c.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, ""},
+		"acts up to 40 %":          {limit(intstr.FromString("40%")), "theirs"},
+		"never acts":               {limit(intstr.FromInt32(0)), ""},
+		"never acts, as a percent": {limit(intstr.FromString("0%")), ""},
+		"a range overrules a limit": {func(c *clusterv1.MachineHealthCheck) {
+			limit(intstr.FromInt32(0))(c)
+			c.Spec.Remediation.TriggerIf.UnhealthyInRange = "[1-2]"
+		}, "theirs"},
+	} {
+		check := clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
+		check.Spec.ClusterName, check.Spec.Selector.MatchLabels = "blue", map[string]string{"pool": "a"}
+		c.is(&check)
+		l := &look{
+			facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: remediator.Owner{Cluster: "blue"}}, Machines: make([]remediator.Machine, 1)},
+			found: []*clusterv1.Machine{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "a"}}}},
+		}
+		l.unwired([]clusterv1.MachineHealthCheck{check})
+		if got := l.facts.Machines[0].Unwired; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

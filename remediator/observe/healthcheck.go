@@ -1,0 +1,68 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// TemplateKind is what a MachineHealthCheck refers to that asks scute.
+const TemplateKind = "SurgeRemediationTemplate"
+
+// AsksScute says that a MachineHealthCheck is wired to scute.
+func AsksScute(c *clusterv1.MachineHealthCheck) bool {
+	ref := c.Spec.Remediation.TemplateRef
+	return ref.Kind == TemplateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
+}
+
+// Unwired says that a MachineHealthCheck remediates machines of a cluster without scute: it is not wired to scute, nor paused, and its
+// limit lets it act. One that may never act only reports.
+func Unwired(c *clusterv1.MachineHealthCheck, cluster string) bool {
+	trigger := c.Spec.Remediation.TriggerIf
+	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
+		(trigger.UnhealthyLessThanOrEqualTo.StrVal == "" || trigger.UnhealthyLessThanOrEqualTo.StrVal == "0%")
+	return c.Spec.ClusterName == cluster && c.DeletionTimestamp.IsZero() && !paused(c) && !never && !AsksScute(c)
+}
+
+// Selector of a MachineHealthCheck's machines; one that is wrong selects nothing.
+func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// healthChecks finds the machines that a MachineHealthCheck remediates without scute.
+func (l *look) healthChecks(ctx context.Context) error {
+	if l.facts.Policy.Name == "" {
+		return nil
+	}
+	list := &clusterv1.MachineHealthCheckList{}
+	err := l.eye.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy)
+	if err != nil && !absent(err) {
+		return fmt.Errorf("listing MachineHealthChecks: %w", err)
+	}
+	l.unwired(list.Items)
+	return nil
+}
+
+func (l *look) unwired(checks []clusterv1.MachineHealthCheck) {
+	for i := range checks {
+		if !Unwired(&checks[i], l.facts.Owner.Cluster) {
+			continue
+		}
+		selector := Selector(&checks[i])
+		for j, m := range l.found {
+			if f := &l.facts.Machines[j]; f.Unwired == "" && selector.Matches(labels.Set(m.Labels)) {
+				f.Unwired = checks[i].Name
+			}
+		}
+	}
+}
