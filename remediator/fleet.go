@@ -11,10 +11,12 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Fleet is what all policies together have in progress and have seen, and the limits that hold for all of them. Machines are
-// counted by failure domain, those without one under "".
+// Fleet is what all policies together have in progress and have seen, as one namespace takes it, and the limits that hold for all
+// of them. Machines are counted by failure domain, those without one under "".
 type Fleet struct {
 	Limits FleetLimits
+	// Selected are the machines that policies select. They are not changed.
+	Selected Counts
 	// Machines that policies select, of all owners.
 	Machines map[string]int
 	// Unhealthy are the machines that are marked, of all owners, this one's too.
@@ -23,9 +25,20 @@ type Fleet struct {
 	Active map[string]int
 	// Begun is how many remediations of other owners were begun within the window.
 	Begun int
+	// Uses are what each namespace has of these, this owner not counted.
+	Uses map[string]Use
+	// Alone: policies of no other namespace select machines.
+	Alone bool
 	// Passed is when the last mass failure of a failure domain ended, and under wholeFleet that of the fleet.
 	Passed map[string]time.Time
+	// Fails says which failure domains fail for some namespace, and under wholeFleet whether the fleet does. Nil: for the one whose
+	// counts these are.
+	Fails map[string]bool
 }
+
+// CountsFor is how long a remediation in progress counts for the limits of the fleet. One that takes longer waits for something
+// that people see to; that does not keep others waiting.
+const CountsFor = 4 * time.Hour
 
 // wholeFleet stands for no single failure domain.
 const wholeFleet = ""
@@ -33,8 +46,10 @@ const wholeFleet = ""
 // FleetLimits are those of the RepairLimits, with the defaults in place. A limit of 0 does not limit.
 type FleetLimits struct {
 	// Unreadable says why the RepairLimits cannot be read, "" when it can. Then nothing else of it is known.
-	Unreadable        string
-	Paused            []string
+	Unreadable string
+	Paused     []string
+	// Share is the percentage of these limits that one namespace may use where there are several. 0: namespaces trust each other.
+	Share             int
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure
@@ -61,14 +76,32 @@ const (
 
 // Failing says that a failure domain has a mass failure.
 func (f *Fleet) Failing(domain string) bool {
+	if f.Fails != nil {
+		return domain != wholeFleet && f.Fails[domain]
+	}
 	return domain != wholeFleet && f.Limits.DomainMass.reached(f.Unhealthy[domain], f.Machines[domain])
 }
 
 // FailingAtLarge says that the fleet has a mass failure. Machines of a failure domain that fails by itself are not counted:
 // what is wrong with them is known, and the rest of the fleet is looked after.
 func (f *Fleet) FailingAtLarge() bool {
+	if f.Fails != nil {
+		return f.Fails[wholeFleet]
+	}
 	unhealthy, machines := f.elsewhere()
 	return f.Limits.Mass.reached(unhealthy, machines)
+}
+
+// Failures adds what fails: failure domains, and under wholeFleet the fleet.
+func (f *Fleet) Failures(to map[string]bool) {
+	for domain := range f.Unhealthy {
+		if f.Failing(domain) {
+			to[domain] = true
+		}
+	}
+	if f.FailingAtLarge() {
+		to[wholeFleet] = true
+	}
 }
 
 // elsewhere counts the machines of the fleet that are in no failure domain that fails.
@@ -115,21 +148,24 @@ func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *De
 	if d := s.destination(m, f, now); d != nil {
 		return d
 	}
-	begun := f.Fleet.Begun
+	begun := 0
 	for _, at := range s.Starts {
 		begun += count(now.Sub(at) < l.Window)
 	}
-	domain := f.domain(m.FailureDomain)
-	switch {
-	case l.DomainAtOnce > 0 && m.FailureDomain != "" && f.Fleet.Active[domain] >= l.DomainAtOnce:
-		return wait("failure-domain-at-once", "%d remediations or more are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
-	case l.AtOnce > 0 && Total(f.Fleet.Active) >= l.AtOnce:
-		return wait("fleet-at-once", "%d remediations or more are in progress, the limit of the fleet", l.AtOnce)
-	case l.PerWindow > 0 && begun >= l.PerWindow && !p.counted():
-		return wait("fleet-window", "%d remediations or more were begun within %s, the limit of the fleet", l.PerWindow, l.Window)
-	default:
+	own := f.Fleet.Uses[f.Owner.Namespace]
+	if m.FailureDomain != "" {
+		domain := f.domain(m.FailureDomain)
+		if d := f.bounded(Limit{ruleDomainAtOnce, domain}, l.DomainAtOnce, f.Fleet.Active[domain], own.Active[domain], "are in progress in failure domain "+domain); d != nil {
+			return d
+		}
+	}
+	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active), Total(own.Active), "are in progress"); d != nil {
+		return d
+	}
+	if p.counted() {
 		return nil
 	}
+	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, f.Fleet.Begun+begun, own.Begun+begun, fmt.Sprintf("were begun within %s", l.Window))
 }
 
 // massFailure waits while the fleet has one, and for a while after it.
@@ -291,6 +327,8 @@ func Begins(e Event) bool {
 // Toll is what one owner counts for the limits of the fleet, by failure domain.
 type Toll struct {
 	Unhealthy, Active map[string]int
+	// Since is when the remediation in progress was begun.
+	Since time.Time
 }
 
 // TollOf counts the marked machines of an owner, and its remediation in progress. Where they are is in the log; facts, nil
@@ -313,10 +351,12 @@ func TollOf(s *State, f *Facts) Toll {
 		t.Unhealthy[domain]++
 		if p.Rung != "" && s.Active == nil && len(t.Active) == 0 {
 			t.Active[domain]++
+			t.Since = p.RungSince
 		}
 	}
 	if s.Active != nil {
 		t.Active[where(s.Active.Victim, s.Active.FailureDomain)]++
+		t.Since = s.Active.StartedAt
 	}
 	return t
 }

@@ -36,7 +36,7 @@ type census struct {
 type count struct {
 	label    string
 	until    time.Time // it will do
-	machines map[string]int
+	machines remediator.Counts
 }
 
 // fleet fills the limits of the whole fleet, and how many machines they are about.
@@ -65,7 +65,7 @@ func (e *Eye) fleet(ctx context.Context) (fleet remediator.Fleet, label string, 
 	}
 	label = cmp.Or(limits.Spec.FailureDomains.RegionLabel, v1alpha1.DefaultRegionLabel)
 	fleet.Limits = Limits(limits)
-	fleet.Machines, err = e.machines(ctx, label)
+	fleet.Selected, err = e.machines(ctx, label)
 	return fleet, label, err
 }
 
@@ -91,7 +91,7 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	s := &l.Spec
 	mass, domain := s.MassFailure, s.FailureDomains.MassFailure
 	return remediator.FleetLimits{
-		Paused: slices.Clone(s.PauseRequests),
+		Paused: slices.Clone(s.PauseRequests), Share: int(cmp.Or(s.NamespaceShare, 50)) % 100,
 		AtOnce: int(cmp.Or(s.AtOnce, 10)), PerWindow: int(cmp.Or(s.PerWindow, 60)), Window: positive(s.Window, time.Hour),
 		Mass: remediator.MassFailure{
 			Percent: int(cmp.Or(mass.Percent, 20)), Floor: int(cmp.Or(mass.Floor, 10)), Cooldown: duration(mass.Cooldown, 10*time.Minute),
@@ -103,8 +103,8 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	}
 }
 
-// machines counts those that policies select, by failure domain.
-func (e *Eye) machines(ctx context.Context, label string) (map[string]int, error) {
+// machines counts those that policies select, by namespace and failure domain.
+func (e *Eye) machines(ctx context.Context, label string) (remediator.Counts, error) {
 	c := &e.census
 	last := c.last.Load()
 	known := last != nil && last.label == label
@@ -130,21 +130,31 @@ func (e *Eye) machines(ctx context.Context, label string) (map[string]int, error
 	return machines, nil
 }
 
-// selected is what policies select of a cluster, and where that is.
+// selected is what policies select of a cluster, and where that is. Nil is nothing.
 type selected struct {
-	controlPlane, workers bool
+	controlPlane, workers *scope
 	region                string
 }
 
-// scopes are those of a namespace's policies, read once for all its clusters.
+// scopes are those of a namespace's policies, read once for all its clusters, by the names of the policies.
 type scopes []scope
 
-// any says that one of them selects machines of a kind of owner, or may, as Select does.
-func (s scopes) any(cluster map[string]string, kind remediator.OwnerKind) bool {
-	return slices.ContainsFunc(s, func(one scope) bool { return one.selects(cluster, string(kind)) != object.False })
+// first is the one that has the machines of a kind of owner, as Select says; nil without.
+func (s scopes) first(cluster map[string]string, kind remediator.OwnerKind) *scope {
+	var unknown *scope
+	for i := range s {
+		switch s[i].selects(cluster, string(kind)) {
+		case object.True:
+			return &s[i]
+		case object.False:
+		default:
+			unknown = cmp.Or(unknown, &s[i])
+		}
+	}
+	return unknown
 }
 
-func countMachines(ctx context.Context, cache client.Reader, label string) (map[string]int, error) {
+func countMachines(ctx context.Context, cache client.Reader, label string) (remediator.Counts, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
 	var machines clusterv1.MachineList
@@ -153,30 +163,42 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (map[
 			return nil, fmt.Errorf("counting the machines of the fleet: %w", err)
 		}
 	}
-	inNamespace := make(map[string]scopes)
-	for i := range policies.Items {
-		if p := &policies.Items[i]; p.DeletionTimestamp == nil {
-			inNamespace[p.Namespace] = append(inNamespace[p.Namespace], scopeOf(p))
-		}
-	}
+	inNamespace := scopesOf(policies.Items)
 	byCluster := make(map[types.NamespacedName]selected)
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
 		if of := inNamespace[c.Namespace]; len(of) > 0 {
 			byCluster[client.ObjectKeyFromObject(c)] = selected{
-				controlPlane: of.any(c.Labels, remediator.ControlPlane),
-				workers:      of.any(c.Labels, remediator.Deployment), region: c.Labels[label],
+				controlPlane: of.first(c.Labels, remediator.ControlPlane),
+				workers:      of.first(c.Labels, remediator.Deployment), region: c.Labels[label],
 			}
 		}
 	}
-	counts := make(map[string]int)
+	counts := make(remediator.Counts)
 	for i := range machines.Items {
 		m := &machines.Items[i]
 		in := byCluster[types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.ClusterName}]
-		_, plane := m.Labels[clusterv1.MachineControlPlaneLabel]
-		if plane && in.controlPlane || !plane && in.workers {
-			counts[remediator.Domain(in.region, domainOf(m))]++
+		by := in.workers
+		if _, plane := m.Labels[clusterv1.MachineControlPlaneLabel]; plane {
+			by = in.controlPlane
+		}
+		if by != nil {
+			counts.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
 		}
 	}
 	return counts, nil
+}
+
+// scopesOf reads policies, by namespace and in the order of their names.
+func scopesOf(policies []v1alpha1.RepairPolicy) map[string]scopes {
+	inNamespace := make(map[string]scopes)
+	for i := range policies {
+		if p := &policies[i]; p.DeletionTimestamp == nil {
+			inNamespace[p.Namespace] = append(inNamespace[p.Namespace], scopeOf(p))
+		}
+	}
+	for _, of := range inNamespace {
+		slices.SortFunc(of, func(a, b scope) int { return cmp.Compare(a.name, b.name) })
+	}
+	return inNamespace
 }

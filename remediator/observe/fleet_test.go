@@ -33,6 +33,7 @@ func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
 		{"atOnce"},
 		{"perWindow"},
 		{"window"},
+		{"namespaceShare"},
 		{"massFailure", "percent"},
 		{"massFailure", "floor"},
 		{"massFailure", "cooldown"},
@@ -116,21 +117,22 @@ func TestMachinesOfTheFleet(t *testing.T) {
 			Workers: workers, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"name": selects}},
 		}}
 	}
+	rehearsal := policy("four", false, "a")
+	rehearsal.Name, rehearsal.Spec.DryRun = "first", true
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{
 		policy("one", false, "a"), cluster("one", "a", "east"), cluster("one", "b", "east"),
 		machine("one", "a", "1", "1", true), machine("one", "a", "2", "2", true), machine("one", "a", "w", "1", false), machine("one", "b", "1", "1", true),
 		policy("two", true, "a"), cluster("two", "a", ""), machine("two", "a", "1", "1", true), machine("two", "a", "w", "1", false), machine("two", "a", "x", "", false),
+		rehearsal, policy("four", false, "a"), cluster("four", "a", ""), machine("four", "a", "1", "1", true),
 		cluster("three", "a", "east"), machine("three", "a", "1", "1", true),
 	}...).Build()
 	got, err := countMachines(t.Context(), c, "region")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{"east/1": 1, "east/2": 1, "1": 2, "": 1}, got); diff != "" {
+	want := remediator.Counts{{Namespace: "one"}: {"east/1": 1, "east/2": 1}, {Namespace: "two"}: {"1": 2, "": 1}, {Namespace: "four", DryRun: true}: {"1": 1}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if total := remediator.Total(got); total != 5 {
-		t.Errorf("%d in all", total)
 	}
 }
 

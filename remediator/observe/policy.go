@@ -62,6 +62,8 @@ func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind stri
 
 // scope is what a policy selects.
 type scope struct {
+	name                   string // of the policy
+	dryRun                 bool
 	unreadable             bool
 	controlPlanes, workers bool
 	selector               labels.Selector // nil when it is none
@@ -76,11 +78,11 @@ func scopeOf(p *v1alpha1.RepairPolicy) scope {
 			Workers       bool                 `json:"workers"`
 		}
 		if err := json.Unmarshal(wrong.Raw, &written); err != nil {
-			return scope{unreadable: true}
+			return scope{name: p.Name, unreadable: true}
 		}
 		spec.Selector, spec.ControlPlanes, spec.Workers = written.Selector, written.ControlPlanes, written.Workers
 	}
-	s := scope{controlPlanes: spec.ControlPlanes == nil || *spec.ControlPlanes, workers: spec.Workers}
+	s := scope{name: p.Name, dryRun: spec.DryRun, controlPlanes: spec.ControlPlanes == nil || *spec.ControlPlanes, workers: spec.Workers}
 	if selector, err := metav1.LabelSelectorAsSelector(&spec.Selector); err == nil {
 		s.selector = selector
 	}

@@ -37,6 +37,7 @@ func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
 
 // account is what counts for the limits of a policy, and of the fleet.
 type account struct {
+	party   remediator.Party
 	policy  string // namespace/name of the one that selected the owner at its last turn
 	watched int    // machines that it had then
 	sick    int
@@ -46,6 +47,9 @@ type account struct {
 	passed  time.Time // when the last storm ended
 	toll    remediator.Toll
 	mass    map[string]time.Time // when the mass failures ended
+	awaited []remediator.Limit   // of the fleet
+	// turnedAt is when the owner had its last turn, zero before the first.
+	turnedAt time.Time
 }
 
 // asked remembers what could be seen, and since when nothing could.
@@ -63,8 +67,9 @@ func (e *entry) asked(f *remediator.Facts, now time.Time) {
 }
 
 // accountOf an owner, by the facts of its last turn; nil before the first.
-func accountOf(s *remediator.State, f *remediator.Facts, policy string, watched int) account {
+func accountOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) account {
 	return account{
+		party: party, awaited: remediator.Awaited(s),
 		policy: policy, watched: watched, sick: remediator.Sick(s), busy: remediator.Busy(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
@@ -78,6 +83,7 @@ func (r *Runner) entry(owner remediator.Owner) *entry {
 	e := r.book[id]
 	if e == nil {
 		e = &entry{agg: r.aggregate(id, new(remediator.State), 0)}
+		e.party.Namespace = owner.Namespace
 		r.book[id] = e
 	}
 	return e
@@ -88,11 +94,13 @@ func (r *Runner) open() {
 	if r.book != nil {
 		return
 	}
-	r.book = make(map[string]*entry)
+	r.book, r.marked = make(map[string]*entry), make(remediator.Counts)
 	owners, before := r.View.states()
 	r.before, r.door = before, r.aggregate(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
-		e := &entry{account: accountOf(known.state, nil, policyOf(known.state), 0)}
+		e := &entry{}
+		policy, dryRun := policyOf(known.state)
+		r.keep(e, accountOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
 		if known.stranded {
 			e.agg = r.aggregate(known.id, new(remediator.State), 0) // its turns read the log again, and fail
 		} else {
@@ -102,28 +110,42 @@ func (r *Runner) open() {
 	}
 }
 
-// policyOf is the policy that the owner's last decisions were taken under, as the log has it.
-func policyOf(s *remediator.State) string {
-	name := ""
+// policyOf is the policy that the owner's last decisions were taken under, as the log has it, and whether that was in dry run.
+func policyOf(s *remediator.State) (policy string, dryRun bool) {
+	var last remediator.Seen
 	for _, e := range s.Ends {
-		name = e.Seen.PolicyName
+		last = e.Seen
 	}
 	for _, p := range s.Patients {
 		if p.Seen.PolicyName != "" {
-			name = p.Seen.PolicyName
+			last = p.Seen
 		}
 	}
-	if name == "" {
-		return ""
+	if last.PolicyName == "" {
+		return "", false
 	}
-	return s.Owner.Namespace + "/" + name
+	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
+}
+
+// keep replaces the account of an owner. The lock is held.
+func (r *Runner) keep(e *entry, now account) {
+	for domain, n := range e.toll.Unhealthy {
+		r.marked.Add(e.party, domain, -n)
+	}
+	for domain, n := range now.toll.Unhealthy {
+		r.marked.Add(now.party, domain, n)
+	}
+	e.account = now
 }
 
 // forget an owner that is gone, with nothing left to say about it. Should it have a turn again, the log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.book, owner.ID())
+	if e := r.book[owner.ID()]; e != nil {
+		r.keep(e, account{})
+		delete(r.book, owner.ID())
+	}
 }
 
 // note keeps what the limits count.
@@ -132,10 +154,11 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := accountOf(&e.agg.state, f, policy, watched)
+	now := accountOf(&e.agg.state, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
+	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.account = now
+	r.keep(e, now)
 }
 
 // ledger counts what the policy has under way beside this owner.

@@ -25,11 +25,25 @@ func namespaces(n int, limits remediator.FleetLimits) *many {
 		for j := range w.facts.Machines {
 			w.facts.Machines[j].FailureDomain = w.facts.Cluster.FailureDomains[j]
 		}
-		w.facts.Fleet = remediator.Fleet{Limits: limits, Machines: map[string]int{"a": n, "b": n, "c": n}}
+		w.facts.Fleet = remediator.Fleet{Limits: limits}
 		w.sicken(0)
 		m.worlds = append(m.worlds, w)
 	}
+	m.count()
 	return m
+}
+
+// count the machines that policies select.
+func (m *many) count() {
+	selected := make(remediator.Counts)
+	for _, w := range m.worlds {
+		for j := range w.facts.Machines {
+			selected.Add(remediator.Party{Namespace: w.facts.Owner.Namespace, DryRun: w.facts.Policy.DryRun}, w.facts.Machines[j].FailureDomain, 1)
+		}
+	}
+	for _, w := range m.worlds {
+		w.facts.Fleet.Selected = selected
+	}
 }
 
 // of a process that looks after all of them.
@@ -207,6 +221,111 @@ func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	}
 	if last := records(t, l, owner); len(last) != len(stored)+2 {
 		t.Errorf("%d commits of the owner, want %d and one claim", len(last), len(stored)+1)
+	}
+}
+
+// hostile puts the first n worlds into one namespace, whose policy allows everything and never times out.
+func (m *many) hostile(n int, dryRun bool) (rest []*world) {
+	for _, w := range m.worlds[:n] {
+		p := &w.facts.Policy
+		w.facts.Owner.Namespace, p.DryRun = "hostile", dryRun
+		p.Limits.AtOnce, p.Limits.PerWindow, p.Limits.StormPercent, p.Limits.StormFloor = 10000, 100000, 100, 100000
+		p.Timeouts = remediator.Timeouts{ScaleUp: 1e4 * time.Hour, Ready: 1e4 * time.Hour, Removal: 1e4 * time.Hour}
+	}
+	m.count()
+	return m.worlds[n:]
+}
+
+// inOrder gives owners a turn, one after the other.
+func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
+	t.Helper()
+	for _, w := range worlds {
+		if _, err := p.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// One namespace that begins whatever it may, first, and never ends it, keeps no other one from beginning: a part of each limit is
+// not for it, and what it begins counts for some hours.
+func TestOneNamespaceDoesNotUseUpTheFleet(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits remediator.FleetLimits
+		most   int
+		after  time.Duration
+	}{
+		"at once":        {remediator.FleetLimits{AtOnce: 10, Share: 50}, 5, 0},
+		"window":         {remediator.FleetLimits{PerWindow: 9, Window: time.Hour, Share: 50}, 5, 0},
+		"domain":         {remediator.FleetLimits{DomainAtOnce: 4, Share: 25}, 1, 0},
+		"one at once":    {remediator.FleetLimits{AtOnce: 1, Share: 50}, 1, remediator.CountsFor},
+		"one in a while": {remediator.FleetLimits{PerWindow: 1, Window: time.Hour, Share: 50}, 1, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, fleet := openLog(t), namespaces(11, c.limits)
+			rest := fleet.hostile(10, false)
+			p := fleet.process(t, "one", l)
+			inOrder(t, p, fleet.worlds)
+			if active, _ := fleet.active(t, l); active > c.most+1 {
+				t.Errorf("%d in progress", active)
+			}
+			for _, later := range []time.Duration{c.after - 10*time.Second, 20 * time.Second} {
+				for _, w := range fleet.worlds {
+					w.now = w.now.Add(later)
+				}
+				inOrder(t, p, fleet.worlds) // the hostile ones come first again
+			}
+			if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
+				t.Errorf("nothing is begun for another namespace: %+v", s.Patients["m1"].Decision)
+			}
+		})
+	}
+}
+
+// One namespace makes up unhealthy machines, and another one healthy machines: for others there is no mass failure because of the
+// first, nor none because of the second.
+func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
+	mass := remediator.MassFailure{Percent: 20, Floor: 4, Cooldown: 10 * time.Minute}
+	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass, Share: 50}, "domain": {DomainMass: mass, Share: 50}} {
+		for _, dryRun := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s dry run %t", name, dryRun), func(t *testing.T) {
+				l, fleet := openLog(t), namespaces(11, limits)
+				rest := fleet.hostile(10, dryRun)
+				p := fleet.process(t, "one", l)
+				inOrder(t, p, fleet.worlds)
+				if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
+					t.Errorf("one namespace keeps another from beginning: %+v", s.Patients["m1"].Decision)
+				}
+				for i := range rest { // it ends its own mass failure, and none passes for the others
+					rest[i].recover(0)
+				}
+				for _, w := range fleet.worlds[:10] {
+					w.recover(0)
+				}
+				inOrder(t, p, fleet.worlds)
+				inOrder(t, p, fleet.worlds)
+				rest[0].sicken(1)
+				inOrder(t, p, rest)
+				if s := stateOf(t, l, rest[0].facts.Owner.Owner); strings.Contains(s.Patients["m2"].Decision.Rule, "cooldown") {
+					t.Errorf("one namespace keeps another waiting after its mass failure: %+v", s.Patients["m2"].Decision)
+				}
+			})
+		}
+		t.Run(name+" is hidden", func(t *testing.T) {
+			l, fleet := openLog(t), namespaces(8, limits)
+			for _, w := range fleet.worlds { // a machine of each is about to be unhealthy
+				w.now = w.now.Add(-90 * time.Second)
+			}
+			fleet.worlds[0].facts.Fleet.Selected.Add(remediator.Party{Namespace: "hostile"}, "a", 1000)
+			p := fleet.process(t, "one", l)
+			inOrder(t, p, fleet.worlds)
+			for _, w := range fleet.worlds {
+				w.now = w.now.Add(90 * time.Second)
+			}
+			inOrder(t, p, fleet.worlds)
+			if active, rules := fleet.active(t, l); active != 0 {
+				t.Errorf("%d in progress; the others wait by %v", active, rules)
+			}
+		})
 	}
 }
 

@@ -58,6 +58,8 @@ type Runner struct {
 
 	mu   sync.Mutex
 	book map[string]*entry
+	// marked are the machines of all owners in the book that are marked.
+	marked remediator.Counts
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
 	// door is the turnstile, before who passed it last before the book was opened. Both are behind the gate.
@@ -162,7 +164,8 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (sai
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for {
-		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f, f.Fleet)
+		r.note(e, f)
+		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
 		events := remediator.Decide(&e.agg.state, f, r.now())
 		if len(events) == 0 {
 			r.note(e, f)

@@ -106,10 +106,10 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 	e := r.entry(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	policy, watched := e.policy, e.watched
+	policy, dryRun := e.policy, e.party.DryRun
 	if policy == "" {
-		policy = policyOf(&agg.state)
+		policy, dryRun = policyOf(&agg.state)
 	}
-	e.account = accountOf(&agg.state, nil, policy, watched)
+	r.keep(e, accountOf(&agg.state, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
 	return nil
 }
