@@ -149,6 +149,9 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		a.Ready = false
 		a.step(Replacing, at)
+	case SurgeRelaxed:
+		a.Request.Relaxed = true
+		s.patient(a.Victim).Decision.Relaxed = true
 	case ScaleRaised:
 		a.Scale = ScaleUp
 	case ScaleRestored:

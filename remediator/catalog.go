@@ -23,6 +23,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, ScaleRestored]("scale-restored", 1),
 		eventlog.Define[Event, ReplacementReady]("replacement-ready", 1),
 		eventlog.Define[Event, VictimDeleting]("victim-deleting", 1),
+		eventlog.Define[Event, SurgeRelaxed]("surge-relaxed", 1),
 		eventlog.Define[Event, DrainSkipped]("drain-skipped", 1),
 		eventlog.Define[Event, VolumeDetachSkipped]("volume-detach-skipped", 1),
 		eventlog.Define[Event, VictimGone]("victim-gone", 1),

@@ -193,6 +193,11 @@ type (
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
+	// SurgeRelaxed: components of the machine are no longer well since the owner was asked, which makes no machine then: it is about
+	// to be allowed to.
+	SurgeRelaxed struct {
+		Reason string `json:"reason"`
+	}
 	// ScaleRaised: the owner's replicas are what was asked for.
 	ScaleRaised struct{}
 	// ReplacementObserved: a machine exists that was not in the baseline.
@@ -297,6 +302,7 @@ func (EscalationEnded) event()     {}
 func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}
+func (SurgeRelaxed) event()        {}
 func (ScaleRaised) event()         {}
 func (VictimSpared) event()        {}
 func (ScaleRestored) event()       {}

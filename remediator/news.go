@@ -168,7 +168,7 @@ const continues = "it continues when that has passed"
 //
 //nolint:gochecknoglobals // a table
 var untold = []Event{
-	Registered{}, Claimed{}, Admitted{}, ScaleRaised{}, ScaleRestored{}, VictimSpared{}, StormPassed{}, MassFailurePassed{},
+	Registered{}, Claimed{}, Admitted{}, SurgeRelaxed{}, ScaleRaised{}, ScaleRestored{}, VictimSpared{}, StormPassed{}, MassFailurePassed{},
 }
 
 // Tell says what people are told of a fact, from the state before it; ok is false for nothing.

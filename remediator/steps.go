@@ -44,7 +44,7 @@ var steps = []step{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No newcomer has been seen.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(superseded, noNewcomer)),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, superseded, noNewcomer)),
 	},
 	{
 		name:   Replacing,
@@ -187,6 +187,10 @@ var (
 	another = transition{
 		when: "a machine exists that did not before", event: ReplacementObserved{Extra: true}, to: same,
 		facts: remediation.observed,
+	}
+	relaxed = transition{
+		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
+		facts: remediation.worsened,
 	}
 	replacementReady = transition{
 		when: "the newcomer has joined, and is ready", event: ReplacementReady{}, to: Removing,
@@ -332,6 +336,18 @@ func (r remediation) overdue(limit time.Duration) bool {
 // lasts says that a step has taken longer. While nobody can act, no time counts.
 func (r remediation) lasts(limit time.Duration) bool {
 	return r.Frozen == "" && !r.facts.blinking() && r.now.Sub(r.Since) > limit
+}
+
+// worsened says that what was decided for a machine whose components were well, or were told to be, no longer holds. The owner makes
+// no newcomer before they are well again, or it is allowed to.
+func (r remediation) worsened() []Event {
+	if !r.facts.isControlPlane() || r.Request.Method == OwnerRemediation || r.Request.Relaxed || r.Frozen != "" || r.facts.blinking() || r.rolling() || len(r.newcomers) > 0 {
+		return nil
+	}
+	if c := caseOf(r.victim, r.facts); c.answers && len(c.broken) > 0 && c.mayRelax() {
+		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
+	}
+	return nil
 }
 
 // late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's

@@ -233,15 +233,25 @@ func (c oneCase) surge() Decision {
 
 // relaxed: rule e, the everyday dead kubelet.
 func (c oneCase) relaxed() Decision {
-	f := c.f
 	why := strings.Join(c.broken, ", ") + " not well, etcd answers"
-	enough := len(f.Machines) >= 3 && c.healthy > 0 && len(c.others) == 0 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.listed()
-	if enough && f.Owner.Tested && f.Policy.allows(v1alpha1.MethodRelaxedSurge) {
+	if c.mayRelax() {
 		if d := c.method("e", why+": the replacement comes first, with the owner's preflight relaxed", true); d.Verdict != CannotRemediate {
 			return d
 		}
 	}
 	return c.deleteFirst("e", why)
+}
+
+// mayRelax: the owner's preflight may be relaxed for a machine whose components are not well.
+func (c oneCase) mayRelax() bool {
+	f := c.f
+	if !f.Owner.Tested || f.Owner.MaxSurge == 0 || !f.Policy.allows(v1alpha1.MethodRelaxedSurge) || c.healthy == 0 || len(c.others) > 0 {
+		return false
+	}
+	if f.Owner.ExternalEtcd {
+		return len(f.Machines) >= 2
+	}
+	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.listed()
 }
 
 // listed: no member that the owner lists is known to it as unhealthy; it refuses a relaxed preflight then.

@@ -40,6 +40,7 @@ func kinds() []remediator.Event {
 		remediator.ScaleRestored{},
 		remediator.ReplacementReady{},
 		remediator.VictimDeleting{},
+		remediator.SurgeRelaxed{},
 		remediator.DrainSkipped{},
 		remediator.VolumeDetachSkipped{},
 		remediator.VictimGone{},

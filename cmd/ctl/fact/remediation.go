@@ -60,6 +60,8 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "replacement ready", Task: e.Replacement.Name}, true
 	case remediator.VictimDeleting:
 		return Fact{What: "being deleted", Detail: "its owner has begun to delete the machine"}, true
+	case remediator.SurgeRelaxed:
+		return Fact{What: "surge relaxed", Detail: e.Reason + ": its preflight is relaxed"}, true
 	case remediator.DrainSkipped:
 		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion goes on without it", e.After, term.Second(e.Since))}, true
 	case remediator.VolumeDetachSkipped:

@@ -43,6 +43,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},
 		remediator.VictimDeleting{},
+		remediator.SurgeRelaxed{Reason: "API server not well since cp was asked"},
 		remediator.DrainSkipped{Since: at, After: "5m0s"},
 		remediator.VolumeDetachSkipped{Since: at, After: "5m0s"},
 		remediator.VictimGone{},
