@@ -204,7 +204,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		victim := s.patient(a.Victim)
 		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
-		if e.Cause == Superseded { // it was not tried: no attempt, and no cooldown
+		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
 		}
 	}

@@ -2,38 +2,83 @@ package remediator
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"scute.dev/kube/object"
 )
 
-// choose decides about every sick machine: one comes first, and something may be begun for it; the others wait.
+// choose decides about every unhealthy machine: one comes first, and something may be begun for it; the others wait.
 func choose(s *State, f *Facts, now time.Time) []Event {
-	if s.Active != nil || f.Policy.Name == "" || !f.Owner.Found {
+	switch {
+	case f.Policy.Name == "" || !f.Owner.Found:
 		return nil
+	case s.Active != nil:
+		return beside(s, f, now)
 	}
 	var events []Event
-	first, climber := true, s.climber()
+	var first *Patient
+	climber := s.climber()
 	for _, p := range byUrgency(s, f) {
 		m := f.machine(p.Subject)
 		d := s.decide(p, m, f, now)
-		if d.acts() && (!first || climber != nil && climber != p) {
-			d = Decision{Verdict: Wait, Rule: "one-at-a-time", Reason: "another machine of " + f.Owner.Name + " comes first: one at a time, the most broken first"}
+		if before := cmp.Or(first, climber); d.acts() && before != nil && before != p {
+			d = turn(before.Subject, f)
 		}
 		if d.Verdict == Freeze && f.blinking() && p.Decision.Verdict != "" {
 			continue // what was decided stands for a moment
 		}
-		begins := first && d.acts() && !f.Policy.DryRun && p.Rung == ""
+		begins := d.acts() && !f.Policy.DryRun && p.Rung == ""
 		if begins || !p.Decision.same(d) { // what is begun stands beside what was seen then
 			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
 		}
 		if begins {
-			events = append(events, begin(p, m, f, d, now))
+			return append(events, begin(p, m, f, d, now)) // the others are told at the next round
 		}
-		first = first && !d.acts()
+		if first == nil && d.acts() {
+			first = p
+		}
 	}
 	return events
+}
+
+// beside decides about the other unhealthy machines while a remediation is in progress. What a human wants of them, and what was tried
+// before, comes first. What was decided before and needs a human stays.
+func beside(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for _, p := range byUrgency(s, f) {
+		if p.UID == s.Active.Victim.UID || p.Decision.Verdict == Freeze || p.Decision.Verdict == CannotRemediate {
+			continue
+		}
+		d := turn(s.Active.Victim, f)
+		if !contains(s.Active.Request.Baseline, f.machine(p.Subject)) {
+			d.Reason = "it was made in the remediation of machine " + s.Active.Victim.Name + ", which is not over"
+		}
+		if s.Active.Frozen != "" {
+			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+s.Active.Frozen+")", s.Active.FrozenNext
+		}
+		for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
+			if other := rule(p, f.machine(p.Subject), f, now); other != nil {
+				d = *other
+				break
+			}
+		}
+		if !p.Decision.same(d) {
+			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
+		}
+	}
+	return events
+}
+
+// ruleTurn is the rule of a machine that waits for another one of its owner.
+const ruleTurn = "one-at-a-time"
+
+// turn is the decision about a machine while another one comes first, and until when that one is replaced, or taken back.
+func turn(before Subject, f *Facts) Decision {
+	t := f.Policy.Timeouts
+	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
+		"machine %s comes first: one at a time, the most broken first; it is replaced, or taken back, within %s", before.Name, t.ScaleUp+t.Ready+t.Removal)}
 }
 
 // climber is whom a gentler cure was asked for, nil without: it may be away at any moment, so no other is taken meanwhile,
@@ -55,6 +100,8 @@ func (d Decision) same(other Decision) bool {
 		return false
 	case d.Verdict == Escalate:
 		return d.Reason == other.Reason // it names the step
+	case d.Rule == ruleTurn:
+		return d.Reason == other.Reason && d.Next == other.Next // it names the other machine
 	default:
 		return d.Verdict == Wait || d.Next == other.Next
 	}

@@ -285,6 +285,8 @@ const (
 	Deselected Cause = "Deselected" // no policy selects it any more
 	Reverted   Cause = "Reverted"   // somebody else set the replicas that were asked for
 	Superseded Cause = "Superseded" // a rollout or an upgrade came in between, and takes long
+	Held       Cause = "Held"       // an operator holds the machine, and nothing is asked for yet
+	Unsafe     Cause = "Unsafe"     // it was not safe to ask, or to go on asking
 
 	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )

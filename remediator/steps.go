@@ -44,7 +44,7 @@ var steps = []step{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No newcomer has been seen.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, superseded, noNewcomer)),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, superseded, held, unsafe, noNewcomer)),
 	},
 	{
 		name:   Replacing,
@@ -237,6 +237,11 @@ var (
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
 		return when(r.rolling() && r.lasts(limit), "a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
 	})
+	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
+	unsafe = cancels("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) string {
+		return when(r.Frozen == freezeRisk && r.now.Sub(r.FrozenAt) >= r.facts.Policy.Timeouts.ScaleUp, "%s", r.FrozenReason)
+	})
+
 	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
