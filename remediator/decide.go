@@ -10,13 +10,31 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is sick
-// or under way, and nobody has asked yet. At rest nothing is asked.
-func Asks(s *State, f *Facts) bool {
+// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is unhealthy
+// or under way, and nobody has asked yet. At rest nothing is asked, nor while limits keep all unhealthy machines waiting.
+func Asks(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
 	}
-	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil && p.Mark.State == Unhealthy })
+	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool {
+		return p.Mark != nil && p.Mark.State == Unhealthy && !s.limited(p, f, now)
+	})
+}
+
+// limited says that nothing but a limit decides about a machine, of the policy or of the fleet. Where its replacement would be made
+// depends on the method, and so on what etcd answers.
+func (s *State) limited(p *Patient, f *Facts, now time.Time) bool {
+	m := f.machine(p.Subject)
+	if m == nil || f.Policy.Name == "" {
+		return false
+	}
+	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
+		if rule(p, m, f, now) != nil {
+			return false
+		}
+	}
+	d := s.limits(p, m, f, now)
+	return d != nil && d.Verdict == Wait && d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown
 }
 
 // Surging says that an owner is on its way to another machine, and nothing that is decided or asked for meanwhile counts

@@ -68,10 +68,11 @@ func (l MassFailure) reached(unhealthy, machines int) bool {
 	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
 }
 
-// The rules of the fleet that wait for a mass failure to pass.
+// The rules of the fleet that wait for a mass failure to pass, and the cooldown of a failure domain.
 const (
-	ruleMassFailure   = "mass-failure"
-	ruleFailureDomain = "failure-domain"
+	ruleMassFailure    = "mass-failure"
+	ruleFailureDomain  = "failure-domain"
+	ruleDomainCooldown = "failure-domain-cooldown"
 )
 
 // Failing says that a failure domain has a mass failure.
@@ -198,7 +199,7 @@ func (s *State) destination(m *Machine, f *Facts, now time.Time) *Decision {
 			d.Domain, d.Next = domain, f.elude(name)
 			return d
 		case now.Before(end):
-			d := wait("failure-domain-cooldown", "the replacement would be made in failure domain %s, whose mass failure has passed; nothing is sent there before %s", domain, end.UTC().Format(time.RFC3339))
+			d := wait(ruleDomainCooldown, "the replacement would be made in failure domain %s, whose mass failure has passed; nothing is sent there before %s", domain, end.UTC().Format(time.RFC3339))
 			d.Domain = domain
 			return d
 		}

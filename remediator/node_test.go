@@ -135,7 +135,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 
 func (n *node) look() *remediator.Facts {
 	f := n.w.look(false)
-	if remediator.Asks(&n.state, f) {
+	if remediator.Asks(&n.state, f, n.w.now) {
 		f = n.w.look(true)
 	}
 	return f

@@ -228,7 +228,7 @@ func (p *player) die() {
 
 func (p *player) look(unasked bool) *remediator.Facts {
 	f := p.w.look(false)
-	if remediator.Asks(&p.state, f) && !unasked {
+	if remediator.Asks(&p.state, f, p.w.now) && !unasked {
 		reach := p.w.cluster.Reach
 		f = p.w.look(true)
 		f.Cluster.Reach = reach

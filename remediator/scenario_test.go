@@ -103,7 +103,7 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 
 func (s *story) look() *remediator.Facts {
 	f := s.world.look(false)
-	if remediator.Asks(&s.state, f) {
+	if remediator.Asks(&s.state, f, s.world.now) {
 		f = s.world.look(true)
 	}
 	return f

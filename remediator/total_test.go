@@ -109,7 +109,7 @@ func TestAnyFacts(t *testing.T) {
 				t.Fatalf("a copy's facts reach the state: %s", diff)
 			}
 			f := w.look(rapid.Bool().Draw(t, "asked"))
-			_, _, _, _ = remediator.Asks(&s, f), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
+			_, _, _, _ = remediator.Asks(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
 				t.Fatalf("a decision changes the state: %s", diff)
 			}

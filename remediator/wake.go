@@ -1,6 +1,10 @@
 package remediator
 
-import "time"
+import (
+	"time"
+
+	"scute.dev/kube/object"
+)
 
 // lookAgain is how long something that no watch reports is left unasked: Nodes where the policy asks for them, and etcd while a
 // machine is unhealthy.
@@ -44,7 +48,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		until(p.LastAttempt.Add(f.Policy.Limits.Cooldown))
 		if !p.UnhealthyAt.IsZero() {
 			at(lookAgain)
-			if f.blinking() {
+			if f.Cluster.Reach != object.Absent && f.blinking() {
 				at(blindFor)
 			}
 			until(p.UnhealthyAt.Add(f.Policy.Hold))

@@ -132,6 +132,28 @@ func TestFleetAtOnce(t *testing.T) {
 	}
 }
 
+// A control plane that only a limit keeps waiting is not asked for its members of etcd at each look; before anything is begun
+// for it, it is.
+func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
+	l, fleet := openLog(t), namespaces(2, remediator.FleetLimits{AtOnce: 1})
+	p := fleet.process(t, "one", l)
+	for range 3 {
+		inOrder(t, p, fleet.worlds)
+	}
+	first, second := fleet.worlds[0], fleet.worlds[1]
+	if first.asked == 0 || second.asked != 0 {
+		t.Errorf("asked %d times where something was begun, %d times where a limit keeps it waiting", first.asked, second.asked)
+	}
+	for range 6 { // until the first is replaced
+		first.owner()
+		inOrder(t, p, fleet.worlds[:1])
+	}
+	inOrder(t, p, fleet.worlds[1:])
+	if s := stateOf(t, l, second.facts.Owner.Owner); s.Active == nil || second.asked == 0 {
+		t.Errorf("asked %d times, and nothing is begun: %+v", second.asked, s.Patients["m1"].Decision)
+	}
+}
+
 // Two processes that both believe to lead do not exceed a limit together, whatever each of them has seen of the log.
 func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 	l, fleet := openLog(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})

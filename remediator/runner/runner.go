@@ -143,37 +143,50 @@ func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) erro
 		if remembered && !remediator.Surging(&e.agg.state) {
 			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // what follows counts the members
 		}
-		if remediator.Asks(&e.agg.state, f) {
-			if remembered = e.remembers(f, r.now()); !remembered {
-				if err := r.Eye.Ask(ctx, f); err != nil {
-					return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
-				}
-				e.asked(f, r.now())
-			}
-		}
-		said, err := r.decide(ctx, e, f)
-		if err != nil || !said {
+		came, err := r.decide(ctx, e, f)
+		switch {
+		case err != nil || came == atRest:
 			return err
+		case came == saidSomething:
+			continue
+		}
+		if remembered = e.remembers(f, r.now()); !remembered {
+			if err := r.Eye.Ask(ctx, f); err != nil {
+				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
+			}
+			e.asked(f, r.now())
 		}
 	}
 	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.name.ID, rounds)
 }
 
-// decide records what follows at once. All that may begin something is behind the gate.
-func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (said bool, err error) {
+// outcome of deciding once.
+type outcome int
+
+const (
+	atRest        outcome = iota // there is nothing to record
+	saidSomething                // what may have further consequences
+	mustAsk                      // nothing is decided before the cluster was asked
+)
+
+// decide records what follows at once. All that may begin something is behind the gate; the cluster is asked outside of it.
+func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (outcome, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for {
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
-		events := remediator.Decide(&e.agg.state, f, r.now())
+		now := r.now()
+		if remediator.Asks(&e.agg.state, f, now) {
+			return mustAsk, nil
+		}
+		events := remediator.Decide(&e.agg.state, f, now)
 		if len(events) == 0 {
-			r.note(e, f)
-			return false, nil
+			return atRest, nil
 		}
 		if slices.ContainsFunc(events, remediator.Begins) {
 			if again, err := r.admit(ctx, f.Owner.Owner); err != nil {
-				return false, err
+				return atRest, err
 			} else if again {
 				continue
 			}
@@ -181,7 +194,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (sai
 		err := e.agg.append(ctx, r.claimed(e, events)...)
 		if errors.Is(err, eventlog.ErrConflict) {
 			if err := r.refresh(ctx, e); err != nil {
-				return false, err
+				return atRest, err
 			}
 			continue
 		}
@@ -189,7 +202,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (sai
 			r.tell(e, events)
 		}
 		r.note(e, f)
-		return true, err
+		return saidSomething, err
 	}
 }
 
