@@ -37,7 +37,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case HoldReleased:
 		p := s.patient(e.Machine)
 		p.Held, p.HoldUntil, p.HoldWhy, p.HeldBy, p.Aborted, p.AbortedBy = false, time.Time{}, "", "", false, ""
-		p.Attempts, p.Surprised = 0, false
+		p.Attempts, p.Surprised, p.Unplaced = 0, false, false
 	case AbortRequested:
 		p := s.patient(e.Machine)
 		p.Aborted, p.AbortedBy = true, e.Request
@@ -75,7 +75,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 		*p = p.remembered()
 		p.MarkedAt = at
 		if !p.ClearedAt.IsZero() && at.Sub(p.ClearedAt) > proven {
-			p.Attempts = 0
+			p.Attempts, p.Unplaced = 0, false
 		}
 	}
 	if e.State != Failing && p.UnhealthyAt.IsZero() {
@@ -101,7 +101,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 // remembered is what outlives an illness: consent, and what was tried, live as long as the machine.
 func (p *Patient) remembered() Patient {
 	return Patient{
-		Subject: p.Subject, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised,
+		Subject: p.Subject, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
 		Held: p.Held, HoldUntil: p.HoldUntil, HoldWhy: p.HoldWhy, HeldBy: p.HeldBy, Aborted: p.Aborted, AbortedBy: p.AbortedBy,
 	}
 }
@@ -204,6 +204,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		}
 		victim := s.patient(a.Victim)
 		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
 		}

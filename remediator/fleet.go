@@ -146,7 +146,7 @@ func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *De
 	if d := s.massFailure(f, now); d != nil {
 		return d
 	}
-	if d := s.destination(m, f, now); d != nil {
+	if d := s.destination(p, m, f, now); d != nil {
 		return d
 	}
 	begun := 0
@@ -186,9 +186,9 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 }
 
 // destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
-func (s *State) destination(m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) destination(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
-	for _, name := range f.destinations(m) {
+	for _, name := range f.destinations(p, m) {
 		domain := f.domain(name)
 		end := s.calm(f, domain).Add(l.Cooldown)
 		switch {
@@ -237,11 +237,11 @@ func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, nam
 // destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
 // takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
 // several is chance (util/failuredomains in Cluster API). The machines of another owner are where the machine is.
-func (f *Facts) destinations(m *Machine) []string {
+func (f *Facts) destinations(p *Patient, m *Machine) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
 	}
-	method := controlPlane(m, f).Verdict
+	method := f.method(p, m).Verdict
 	type load struct{ upToDate, all int }
 	loads := make(map[string]load, len(f.Cluster.FailureDomains))
 	for i := range f.Machines {

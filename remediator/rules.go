@@ -41,10 +41,24 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 			return *d
 		}
 	}
+	return f.method(p, m)
+}
+
+// method is how the machine is to be replaced, when nothing speaks against it. Where a replacement could not be had, one that deletes
+// the machine first is tried, if the policy accepts that and it is safe.
+func (f *Facts) method(p *Patient, m *Machine) Decision {
+	choose := worker
 	if f.isControlPlane() {
-		return controlPlane(m, f)
+		choose = controlPlane
 	}
-	return worker(m, f)
+	d := choose(m, f)
+	if !p.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
+		return d
+	}
+	if first := f.deletedFirst(m); first.Verdict == OwnerRemediation {
+		return first
+	}
+	return d
 }
 
 // foreignState: somebody else has the owner in hand.

@@ -68,6 +68,8 @@ type Patient struct {
 	Aborted   bool
 	AbortedBy types.UID // the request that says so
 
+	// Unplaced: a replacement that was to come first was not there, or not ready, in time.
+	Unplaced bool
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 

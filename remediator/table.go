@@ -133,6 +133,19 @@ func single(why string) Decision {
 	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
 }
 
+// deletedFirst: a replacement could not be had before. The machine may have the place that one needs.
+func (f *Facts) deletedFirst(m *Machine) Decision {
+	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
+	switch {
+	case f.isControlPlane():
+		return caseOf(m, f).deleteFirst(rule, why)
+	case !f.current(m) || !f.Policy.allows(v1alpha1.MethodOwnerRemediation):
+		return Decision{Verdict: CannotRemediate}
+	default:
+		return Decision{Verdict: OwnerRemediation, Rule: rule, Reason: why}
+	}
+}
+
 // deleteFirst hands the machine to the owner, where quorum stands without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)

@@ -51,7 +51,8 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Methods []RepairMethod `json:"methods,omitempty"`
 
-	// AcceptDeleteFirst lets the owner delete first where its rollout strategy has maxSurge 0 (no room for another machine).
+	// AcceptDeleteFirst lets the owner delete first where its rollout strategy has maxSurge 0 (no room for another machine), and
+	// after an attempt whose replacement was not there, or not ready, in time (no capacity for another machine).
 	// +optional
 	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
 
