@@ -65,7 +65,7 @@ func (f *Facts) method(p *Patient, m *Machine) Decision {
 func foreignState(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	switch {
 	case !f.known():
-		return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are marked, and no more: scute does not know how to ask it for a replacement", Next: "replace the machine by hand"}
+		return unknownOwner(m, f)
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return wait("deleting", "%s is being deleted", f.Owner.Name)
 	case f.Move != "":
