@@ -224,7 +224,7 @@ func TestRemediationIsSwitchedOnAndOff(t *testing.T) {
 	}
 }
 
-// TestPeopleSeeWhatRemediationIsAbout: scutectl machines and doctor list Cluster API's kinds with the user's own permissions.
+// TestPeopleSeeWhatRemediationIsAbout: scutectl get machines and doctor list Cluster API's kinds with the user's own permissions.
 func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
 	roles := map[string][]rbacv1.PolicyRule{}
 	for _, role := range render(t).clusterRoles {

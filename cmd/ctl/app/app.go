@@ -88,7 +88,13 @@ run also 3 paused, 4 degraded.`,
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.Commands(env, options)...)
-	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), machines.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	for _, verb := range cmd.Commands() {
+		if verb.Name() == "get" {
+			verb.Short = "List runs, or show machines and what becomes of them"
+			verb.AddCommand(machines.NewCmdGet(env))
+		}
+	}
 	return cmd
 }
 

@@ -54,7 +54,7 @@ func needed(v *visit) []rights {
 		},
 		{
 			[]right{{"list", clusterv1.GroupVersion.Group, "clusters", ""}, {"list", clusterv1.GroupVersion.Group, "machines", ""}},
-			own, Warning, "scutectl machines cannot show them", "ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
+			own, Warning, "scutectl get machines cannot show them", "ask for the ClusterRole scute-viewer, which lists Cluster API's kinds",
 		},
 		{
 			[]right{{"create", "", "secrets", ""}, {"patch", "", "secrets", ""}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -25,16 +26,15 @@ func Components() []string {
 	}
 }
 
-// Join makes the clusters of the objects, by namespace and name; of a name alone if it is given. Of workers' owners those are
-// kept that have a sick machine, or all.
-func (o *Objects) Join(name string, workers bool) []*Cluster {
+// Join makes the clusters of the objects, by namespace and name; of a name alone if it is given.
+func (o *Objects) Join(name string) []*Cluster {
 	var out []*Cluster
 	for i := range o.Clusters {
 		c := &o.Clusters[i]
 		if name != "" && c.Name != name {
 			continue
 		}
-		out = append(out, o.cluster(c, workers))
+		out = append(out, o.cluster(c))
 	}
 	slices.SortFunc(out, func(a, b *Cluster) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -42,7 +42,7 @@ func (o *Objects) Join(name string, workers bool) []*Cluster {
 	return out
 }
 
-func (o *Objects) cluster(c *clusterv1.Cluster, workers bool) *Cluster {
+func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 	out := &Cluster{
 		Namespace: c.Namespace, Name: c.Name, Deleting: c.DeletionTimestamp != nil, Paused: c.Spec.Paused != nil && *c.Spec.Paused,
 	}
@@ -66,9 +66,6 @@ func (o *Objects) cluster(c *clusterv1.Cluster, workers bool) *Cluster {
 		}
 		o.add(owner, m)
 	}
-	out.Owners = slices.DeleteFunc(out.Owners, func(w *Owner) bool {
-		return !w.ControlPlane && !workers && !slices.ContainsFunc(w.Machines, (*Machine).Sick)
-	})
 	slices.SortFunc(out.Owners, func(a, b *Owner) int {
 		return cmp.Or(compareBool(b.ControlPlane, a.ControlPlane), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
@@ -111,7 +108,7 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	switch remediator.OwnerKind(kind) {
 	case remediator.ControlPlane:
 		if k := named(o.ControlPlanes, c.Namespace, name, func(k *controlplanev1.KubeadmControlPlane) metav1.Object { return k }); k != nil {
-			from, out.Replicas, out.Version = k, k.Spec.Replicas, k.Spec.Version
+			from, out.Replicas, out.Version, out.Running = k, k.Spec.Replicas, k.Spec.Version, k.Status.Version
 			out.External = len(k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
 		}
 	case remediator.Deployment:
@@ -126,16 +123,22 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	if from != nil {
 		_, out.Paused = from.GetAnnotations()[clusterv1.PausedAnnotation]
 	}
+	if p := o.policy(c, kind); p != nil {
+		out.times = observe.Policy(p)
+		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
+	}
+	return out
+}
+
+// policy that selects an owner's machines, nil without.
+func (o *Objects) policy(c *clusterv1.Cluster, kind string) *v1alpha1.RepairPolicy {
 	var inside []v1alpha1.RepairPolicy
 	for i := range o.Policies {
 		if o.Policies[i].Namespace == c.Namespace {
 			inside = append(inside, o.Policies[i])
 		}
 	}
-	if p := observe.Select(inside, c.Labels, kind); p != nil {
-		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
-	}
-	return out
+	return observe.Select(inside, c.Labels, kind)
 }
 
 func named[T any](list []T, namespace, name string, of func(*T) metav1.Object) *T {
@@ -151,12 +154,16 @@ func named[T any](list []T, namespace, name string, of func(*T) metav1.Object) *
 func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 	out := &Machine{
 		Name: m.Name, Node: m.Status.NodeRef.Name, CreatedAt: m.CreationTimestamp.Time, Phase: m.Status.Phase,
+		Zone: cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain), Version: m.Spec.Version,
 		Deleting: m.DeletionTimestamp != nil, Mark: mark(m.Annotations[v1alpha1.UnhealthyAnnotation]),
 	}
 	out.NodeReady, _ = truth(m.Status.Conditions, clusterv1.MachineNodeReadyCondition)
+	if c := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineNodeReadyCondition); c != nil && c.Status != metav1.ConditionTrue {
+		out.NotReadySince = c.LastTransitionTime.Time
+	}
 	out.HealthCheck, out.HealthCheckWhy = truth(m.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
 	if owner.ControlPlane {
-		out.Etcd, _ = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
+		out.Etcd, out.EtcdWhy = truth(m.Status.Conditions, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
 		for _, component := range Components() {
 			pod, _ := truth(m.Status.Conditions, component)
 			out.Pods = append(out.Pods, pod)
@@ -169,14 +176,39 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 			out.Annotations = append(out.Annotations, a)
 		}
 	}
+	o.remediation(owner, out, m)
+	owner.Machines = append(owner.Machines, out)
+}
+
+// remediation of a machine: as the log has it where that was read, else as its SurgeRemediation says.
+func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) {
+	var s v1alpha1.SurgeRemediationStatus
+	known := false
 	if r := named(o.Remediations, m.Namespace, m.Name, func(r *v1alpha1.SurgeRemediation) metav1.Object { return r }); r != nil {
-		s := r.Status
-		out.Remediation = &Remediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
-		if s.Quorum != nil && owner.ControlPlane {
-			owner.Quorum = s.Quorum
+		s, known = r.Status, true
+	}
+	state := o.Logged[m.UID]
+	if state != nil {
+		if logged, ok := remediator.Status(state, m.UID); ok && logged.FinishedAt == nil {
+			s, known = logged, true
 		}
 	}
-	owner.Machines = append(owner.Machines, out)
+	if !known {
+		return
+	}
+	out.Remediation = &Remediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
+	if s.Quorum != nil && owner.ControlPlane {
+		owner.Quorum = s.Quorum
+	}
+	if state == nil {
+		return
+	}
+	if ahead, ok := remediator.Ahead(state, m.UID, owner.times); ok {
+		out.Remediation.Ahead = &ahead
+	}
+	if p := state.Patients[m.UID]; p != nil && p.DecidedAt.After(owner.AskedAt) && p.Seen.Voters > 0 {
+		owner.Silent, owner.AskedAt = p.Seen.Silent, p.DecidedAt
+	}
 }
 
 // mark in an annotation; one that cannot be read is shown as far as it goes.
@@ -206,6 +238,7 @@ func (o *Owner) count() {
 		return
 	}
 	for _, m := range o.Machines {
+		m.Silent = m.Node != "" && slices.Contains(o.Silent, m.Node)
 		if m.Etcd == object.Absent {
 			continue
 		}

@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"strings"
 	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
+	"scute.dev/remediator"
 )
 
 // Cluster is a workload cluster with its machines.
@@ -22,17 +24,24 @@ type Owner struct {
 	Name     string `json:"name"`
 	Replicas *int32 `json:"replicas"` // wanted; nil when the owner could not be read
 	Version  string `json:"version,omitempty"`
-	Paused   bool   `json:"paused,omitempty"`
+	// Running is the lowest version of its machines, where it says so.
+	Running string `json:"running,omitempty"`
+	Paused  bool   `json:"paused,omitempty"`
 	// ControlPlane says that its machines have the control plane's components.
 	ControlPlane bool `json:"controlPlane"`
 	// Policy that selects its machines; nil without.
 	Policy *Policy `json:"policy"`
 	// Quorum as scute saw it last, when it asked etcd's members; nil if it did not.
 	Quorum *v1alpha1.QuorumStatus `json:"quorum"`
+	// Silent are the voters that did not answer then, by their nodes, and AskedAt when that was; of the log alone.
+	Silent  []string  `json:"silent,omitempty"`
+	AskedAt time.Time `json:"askedAt,omitzero"`
 	// Listed counts etcd's members by Cluster API's conditions, which say who is a member, and not who answers.
 	Listed   *Members   `json:"listed"`
 	External bool       `json:"externalEtcd,omitempty"`
 	Machines []*Machine `json:"machines"`
+
+	times remediator.Policy // of the policy: what it waits for, and how long
 }
 
 // Ready counts the machines whose Node is ready.
@@ -64,16 +73,24 @@ type Policy struct {
 
 // Machine at a glance.
 type Machine struct {
-	Name      string       `json:"name"`
-	Node      string       `json:"node"`
-	CreatedAt time.Time    `json:"createdAt"`
-	Phase     string       `json:"phase"` // of Cluster API
-	Deleting  bool         `json:"deleting,omitempty"`
-	NodeReady object.Truth `json:"nodeReady"`
+	Name      string    `json:"name"`
+	Node      string    `json:"node"`
+	Zone      string    `json:"failureDomain,omitempty"`
+	Version   string    `json:"version,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	// NotReadySince is when the Node stopped being ready; zero while it is.
+	NotReadySince time.Time    `json:"notReadySince,omitzero"`
+	Phase         string       `json:"phase"` // of Cluster API
+	Deleting      bool         `json:"deleting,omitempty"`
+	NodeReady     object.Truth `json:"nodeReady"`
 	// Etcd is the condition EtcdMemberHealthy.
 	Etcd object.Truth `json:"etcd"`
 	// Pods are the components, in the order of Components.
 	Pods []object.Truth `json:"pods,omitempty"`
+	// Silent: its voter did not answer when scute asked it last.
+	Silent bool `json:"silent,omitempty"`
+	// EtcdWhy says why Etcd is not True.
+	EtcdWhy string `json:"etcdWhy,omitempty"`
 	// HealthCheck is the condition HealthCheckSucceeded, and why.
 	HealthCheck    object.Truth `json:"healthCheck"`
 	HealthCheckWhy string       `json:"healthCheckWhy,omitempty"`
@@ -93,6 +110,8 @@ type Remediation struct {
 	Next        string                    `json:"next,omitempty"`
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
+	// Ahead is what happens next, as the log has it; nil without the log.
+	Ahead *remediator.Outlook `json:"ahead,omitempty"`
 }
 
 // Health of a machine in a word.
@@ -132,6 +151,37 @@ func (m *Machine) Health() Health {
 		}
 	}
 	return Healthy
+}
+
+// Since is when it became what it is: zero while it is well, or when nobody says.
+func (m *Machine) Since() time.Time {
+	switch {
+	case m.Mark != nil && !m.Mark.Since.IsZero():
+		return m.Mark.Since.Time
+	case m.Health() == Healthy || m.Health() == Starting:
+		return time.Time{}
+	}
+	return m.NotReadySince
+}
+
+// Marks are what was written on it, and what keeps or moves its remediation, in the words of the documentation.
+func (m *Machine) Marks() []string {
+	var out []string
+	for _, a := range m.Annotations {
+		name := strings.TrimSuffix(strings.TrimPrefix(a, "cluster.x-k8s.io/"), "-machine")
+		out = append(out, strings.TrimSuffix(name, "-remediation"))
+	}
+	if r := m.Remediation; r != nil && r.Ahead != nil {
+		for _, mark := range []struct {
+			is   bool
+			name string
+		}{{r.Ahead.Held, "held"}, {r.Ahead.Aborted, "aborted"}, {r.Ahead.Frozen, "frozen"}} {
+			if mark.is {
+				out = append(out, mark.name)
+			}
+		}
+	}
+	return out
 }
 
 // Sick says that there is something to tell about the machine.

@@ -6,12 +6,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/remediator"
 )
 
 // Objects are what a fleet is made of.
@@ -25,6 +27,8 @@ type Objects struct {
 	Policies      []v1alpha1.RepairPolicy
 	// Served says that the cluster has scute's kinds, and that they may be read.
 	Served bool
+	// Logged is what the log has of each machine that it knows, by its UID; nil when the log was not read.
+	Logged map[types.UID]*remediator.State
 	// Withheld are the kinds that may not be read.
 	Withheld []string
 }

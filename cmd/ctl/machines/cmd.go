@@ -2,7 +2,7 @@ package machines
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,115 +12,133 @@ import (
 	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 )
 
 type options struct {
 	env           *cli.Env
 	flags         *reach.Flags
+	names         []string
 	cluster       string
 	allNamespaces bool
-	workers       bool
+	all           bool
+	live          bool
+	watch         bool
 	format        output.Format
 }
 
-// NewCmd is `scutectl machines`.
-func NewCmd(env *cli.Env) *cobra.Command {
+// NewCmdGet is `scutectl get machines`.
+func NewCmdGet(env *cli.Env) *cobra.Command {
 	o := &options{env: env, flags: reach.New()}
 	cmd := &cobra.Command{
-		Use:     "machines [CLUSTER]",
-		Aliases: []string{"machine"},
-		Short:   "Show the machines of each control plane: health, marks, decisions, and etcd's quorum",
-		Long: `Show the machines of each control plane: health, marks, decisions, and etcd's quorum.
+		Use:     "machines [MACHINE ...]",
+		Aliases: []string{"machine", "ma"},
+		Short:   "Show machines: etcd's quorum, health, marks, decisions, and what happens next",
+		Long: `Show machines: etcd's quorum, health, marks, decisions, and what happens next.
 
-  ✓ well   ! something is not   ✗ unhealthy   ▶ starting   ◀ being deleted
+  ✓ healthy   ! something is not   ✗ unhealthy   ▶ starting   ◀ being deleted
 
-READY is the Node's, ETCD the condition of its member, PODS those of API server, controller manager, scheduler and etcd:
-✓ True, ✗ False, ? Unknown, · not said. They are Cluster API's conditions, which do not say that a member answers: who
-does is known of control planes that scute has looked at, because something is wrong there.
+It reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. Where the log cannot be
+reached it says so, and shows what the objects say. It needs neither a RepairPolicy nor scute's kinds.
 
-Workers are shown where one of their machines is not well, or all with --workers. It needs no RepairPolicy, and none of
-scute's kinds.`,
-		Example: "  " + env.Name + " machines -A\n  " + env.Name + " machines prod -n fleet -o json",
-		Args:    cobra.MaximumNArgs(1),
+ETCD is Cluster API's condition, which does not say that a member answers. Who does is in the line "etcd" of control planes
+that scute has looked at because something is wrong there.
+
+Where the terminal is too narrow, these columns leave in this order: NEXT and DECISION to lines of their own, in between ZONE,
+then AGE, and MARKS. Healthy workers are counted, not listed, unless --all is given. With --watch a terminal is redrawn
+in place; in a pipe each new fact is a line.`,
+		Example: "  " + env.Name + " get machines -A --watch\n  " + env.Name + " get machines -n fleet --cluster prod -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				o.cluster = args[0]
-			}
-			return o.run(cmd.Context(), len(args) > 0)
+			o.names = args
+			return o.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.flags.AddFlags(cmd.Flags())
 	o.flags.AddNamespace(cmd.Flags())
-	cmd.Flags().Lookup("namespace").Usage = "Namespace of the clusters; the context's own if empty"
-	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the clusters of all namespaces")
-	cmd.Flags().BoolVar(&o.workers, "workers", false, "Show all workers too")
-	o.format.AddFlag(cmd.Flags(), "json", "yaml", "jsonpath=...")
+	f := cmd.Flags()
+	f.Lookup("namespace").Usage = "Namespace of the clusters; the context's own if empty"
+	f.Lookup("log").Usage = "Folder of the event log of a stopped daemon; the daemon's own log if empty"
+	f.Lookup("nats").Usage = "Address of the NATS server that has the event log, for example tls://nats:4222; the daemon's own log if empty"
+	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the clusters of all namespaces")
+	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
+	f.BoolVar(&o.all, "all", false, "List healthy workers too")
+	f.BoolVar(&o.live, "live", false, "Show what the objects say, and do not read the event log")
+	f.BoolVarP(&o.watch, "watch", "w", false, "Show it again whenever it changes, until interrupted")
+	o.format.AddFlag(f, "json", "yaml", "wide", "jsonpath=...")
 	return cmd
 }
 
-func (o *options) run(ctx context.Context, named bool) error {
-	if named && o.allNamespaces {
-		return cli.Usagef("a name and --all-namespaces exclude each other")
-	}
-	if named {
-		for _, problem := range validation.IsDNS1123Subdomain(o.cluster) {
-			return cli.Usagef("the name %q is not one that Kubernetes takes: %s", o.cluster, problem)
+func (o *options) validate() error {
+	for _, name := range append(slices.Clone(o.names), o.cluster) {
+		if name == "" {
+			continue
 		}
-	}
-	if o.flags.LogAlone() {
-		return cli.Usagef("machines are looked at in a management cluster: --log and --nats do not lead to one")
+		for _, problem := range validation.IsDNS1123Subdomain(name) {
+			return cli.Usagef("the name %q is not one that Kubernetes takes: %s", name, problem)
+		}
 	}
 	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	if err := o.flags.Validate(); err != nil {
+	if text, _ := o.format.Text(); o.watch && !text {
+		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)
+	}
+	if o.live && o.flags.LogAlone() {
+		return cli.Usagef("--live reads no log: leave --log and --nats out")
+	}
+	return o.flags.Validate()
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	cluster, err := o.flags.Cluster()
 	if err != nil {
 		return err
 	}
-	namespace := cluster.Namespace
+	r := &reader{options: o, cluster: cluster, namespace: cluster.Namespace}
+	defer r.close()
 	if o.allNamespaces {
-		namespace = ""
+		r.namespace = ""
 	}
-	objects, err := fleet.Read(ctx, cluster, namespace)
+	if o.watch {
+		return o.follow(ctx, r)
+	}
+	p, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	list := objects.Join(o.cluster, o.workers)
-	if named && len(list) == 0 {
-		return fmt.Errorf("cluster %s in namespace %s: there is no such cluster on %s", o.cluster, namespace, cluster.Config.Host)
-	}
-	if err := o.show(list, objects, namespace); err != nil {
+	return o.show(p)
+}
+
+func (o *options) show(p *picture) error {
+	if text, _ := o.format.Text(); !text {
+		value := map[string]any{"clusters": append([]*fleet.Cluster{}, p.clusters...), "log": p.log}
+		if err := o.format.PrintValue(o.env.Out, value); err != nil {
+			return err
+		}
+	} else if err := o.print(p); err != nil {
 		return err
 	}
-	if len(objects.Withheld) > 0 {
-		o.env.Notef("You may not list %s: what they say is missing above.", strings.Join(objects.Withheld, ", "))
-	}
+	o.notes(p)
 	return nil
 }
 
-func (o *options) show(list []*fleet.Cluster, objects *fleet.Objects, namespace string) error {
-	if o.format.Value != "" {
-		return o.format.PrintValue(o.env.Out, map[string]any{"clusters": append([]*fleet.Cluster{}, list...)})
+// notes are what is missing in a picture.
+func (o *options) notes(p *picture) {
+	if len(p.objects.Withheld) > 0 {
+		o.env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Withheld, ", "))
 	}
-	switch {
-	case len(list) == 0 && namespace == "":
-		o.env.Notef("There are no clusters.")
+	if p.log.Error != "" {
+		o.env.Notef("The log could not be read, so this is what the objects say; rules and times are missing: %s", p.log.Error)
+	}
+}
+
+func (o *options) print(p *picture) error {
+	if len(p.clusters) == 0 {
+		o.env.Notef("%s", p.none())
 		return nil
-	case len(list) == 0:
-		o.env.Notef("There are no clusters in namespace %s.", namespace)
-		return nil
 	}
-	v := show.View{Paint: term.Paint{On: o.env.Colored(o.env.Out)}, Width: o.env.Width(), Now: o.env.Now()}
-	for _, line := range v.Clusters(list, objects.Served) {
-		if _, err := fmt.Fprintln(o.env.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.lines(o.draw(p))
 }

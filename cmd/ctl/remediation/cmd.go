@@ -111,7 +111,7 @@ func (d *Deps) find(ctx context.Context, at *opened, key types.NamespacedName) (
 	}
 	ended, logErr := d.logged(at.log).Get(ctx, key)
 	if logErr != nil {
-		return nil, fmt.Errorf("%w, and none in the log: machines that are well have none; `%s machines` shows all", err, d.Env.Name)
+		return nil, fmt.Errorf("%w, and none in the log: machines that are well have none; `%s get machines` shows all", err, d.Env.Name)
 	}
 	return ended, nil
 }

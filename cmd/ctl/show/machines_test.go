@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/remediator"
 )
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now().Add(-d)) }
@@ -43,7 +44,7 @@ func machineOf(cluster, name, conditions string) clusterv1.Machine {
 		OwnerReferences: []metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: cluster + "-control-plane", Controller: &yes}},
 	}}
 	m.Spec.ClusterName = cluster
-	m.Status.Phase, m.Status.NodeRef.Name = "Running", name
+	m.Status.Phase, m.Status.NodeRef.Name, m.Status.FailureDomain = "Running", name, "zone-a"
 	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, fleet.Components()...)
 	for i, letter := range conditions {
 		status := map[rune]metav1.ConditionStatus{'T': metav1.ConditionTrue, 'F': metav1.ConditionFalse, 'U': metav1.ConditionUnknown}[letter]
@@ -118,24 +119,68 @@ func sick() *fleet.Objects {
 	}
 }
 
+// logged is what the log has of the sick fleet: a surge that waits for its newcomer, of a policy that cannot do anything else now.
+func logged(o *fleet.Objects) *fleet.Objects {
+	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
+	s := &remediator.State{}
+	for _, e := range []remediator.Event{
+		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-control-plane", UID: "k", Cluster: "prod"}},
+		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
+		remediator.Decided{
+			Machine: victim, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "e", Reason: "its etcd answers"},
+			Seen: remediator.Seen{Replicas: 3, Machines: 3, Ready: 2, Voters: 3, Silent: []string{"prod-control-plane-4x7zk"}, PolicyName: "careful"},
+		},
+		remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, Attempt: 1},
+		remediator.ReplacementObserved{Replacement: remediator.Subject{Name: "prod-control-plane-p4x9d", UID: "p"}},
+	} {
+		s.Apply(e, now().Add(-40*time.Second))
+	}
+	o.Policies[0].Spec.DryRun, o.Policies[0].Spec.PauseRequests = false, nil
+	o.Logged = map[types.UID]*remediator.State{victim.UID: s}
+	return o
+}
+
 func TestClustersFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			o := sick()
-			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(o.Join("", false), o.Served))
+			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(sick().Join(""), show.MachineOptions{Served: true}))
 		})
 	}
+}
+
+// TestMachinesWithTheLog: what happens next, and until when, is what the log adds. The narrower the terminal, the more of it is
+// below the machine.
+func TestMachinesWithTheLog(t *testing.T) {
+	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(logged(sick()).Join("prod"), show.MachineOptions{Served: true}))
+		})
+	}
+	wide := show.View{Now: now()}.Clusters(logged(sick()).Join("prod"), show.MachineOptions{Served: true, All: true, Wide: true})
+	golden(t, "logged-wide", 0, wide)
 }
 
 func TestClustersWithoutScute(t *testing.T) {
 	o := sick()
 	o.Served, o.Policies, o.Remediations = false, nil, nil
-	golden(t, "machines-bare", 80, show.View{Width: 80, Now: now()}.Clusters(o.Join("prod", true), o.Served))
+	golden(t, "machines-bare", 80, show.View{Width: 80, Now: now()}.Clusters(o.Join("prod"), show.MachineOptions{All: true}))
+}
+
+func TestMachineFact(t *testing.T) {
+	for _, m := range logged(sick()).Join("prod")[0].Owners[0].Machines {
+		if m.Remediation == nil {
+			continue
+		}
+		want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
+			"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then what was begun is taken back, and decided again"
+		if got := (show.View{Now: now()}).MachineFact(m); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
 }
 
 func TestClustersAreColored(t *testing.T) {
-	o := sick()
-	lines := show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}.Clusters(o.Join("prod", false), o.Served)
+	lines := show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}.Clusters(sick().Join("prod"), show.MachineOptions{Served: true})
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
 		t.Errorf("%q", all)
 	}

@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Logged follows what the log has of machines. Each reading goes on where the one before ended.
+type Logged struct {
+	Log   *reach.Log
+	folds map[string]*remediations.Fold
+	after uint64
+}
+
+// Read folds in what is new, and says what the log has of each machine. An owner that cannot be read is left out; the first one is
+// in the error, which comes with all others.
+func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
+	if l.folds == nil {
+		l.folds = make(map[string]*remediations.Fold)
+	}
+	var unread error
+	head, err := l.Log.Replay(ctx, l.after, func(r eventlog.Record) error {
+		if r.Aggregate.Kind != eventlog.KindRemediation {
+			return nil
+		}
+		f := l.folds[r.Aggregate.ID]
+		if f == nil {
+			f = remediations.NewFold()
+			l.folds[r.Aggregate.ID] = f
+		}
+		if err := f.Apply(r); err != nil && unread == nil {
+			unread = fmt.Errorf("%s: %w", r.Aggregate, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the log at %s: %w", l.Log.Where, err)
+	}
+	l.after = head
+	machines := make(map[types.UID]*remediator.State)
+	for _, f := range l.folds {
+		for uid := range f.State.Patients {
+			machines[uid] = &f.State
+		}
+		if a := f.State.Active; a != nil {
+			machines[a.Victim.UID] = &f.State
+		}
+	}
+	return machines, unread
+}

@@ -1,0 +1,111 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// again is how long a look is good for while it is watched.
+const again = 2 * time.Second
+
+// draw makes the lines of a picture.
+func (o *options) draw(p *picture) []string {
+	_, wide := o.format.Text()
+	v := show.View{Paint: term.Paint{On: o.env.Colored(o.env.Out)}, Width: o.env.Width(), Now: o.env.Now()}
+	return v.Clusters(p.clusters, show.MachineOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
+}
+
+func (o *options) lines(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(o.env.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow looks again and again until it is interrupted.
+func (o *options) follow(ctx context.Context, r *reader) error {
+	interrupted := cli.Interrupted(errors.New("interrupted: what was begun continues without being watched"))
+	screen := term.Screen{Out: o.env.Out, Size: func() (width, height int) {
+		width, height, _ = o.env.Size(o.env.Out)
+		return width, height
+	}}
+	told := make(map[string]string)
+	for first := true; ; first = false {
+		p, err := r.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return interrupted
+		case err != nil && first:
+			return err
+		case err != nil:
+			o.env.Notef("%s: trying again: %v", o.env.Name, err)
+		default:
+			if first {
+				o.notes(p)
+			}
+			if err := o.again(&screen, p, told); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return interrupted
+		case <-time.After(again):
+		}
+	}
+}
+
+// again shows a picture after another: in place on a terminal, else what is new.
+func (o *options) again(screen *term.Screen, p *picture, told map[string]string) error {
+	if o.env.Terminal() {
+		lines := o.draw(p)
+		if len(p.clusters) == 0 {
+			lines = []string{p.none()}
+		}
+		return screen.Draw(lines)
+	}
+	return o.lines(o.fresh(p, told))
+}
+
+// fresh are the lines of what the pictures before did not have. It remembers them.
+func (o *options) fresh(p *picture, told map[string]string) []string {
+	now := o.env.Now()
+	v := show.View{Now: now}
+	facts := make(map[string]string)
+	for _, c := range p.clusters {
+		for _, owner := range c.Owners {
+			name := c.Namespace + "/" + owner.Name
+			if q := owner.Quorum; q != nil {
+				facts[name] = "etcd: " + v.Quorum(q)
+			}
+			for _, m := range owner.Machines {
+				facts[c.Namespace+"/"+m.Name] = v.MachineFact(m)
+			}
+		}
+	}
+	for name := range told {
+		if _, there := facts[name]; !there {
+			facts[name] = "gone"
+		}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		if told[name] != facts[name] {
+			out = append(out, fmt.Sprintf("%s %s %s", term.Exact(now), name, facts[name]))
+		}
+		if told[name] = facts[name]; facts[name] == "gone" {
+			delete(told, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,37 @@
+package machines
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/kube/object"
+)
+
+// TestFreshTellsWhatIsNew: in a pipe each new fact is a line, and what stays as it is is none.
+func TestFreshTellsWhatIsNew(t *testing.T) {
+	o := &options{env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}
+	machine := &fleet.Machine{Name: "cp-1", Node: "cp-1", Phase: "Running", NodeReady: object.True, Etcd: object.True}
+	owner := &fleet.Owner{Name: "cp", ControlPlane: true, Machines: []*fleet.Machine{machine}}
+	p := &picture{clusters: []*fleet.Cluster{{Namespace: "fleet", Name: "prod", Owners: []*fleet.Owner{owner}}}}
+	told := map[string]string{}
+	expect := func(want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, o.fresh(p, told)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Healthy")
+	expect()
+	machine.Mark = &v1alpha1.UnhealthyMark{State: "Unhealthy", Reason: "NodeReady is Unknown"}
+	owner.Quorum = &v1alpha1.QuorumStatus{Voters: 3, Answering: 2}
+	expect("2026-07-30T12:00:00.000Z fleet/cp etcd: ●●○ 2 of 3 voters answer; none of them may fail",
+		"2026-07-30T12:00:00.000Z fleet/cp-1 Unhealthy (NodeReady is Unknown)")
+	owner.Machines = nil
+	expect("2026-07-30T12:00:00.000Z fleet/cp-1 gone")
+	expect()
+}

@@ -1,0 +1,115 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/reach"
+)
+
+// picture is one look at the machines.
+type picture struct {
+	clusters  []*fleet.Cluster
+	objects   *fleet.Objects
+	log       logged
+	namespace string
+}
+
+// logged says what became of reading the log.
+type logged struct {
+	Read  bool   `json:"read"`
+	Error string `json:"error,omitempty"`
+}
+
+func (p *picture) none() string {
+	if p.namespace == "" {
+		return "There are no clusters."
+	}
+	return fmt.Sprintf("There are no clusters in namespace %s.", p.namespace)
+}
+
+// reader looks at the machines again and again.
+type reader struct {
+	*options
+	cluster   *reach.Cluster
+	namespace string
+
+	log    *fleet.Logged
+	failed error // why there is no log
+}
+
+func (r *reader) close() {
+	if r.log != nil {
+		_ = r.log.Log.Close()
+	}
+}
+
+// read looks once. A log that cannot be read is no error.
+func (r *reader) read(ctx context.Context) (*picture, error) {
+	objects, err := fleet.Read(ctx, r.cluster, r.namespace)
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{objects: objects, namespace: r.namespace}
+	if !r.live && objects.Served { // without scute's kinds there is no daemon either
+		err := r.readLog(ctx, objects)
+		if ctx.Err() != nil {
+			return nil, cli.Interrupted(errors.New("interrupted"))
+		}
+		p.log.Read = objects.Logged != nil
+		if err != nil {
+			p.log.Error = err.Error()
+		}
+	}
+	p.clusters = objects.Join(r.options.cluster)
+	if r.options.cluster != "" && len(p.clusters) == 0 {
+		return nil, fmt.Errorf("cluster %s: there is no such cluster in namespace %s on %s", r.options.cluster, r.namespace, r.cluster.Config.Host)
+	}
+	return p, r.choose(p)
+}
+
+func (r *reader) readLog(ctx context.Context, objects *fleet.Objects) (err error) {
+	if r.failed != nil {
+		return r.failed
+	}
+	if r.log == nil {
+		log, err := r.flags.Log(ctx, r.env.Err)
+		if err != nil {
+			r.failed = err
+			return err
+		}
+		r.log = &fleet.Logged{Log: log}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.flags.LogTimeout)
+	defer cancel()
+	objects.Logged, err = r.log.Read(ctx)
+	return err
+}
+
+// choose keeps the machines that were named.
+func (r *reader) choose(p *picture) error {
+	if len(r.names) == 0 {
+		return nil
+	}
+	found := make(map[string]bool)
+	for _, c := range p.clusters {
+		for _, o := range c.Owners {
+			o.Machines = slices.DeleteFunc(o.Machines, func(m *fleet.Machine) bool { return !slices.Contains(r.names, m.Name) })
+			for _, m := range o.Machines {
+				found[m.Name] = true
+			}
+		}
+		c.Owners = slices.DeleteFunc(c.Owners, func(o *fleet.Owner) bool { return len(o.Machines) == 0 })
+	}
+	p.clusters = slices.DeleteFunc(p.clusters, func(c *fleet.Cluster) bool { return len(c.Owners) == 0 })
+	for _, name := range r.names {
+		if !found[name] && !r.watch {
+			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s", name, r.namespace, r.cluster.Config.Host)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube/object"
+)
+
+// column of the table of machines.
+type column struct {
+	name string
+	// wide: it is there with -o wide alone. plane: of a control plane alone.
+	wide, plane bool
+	// leaves says when the column is left out of a terminal that is too narrow: 1 first, 0 never.
+	leaves int
+	// below is what a line below the machine has in its place; "" for none.
+	below string
+	cell  func(v View, m *fleet.Machine, o MachineOptions) string
+}
+
+const (
+	columnNext     = "NEXT"
+	columnDecision = "DECISION"
+)
+
+// columns in their order. What is most important on a narrow terminal, the decision and what happens next, gets a line of its own.
+//
+//nolint:gochecknoglobals // a table
+var columns = []column{
+	{name: "  MACHINE", cell: func(v View, m *fleet.Machine, _ MachineOptions) string {
+		glyph, as := health(m.Health())
+		return v.Paint.Text(as, glyph) + " " + m.Name
+	}},
+	{name: "NODE", wide: true, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return nodeOf(m) }},
+	{name: "VERSION", wide: true, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return cmp.Or(m.Version, "-") }},
+	{name: "ZONE", leaves: 2, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return m.Zone }},
+	{name: "AGE", leaves: 4, cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return term.Span(v.Now.Sub(m.CreatedAt)) }},
+	{name: "HEALTH", cell: func(v View, m *fleet.Machine, o MachineOptions) string { return v.healthOf(m, o) }},
+	{name: "ETCD", plane: true, cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return v.memberOf(m) }},
+	{name: "PODS", plane: true, wide: true, cell: func(v View, m *fleet.Machine, _ MachineOptions) string {
+		pods := ""
+		for _, pod := range m.Pods {
+			pods += v.truth(pod)
+		}
+		return pods
+	}},
+	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return strings.Join(m.Marks(), ",") }},
+	{name: columnDecision, leaves: 3, below: "decided", cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return v.decisionOf(m) }},
+	{name: columnNext, leaves: 1, below: "next", cell: func(v View, m *fleet.Machine, o MachineOptions) string { return v.nextOf(m, o) }},
+}
+
+// machines are a row each. Below one that is not well is why, and what did not fit.
+func (v View) machines(o *fleet.Owner, list []*fleet.Machine, indent string, options MachineOptions) []string {
+	if len(list) == 0 {
+		return []string{indent + "no machine yet"}
+	}
+	shown := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return c.wide && !options.Wide || c.plane && !o.ControlPlane || !c.said(v, list, options)
+	})
+	var below []column
+	for v.tooWide(shown, list, indent, options) {
+		i := v.leaving(shown)
+		if i < 0 {
+			break
+		}
+		if shown[i].below != "" {
+			below = append([]column{shown[i]}, below...)
+		}
+		shown = slices.Delete(shown, i, i+1)
+	}
+	slices.SortStableFunc(below, func(a, b column) int { return cmp.Compare(b.leaves, a.leaves) })
+	lines := v.table(shown, list, indent, options).Lines(v.Paint, 0)
+	out := []string{v.fit(lines[0])}
+	for i, m := range list {
+		out = append(out, v.fit(lines[i+1]))
+		out = append(out, v.why(m, indent+"    ")...)
+		for _, c := range below {
+			if text := c.cell(v, m, options); text != "" {
+				out = append(out, v.under(indent+"    ", c.below, text, term.Plain)...)
+			}
+		}
+		out = append(out, v.human(m, indent+"    ")...)
+	}
+	return out
+}
+
+// said says that a column has something to say of any machine, or is always there.
+func (c column) said(v View, list []*fleet.Machine, o MachineOptions) bool {
+	if c.leaves == 0 {
+		return true
+	}
+	return slices.ContainsFunc(list, func(m *fleet.Machine) bool { return c.cell(v, m, o) != "" })
+}
+
+func (v View) table(shown []column, list []*fleet.Machine, indent string, o MachineOptions) *term.Table {
+	t := &term.Table{Indent: indent}
+	for _, c := range shown {
+		t.Header = append(t.Header, c.name)
+	}
+	for _, m := range list {
+		row := make([]string, len(shown))
+		for i, c := range shown {
+			row[i] = cmp.Or(c.cell(v, m, o), "-")
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func (v View) tooWide(shown []column, list []*fleet.Machine, indent string, o MachineOptions) bool {
+	return v.Width > 0 && slices.ContainsFunc(v.table(shown, list, indent, o).Lines(term.Paint{}, 0), func(line string) bool {
+		return term.Width(line) > v.Width
+	})
+}
+
+// leaving is the column that is left out next, -1 for none.
+func (View) leaving(shown []column) int {
+	next := -1
+	for i, c := range shown {
+		if c.leaves > 0 && (next < 0 || c.leaves < shown[next].leaves) {
+			next = i
+		}
+	}
+	return next
+}
+
+// healthOf is a machine's health in a word, and since when.
+func (v View) healthOf(m *fleet.Machine, o MachineOptions) string {
+	_, as := health(m.Health())
+	word := stateOf(m)
+	since := m.Since()
+	switch {
+	case since.IsZero() || since.After(v.Now):
+	case o.Wide:
+		word += " since " + term.Second(since)
+	default:
+		word += " " + term.Span(v.Now.Sub(since))
+	}
+	return v.Paint.Text(as, word)
+}
+
+// nodeOf leaves out a name that is the machine's own.
+func nodeOf(m *fleet.Machine) string {
+	if m.Node == m.Name {
+		return "same"
+	}
+	return cmp.Or(m.Node, "-")
+}
+
+// stateOf a machine: what scute or a health check calls it, else what Cluster API does.
+func stateOf(m *fleet.Machine) string {
+	switch h := m.Health(); {
+	case h == fleet.Leaving:
+		return "Deleting"
+	case m.Mark != nil && m.Mark.State == "Failing":
+		return "Failing"
+	case h == fleet.Unhealthy:
+		return "Unhealthy"
+	case h == fleet.Ailing && m.NodeReady != object.True:
+		return "NotReady"
+	case h == fleet.Ailing:
+		return "Degraded"
+	case h == fleet.Healthy:
+		return "Healthy"
+	default:
+		return cmp.Or(m.Phase, "Pending")
+	}
+}
+
+// memberOf is what is known of a machine's member of etcd: that scute found it silent, or else what Cluster API says.
+func (v View) memberOf(m *fleet.Machine) string {
+	if m.Silent {
+		return v.Paint.Text(term.Red, "silent")
+	}
+	switch m.Etcd {
+	case object.True:
+		return v.Paint.Text(term.Green, "healthy")
+	case object.False:
+		return v.Paint.Text(term.Red, "unhealthy")
+	case object.Unknown:
+		return v.Paint.Text(term.Yellow, "unknown")
+	default:
+		return "-"
+	}
+}
+
+// decisionOf is what was decided, and by which rule.
+func (v View) decisionOf(m *fleet.Machine) string {
+	r := m.Remediation
+	if r == nil || r.Decision == "" && r.Phase == "" {
+		return ""
+	}
+	out := cmp.Or(r.Decision, string(r.Phase))
+	if r.Ahead != nil && r.Ahead.Rule != "" {
+		out += ", rule " + r.Ahead.Rule
+	}
+	if r.Attempts > 1 {
+		out += fmt.Sprintf(", attempt %d", r.Attempts)
+	}
+	return v.eachWord(remediationStyle(r.Phase), out)
+}
+
+// nextOf is what happens next, and until when. Without the log it is what the resource says of now.
+func (v View) nextOf(m *fleet.Machine, o MachineOptions) string {
+	r := m.Remediation
+	switch {
+	case r == nil:
+		return ""
+	case r.Ahead == nil:
+		return term.Clean(r.Message)
+	}
+	out := term.Clean(r.Ahead.Next)
+	if until := r.Ahead.Until; !until.IsZero() {
+		out += "; until " + v.clock(until, o.Wide)
+		if r.Ahead.Then != "" {
+			out += ", then " + r.Ahead.Then
+		}
+	}
+	return out
+}
+
+// clock is a time that is to come: "14:31:00Z, in 4m".
+func (v View) clock(t time.Time, exact bool) string {
+	left := t.Sub(v.Now)
+	switch {
+	case exact:
+		return term.Second(t)
+	case left <= 0:
+		return t.UTC().Format("15:04:05Z07:00") + ", which is now"
+	default:
+		return t.UTC().Format("15:04:05Z07:00") + ", in " + term.Span(left)
+	}
+}
+
+// why a machine is not well.
+func (v View) why(m *fleet.Machine, indent string) []string {
+	text := ""
+	switch {
+	case m.Mark != nil:
+		text = m.Mark.Reason
+		if m.Mark.Source != "" {
+			text += ", says " + m.Mark.Source
+		}
+	case m.HealthCheck == object.False:
+		text = cmp.Or(m.HealthCheckWhy, "a MachineHealthCheck calls it unhealthy")
+	case (m.Etcd == object.False || m.Etcd == object.Unknown) && m.EtcdWhy != "" && !m.Deleting:
+		text = m.EtcdWhy
+	case m.Health() == fleet.Ailing && m.NodeReady == object.True:
+		text = brokenPods(m)
+	}
+	if text == "" {
+		return nil
+	}
+	return v.under(indent, "why", term.Clean(text), term.Plain)
+}
+
+// brokenPods names the components that are not well.
+func brokenPods(m *fleet.Machine) string {
+	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
+	var out []string
+	for i, pod := range m.Pods {
+		if i < len(names) && (pod == object.False || pod == object.Unknown) {
+			out = append(out, names[i])
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "not healthy: " + strings.Join(out, ", ")
+}
+
+// human is what a human can do about a machine.
+func (v View) human(m *fleet.Machine, indent string) []string {
+	if m.Remediation == nil || m.Remediation.Next == "" {
+		return nil
+	}
+	return v.under(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)
+}
+
+// MachineFact is a machine's standing in one line, for a pipe: two that are alike say that nothing has happened.
+func (v View) MachineFact(m *fleet.Machine) string {
+	plain := View{Now: v.Now}
+	parts := []string{stateOf(m)}
+	if m.Mark != nil && m.Mark.Reason != "" {
+		parts[0] += " (" + m.Mark.Reason + ")"
+	}
+	if marks := m.Marks(); len(marks) > 0 {
+		parts = append(parts, "marks "+strings.Join(marks, ","))
+	}
+	if r := m.Remediation; r != nil {
+		decision := plain.decisionOf(m)
+		if remediations.UnderWay(r.Phase) {
+			decision = string(r.Phase) + " by " + decision
+		}
+		for _, part := range []string{decision, "next: " + plain.nextOf(m, MachineOptions{Wide: true})} {
+			if part != "" && part != "next: " {
+				parts = append(parts, part)
+			}
+		}
+	}
+	return term.Clean(strings.Join(parts, "; "))
+}

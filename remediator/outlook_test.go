@@ -1,0 +1,55 @@
+package remediator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAhead: each step names who acts next, and until when.
+func TestAhead(t *testing.T) {
+	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	victim, newcomer := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
+	marked := MachineMarked{Machine: victim, State: Unhealthy, Since: at}
+	failing := marked
+	failing.State = Failing
+	decided := Decided{Machine: victim, Decision: Decision{Verdict: RolloutSurge, Rule: "d", Reason: "its etcd answers"}}
+	requested := SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1}
+	waits := func(rule string) Decided {
+		return Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: rule, Reason: "something else comes first"}}
+	}
+	policy := Policy{
+		Timeouts: Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute}, Hold: 10 * time.Minute, Limits: Limits{Cooldown: time.Minute},
+		Ladder: []Rung{{Name: "reboot", Timeout: 3 * time.Minute}},
+	}
+	for name, c := range map[string]struct {
+		events []Event
+		want   Outlook
+	}{
+		"a check fails":  {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
+		"asked":          {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
+		"handed over":    {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
+		"replacing":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
+		"removing":       {[]Event{marked, decided, requested, ReplacementReady{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1"}},
+		"deleting":       {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken"}},
+		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
+		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "it is decided again", Held: true}},
+		"policy holds":   {[]Event{marked, waits("policy-hold")}, Outlook{Rule: "policy-hold", Since: at, Next: "something else comes first", Until: at.Add(10 * time.Minute), Then: "it is decided again"}},
+		"a step is made": {[]Event{marked, EscalationStarted{Machine: victim, Rung: "reboot"}, Decided{Machine: victim, Decision: Decision{Verdict: Escalate, Rule: "escalation"}}}, Outlook{Rule: "escalation", Since: at, Next: "step reboot of the policy's escalation makes it healthy", Until: at.Add(3 * time.Minute), Then: "the next step, or a replacement"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &State{}
+			for _, e := range append([]Event{Registered{Owner: Owner{Name: "cp"}}}, c.events...) {
+				s.Apply(e, at)
+			}
+			got, ok := Ahead(s, victim.UID, policy)
+			if diff := cmp.Diff(c.want, got); diff != "" || !ok {
+				t.Error(ok, diff)
+			}
+		})
+	}
+	if _, ok := Ahead(&State{}, victim.UID, policy); ok {
+		t.Error("something is ahead of a machine that nobody knows")
+	}
+}

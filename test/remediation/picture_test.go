@@ -1,0 +1,121 @@
+package remediation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/ports"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestPicture: in the middle of a surge `scutectl get machines` shows quorum, what was decided, what happens next and until when;
+// afterwards the Kubernetes events tell the same story in its order, about the machine and about its owner.
+func TestPicture(t *testing.T) {
+	ctx := deadline(t, 8*time.Minute)
+	address := ports.AddressForTest(t)
+	daemon(t, scuted.DaemonOptions{Listen: address})
+	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 30})
+	before := c.machines(ctx, true)
+	keepDiary(t, c.Namespace)
+	policy(ctx, t, c.Namespace, nil)
+	victims := choose(before, 1)
+	victim := victims[0]
+	must(t, kubeletDead(ctx, c, &victim))
+
+	args := []string{"get", "machines", "-n", c.Namespace, "--nats", "nats://" + address}
+	await(ctx, t, "the picture shows the surge", func() string {
+		var picture struct {
+			Log      struct{ Read bool }
+			Clusters []struct {
+				Owners []struct {
+					Quorum   struct{ Voters, Answering int }
+					Machines []struct {
+						Name        string
+						Remediation struct {
+							Decision string
+							Ahead    struct {
+								Rule, Next, Then string
+								Until            time.Time
+							}
+						}
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(scutectl(ctx, t, append(slices.Clone(args), "-o", "json")...), &picture); err != nil {
+			return err.Error()
+		}
+		for _, owner := range picture.Clusters[0].Owners {
+			for _, m := range owner.Machines {
+				r := m.Remediation
+				if m.Name == victim.Name && picture.Log.Read && owner.Quorum.Voters >= 3 && r.Decision == "RolloutSurge (relaxed)" &&
+					r.Ahead.Rule == "e" && strings.Contains(r.Ahead.Next, "deletes "+victim.Name+" when ") && r.Ahead.Until.After(time.Now()) && r.Ahead.Then != "" {
+					return ""
+				}
+			}
+		}
+		return fmt.Sprintf("%+v", picture)
+	})
+	t.Logf("\n%s", scutectl(ctx, t, args...))
+	t.Logf("without the log:\n%s", scutectl(ctx, t, append(slices.Clone(args[:4]), "--live")...))
+
+	c.replaced(ctx, t, before, victims)
+	c.calm(ctx, t)
+	const last = "RemediationSucceeded"
+	await(ctx, t, "events tell how it ended", func() string { return cmp.Diff([]string{last}, lastOf(reasons(ctx, t, &victim))) })
+	told := reasons(ctx, t, &victim)
+	story := []string{"MachineUnhealthy", "ReplacementRequested", "ReplacementCreated", "ReplacementReady", "MachineDeleting", last}
+	if diff := cmp.Diff(story, slices.DeleteFunc(slices.Clone(told), func(r string) bool { return !slices.Contains(story, r) })); diff != "" {
+		t.Errorf("the machine's events are %v\n%s", told, diff)
+	}
+	owner := reasons(ctx, t, c.kcp(ctx))
+	if diff := cmp.Diff([]string{"ReplacementRequested", last}, owner); diff != "" {
+		t.Error("the owner's events: ", diff)
+	}
+	if all := len(told) + len(owner); all >= 15 {
+		t.Errorf("%d events of one remediation: %v", all, told)
+	}
+}
+
+// scutectl runs a command, and returns what it prints.
+func scutectl(ctx context.Context, t *testing.T, args ...string) []byte {
+	t.Helper()
+	in, _, err := shared.installed()
+	must(t, err)
+	cmd := in.Scutectl(ctx, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("scutectl %s: %v\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return out
+}
+
+// reasons are those of scute's events about an object, in the order of the log.
+func reasons(ctx context.Context, t *testing.T, about client.Object) (list []string) {
+	t.Helper()
+	var events eventsv1.EventList
+	must(t, shared.admin.List(ctx, &events, client.InNamespace(about.GetNamespace())))
+	slices.SortFunc(events.Items, func(a, b eventsv1.Event) int { return strings.Compare(a.Name, b.Name) })
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Regarding.UID == about.GetUID() && e.ReportingController == "scuted" {
+			list = append(list, e.Reason)
+			t.Logf("%s %s %s %s: %s", e.EventTime.UTC().Format("15:04:05.000"), e.Type, e.Regarding.Name, e.Reason, e.Note)
+		}
+	}
+	return list
+}
+
+func lastOf(list []string) []string { return list[max(0, len(list)-1):] }
