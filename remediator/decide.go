@@ -158,7 +158,7 @@ func (p *Patient) held(now time.Time) bool {
 	return p.Held && (p.HoldUntil.IsZero() || now.Before(p.HoldUntil))
 }
 
-// ladder ends a step of the ladder whose time is over, or that an operator does not want.
+// ladder ends a step of the ladder whose time is over, that has failed, or that an operator does not want.
 func ladder(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
@@ -167,8 +167,9 @@ func ladder(s *State, f *Facts, now time.Time) []Event {
 			continue
 		}
 		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
-		if !ok || p.Aborted || m.Skip || !now.Before(p.RungSince.Add(rung.Timeout)) {
-			events = append(events, EscalationEnded{Machine: p.Subject, Rung: p.Rung})
+		failed := m.FailedRungs[p.Rung]
+		if !ok || p.Aborted || m.Skip || failed != "" || !now.Before(p.RungSince.Add(rung.Timeout)) {
+			events = append(events, EscalationEnded{Machine: p.Subject, Rung: p.Rung, Failed: failed})
 		}
 	}
 	return events

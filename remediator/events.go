@@ -160,10 +160,12 @@ type (
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
 	}
-	// EscalationEnded: the machine did not recover in time.
+	// EscalationEnded: the machine did not recover in time, or the step has failed.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
+		// Failed says what of its object tells that the step has failed, "" when it has not.
+		Failed string `json:"failed,omitempty"`
 		// Cured is in old logs alone, and nothing follows from it.
 		Cured bool `json:"cured,omitempty"`
 	}

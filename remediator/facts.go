@@ -139,6 +139,8 @@ type Machine struct {
 
 	// Rungs are the steps of the policy's ladder whose object is there for this machine.
 	Rungs []string
+	// FailedRungs are those of them that have failed, with what their objects say.
+	FailedRungs map[string]string
 
 	// OnNode is what its Node says in its own cluster, nil where nobody looked: it is read only where the policy asks for it.
 	OnNode *NodeLook

@@ -99,7 +99,10 @@ var tellings = []telling{
 	tells("EscalationStarted", "a step of the policy's escalation is tried", func(_ *State, e EscalationStarted) string {
 		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Rung)
 	}),
-	tells("EscalationEnded", "the step did not make the machine healthy in time", func(_ *State, e EscalationEnded) string {
+	tells("EscalationEnded", "the step did not make the machine healthy in time, or failed", func(_ *State, e EscalationEnded) string {
+		if e.Failed != "" {
+			return fmt.Sprintf("Step %s has failed, as %s; next: the step after it, or a replacement", e.Rung, e.Failed)
+		}
 		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Rung)
 	}).warns(),
 	tells("ReplacementRequested", "the owner is asked for another machine", func(s *State, e SurgeRequested) string {

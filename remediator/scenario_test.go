@@ -305,6 +305,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"rungs":           func() error { m.Rungs = words[3:]; return nil },
+			"rung-failed":     func() error { m.FailedRungs = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
 	case "drains":

@@ -140,13 +140,32 @@ type EscalationStep struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} stand for the machine's. It is created in the
-	// policy's namespace and deleted when the step is over.
+	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} stand for the machine's, and a field's JSONPath for
+	// what its infrastructure machine has there: ${infrastructure.spec.hardwareName}. It is created in the policy's namespace and
+	// deleted when the step is over.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template runtime.RawExtension `json:"template"`
 	// Timeout until the next step, or the replacement, follows.
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Timeout Duration `json:"timeout"`
+	// FailedWhen says by which fields the object's controller tells that it has failed; one of them is enough. Then the next
+	// step, or the replacement, follows at once.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	FailedWhen []FieldValue `json:"failedWhen,omitempty"`
+}
+
+// FieldValue is a field of an object that has a value.
+type FieldValue struct {
+	// JSONPath of the field, as kubectl has it: .status.phase, or .status.conditions[?(@.type=="Failed")].status
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^\.`
+	JSONPath string `json:"jsonPath"`
+	// Value that it has then.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Value string `json:"value"`
 }
 
 // RepairPolicyLimits bound what one policy does at once. Those of all policies together are RepairLimits.

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube"
 	"scute.dev/remediator/act"
 )
 
@@ -30,6 +31,11 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	for i, step := range p.Spec.Escalation {
 		if err := template(step.Template.Raw); err != nil {
 			say("spec.escalation[%d].template: %v", i, err)
+		}
+		for j, field := range step.FailedWhen {
+			if _, err := kube.Field(nil, field.JSONPath); err != nil {
+				say("spec.escalation[%d].failedWhen[%d].jsonPath: %v", i, j, err)
+			}
 		}
 		if step.Timeout.Duration <= 0 {
 			say("spec.escalation[%d].timeout is %s: it must be more than 0", i, step.Timeout.Duration)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube"
 	"scute.dev/remediator"
 )
 
@@ -39,37 +41,41 @@ func (d *deed) makeRung(ctx context.Context) error {
 	if m == nil {
 		return foreign("%s", machineGone)
 	}
-	object, err := d.rung(template, m)
+	words, err := d.words(ctx, template, m)
+	if err != nil {
+		return fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
+	}
+	made, err := d.rung(template, m, words)
 	if err != nil {
 		return err
 	}
-	if there, err := d.rungThere(ctx, object); err != nil || there {
+	if there, err := d.rungThere(ctx, made); err != nil || there {
 		return err
 	}
 	if err := d.allowed(ctx, m); err != nil {
 		return err
 	}
-	err = d.create(ctx, object.DeepCopy())
+	err = d.create(ctx, made.DeepCopy())
 	if apierrors.IsAlreadyExists(err) { // the answer to a first try was lost
-		_, err = d.rungThere(ctx, object)
+		_, err = d.rungThere(ctx, made)
 	}
 	return err
 }
 
 // rungThere says whether the object is there already.
-func (d *deed) rungThere(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+func (d *deed) rungThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(object.GroupVersionKind())
-	err := d.get(ctx, client.ObjectKeyFromObject(object), found)
+	found.SetGroupVersionKind(made.GroupVersionKind())
+	err := d.get(ctx, client.ObjectKeyFromObject(made), found)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, err
 	case !d.isRung(found):
-		return false, foreign("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", object.GetKind(), object.GetName())
+		return false, foreign("there is a %s %s that scute did not make for this machine: rename it, or the step of the policy", made.GetKind(), made.GetName())
 	case found.DeletionTimestamp != nil:
-		return false, foreign("the %s %s of an earlier try is still being deleted", object.GetKind(), object.GetName())
+		return false, foreign("the %s %s of an earlier try is still being deleted", made.GetKind(), made.GetName())
 	default:
 		return true, nil
 	}
@@ -134,13 +140,11 @@ func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung st
 
 // rung is the object that is made from the template for the machine. Of the template's metadata it has labels and
 // annotations only.
-func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
+func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()
 	if err := d.mayMake(template); err != nil {
 		return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
 	}
-	words := strings.NewReplacer(
-		"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace)
 	filled := &unstructured.Unstructured{Object: map[string]any{}}
 	for key, value := range template.Object {
 		if key != "metadata" && key != "status" {
@@ -163,6 +167,42 @@ func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine) (
 	filled.SetAnnotations(annotations)
 	filled.SetOwnerReferences([]metav1.OwnerReference{machineReference(m)})
 	return filled, nil
+}
+
+// infrastructure is where a template has a field of the machine's infrastructure machine.
+var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
+
+// words are what stands for something of the machine in a template. Its infrastructure machine is read where the template names it.
+func (d *deed) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
+	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
+	raw, err := template.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	named := infrastructure.FindAllSubmatch(raw, -1)
+	if len(named) == 0 {
+		return strings.NewReplacer(pairs...), nil
+	}
+	of, err := d.infrastructure(m)
+	if err != nil {
+		return nil, fmt.Errorf("looking for kind %s: %w", m.Spec.InfrastructureRef.Kind, err)
+	}
+	infra := &unstructured.Unstructured{}
+	infra.SetGroupVersionKind(of.GroupVersionKind())
+	if err := d.get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: of.Name}, infra); err != nil {
+		return nil, err
+	}
+	for _, word := range named {
+		value, err := kube.Field(infra.Object, string(word[1]))
+		if err != nil {
+			return nil, err
+		}
+		if value == "" {
+			return nil, fmt.Errorf("%s: the %s %s has no such field: correct the template", word[0], infra.GetKind(), infra.GetName())
+		}
+		pairs = append(pairs, string(word[0]), value)
+	}
+	return strings.NewReplacer(pairs...), nil
 }
 
 // GrantsAccess says so of a kind: made with the daemon's permissions, whoever may write a RepairPolicy could get more rights

@@ -109,30 +109,50 @@ func (l *look) rungs(ctx context.Context) error {
 			continue
 		}
 		for _, step := range l.ladder {
-			there, err := l.eye.rung(ctx, l.facts.Owner.Namespace, step, m.Name)
+			found, err := l.eye.rung(ctx, l.facts.Owner.Namespace, step, m.Name)
 			if err != nil {
 				return fmt.Errorf("looking for the object of step %s for machine %s: %w", step.Name, m.Name, err)
 			}
-			if there {
-				m.Rungs = append(m.Rungs, step.Name)
+			if found == nil {
+				continue
+			}
+			m.Rungs = append(m.Rungs, step.Name)
+			if failed := failure(found, step.FailedWhen); failed != "" {
+				if m.FailedRungs == nil {
+					m.FailedRungs = make(map[string]string)
+				}
+				m.FailedRungs[step.Name] = failed
 			}
 		}
 	}
 	return nil
 }
 
-// rung says that the object of a step is there; one of a kind that cannot be had is not.
-func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (bool, error) {
+// failure is what of a step's object says that it has failed; "" for nothing.
+func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
+	if o.GetDeletionTimestamp() != nil {
+		return "" // it is of an earlier try
+	}
+	for _, field := range when {
+		if value, err := kube.Field(o.Object, field.JSONPath); err == nil && value == field.Value {
+			return field.JSONPath + " is " + value
+		}
+	}
+	return ""
+}
+
+// rung is the object of a step, nil without one; one of a kind that cannot be had is not there.
+func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	if template.UnmarshalJSON(step.Template.Raw) != nil {
-		return false, nil // nothing can have been made from it; whoever makes it says what is wrong
+		return nil, nil // nothing can have been made from it; whoever makes it says what is wrong
 	}
-	found := &metav1.PartialObjectMetadata{}
+	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(template.GroupVersionKind())
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := e.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: remediator.RungName(machine, step.Name)}, found); err != nil {
-		return false, refused(err)
+		return nil, refused(err)
 	}
-	return true, nil
+	return found, nil
 }

@@ -39,7 +39,9 @@ func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
 		return nil, scuted.Programs{}, err
 	}
 	in, err := scuted.Install(ctx, s.side, programs, // and what a reboot is asked for with
-		"remediation.escalation[0].group=coordination.k8s.io", "remediation.escalation[0].resources={leases}")
+		"remediation.escalation[0].group=coordination.k8s.io", "remediation.escalation[0].resources={leases}",
+		"remediation.escalation[1].group=infrastructure.cluster.x-k8s.io", "remediation.escalation[1].resources={metal3remediations}",
+		"remediation.escalation[2].group=bmc.tinkerbell.org", "remediation.escalation[2].resources={jobs}")
 	return in, programs, err
 }
 

@@ -66,6 +66,8 @@ func TestNasty(t *testing.T) {
 			"a reboot does not help":           rebootedInVain,
 			"a MachineSet of its own":          machineSet,
 			"the Node alone says it":           nodeCondition,
+			"Metal3 power-cycles the host":     metal3,
+			"Tinkerbell fails to":              tinkerbell,
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
 		}

@@ -99,6 +99,7 @@ func (s *suite) prepare(ctx context.Context) error {
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("finding scute's CRDs below %s: %w", root, err)
 	}
+	files = append(files, filepath.Join("testdata", "crds", "metal3remediations.yaml"), filepath.Join("testdata", "crds", "jobs.yaml"))
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

@@ -32,6 +32,9 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	case remediator.EscalationStarted:
 		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Rung}, true
 	case remediator.EscalationEnded:
+		if e.Failed != "" {
+			return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " failed: " + e.Failed}, true
+		}
 		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " did not cure it"}, true
 	case remediator.SurgeRequested:
 		return Fact{What: "surge requested", Task: e.Machine.Name, Detail: surge(e)}, true
