@@ -22,9 +22,9 @@ import (
 // TestPicture: in the middle of a surge `scutectl get machines` shows quorum, what was decided, what happens next and until when;
 // afterwards the Kubernetes events tell the same story in its order, about the machine and about its owner.
 func TestPicture(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
 	address := ports.AddressForTest(t)
 	daemon(t, scuted.DaemonOptions{Listen: address})
+	ctx := deadline(t, 8*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 30})
 	before := c.machines(ctx, true)
 	keepDiary(t, c.Namespace)
