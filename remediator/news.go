@@ -59,11 +59,11 @@ func (t telling) atOwner() telling {
 //
 //nolint:gochecknoglobals // a table
 var tellings = []telling{
-	tells("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(_ *State, e MachineMarked) string {
-		return when(e.State == Failing, "%s; next: the machine is unhealthy when the time of the check is over", marking(e))
+	tells("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(s *State, e MachineMarked) string {
+		return when(e.State == Failing && !s.says(e), "%s; next: the machine is unhealthy when the time of the check is over", marking(e))
 	}).warns(),
-	tells("MachineUnhealthy", "the machine is unhealthy", func(_ *State, e MachineMarked) string {
-		return when(e.State == Unhealthy, "%s; next: scute decides how it is replaced", marking(e))
+	tells("MachineUnhealthy", "the machine is unhealthy", func(s *State, e MachineMarked) string {
+		return when(e.State == Unhealthy && !s.says(e), "%s; next: scute decides how it is replaced", marking(e))
 	}).warns(),
 	tells("MachineRecovered", "the machine is healthy again", func(_ *State, e MachineMarkCleared) string {
 		return when(e.Cause == Recovered || e.Cause == "", "The machine is healthy again; nothing more is done")
@@ -216,6 +216,12 @@ func About(s *State, e Event) Subject {
 		}
 		return Subject{}
 	}
+}
+
+// says: the machine is marked so already, and another check says it too.
+func (s *State) says(e MachineMarked) bool {
+	p := s.Patients[e.Machine.UID]
+	return p != nil && p.Mark != nil && p.Mark.State == e.State
 }
 
 func marking(e MachineMarked) string {

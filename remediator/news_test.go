@@ -48,6 +48,8 @@ func TestTellTellsAStory(t *testing.T) {
 	mark := MachineMarked{Machine: victim, State: Failing, Reason: "NodeReady is Unknown", Source: FromPolicy, Since: since}
 	unhealthy, scheduled := mark, mark
 	unhealthy.State, scheduled.State = Unhealthy, Scheduled
+	again := unhealthy
+	again.Source = FromHealthCheck
 	waiting := Decision{Verdict: Wait, Rule: "at-once", Reason: "3 remediations or more are under way, the policy's limit"}
 	surge := Decision{Verdict: RolloutSurge, Relaxed: true, Rule: "e", Reason: "its etcd answers"}
 	s := &State{}
@@ -60,7 +62,7 @@ func TestTellTellsAStory(t *testing.T) {
 		Decided{Machine: victim, Decision: waiting},
 		Decided{Machine: victim, Decision: surge},
 		SurgeRequested{Machine: victim, Method: RolloutSurge, Relaxed: true, Attempt: 1},
-		scheduled,
+		again, scheduled,
 		ReplacementObserved{Replacement: newcomer},
 		ReplacementObserved{Replacement: newcomer, Extra: true},
 		Setback{Message: "the API server is away"},
