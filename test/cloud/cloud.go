@@ -41,7 +41,7 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	clusters map[string]struct{}
-	silent   map[string]struct{} // etcd pods that are cut off: "namespace/name pod"
+	silent   map[string]struct{} // pods that are cut off: "namespace/name pod"
 }
 
 // Start makes an empty cloud. Workload clusters listen on what is left of the block; a port is never used twice.

@@ -21,6 +21,8 @@ type EtcdMember struct {
 	ID string
 	// Answers: whoever asks this member gets an answer.
 	Answers bool
+	// Votes: it answers, or did before it was silenced. A newcomer that has not started is a learner.
+	Votes bool
 	// Leader: the last one to become leader.
 	Leader bool
 }
@@ -45,9 +47,10 @@ func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) 
 		if t, err := time.Parse(time.RFC3339, pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName]); err == nil && t.After(since) {
 			leader, since = len(members), t
 		}
+		answers := c.mux.HasEtcdMember(cluster, pod.Name)
 		members = append(members, EtcdMember{
 			Node: strings.TrimPrefix(pod.Name, "etcd-"), ID: pod.Annotations[cloudv1.EtcdMemberIDAnnotationName],
-			Answers: c.mux.HasEtcdMember(cluster, pod.Name),
+			Answers: answers, Votes: answers || c.silenced(cluster, pod.Name),
 		})
 	}
 	if leader >= 0 {
@@ -57,13 +60,25 @@ func (c *Cloud) Etcd(ctx context.Context, cluster string) ([]EtcdMember, error) 
 	return members, nil
 }
 
+// Quorum says whether a majority of the members that vote answer.
+func Quorum(members []EtcdMember) bool {
+	voters, answering := 0, 0
+	for _, m := range members {
+		if m.Votes {
+			voters++
+		}
+		if m.Answers {
+			answering++
+		}
+	}
+	return 2*answering > voters
+}
+
 // SilenceEtcd cuts the etcd member on a node off from everybody; it stays in the member list. The provider, which would
 // bring it back, cannot see it either until WakeEtcd, or until its machine is deleted.
 func (c *Cloud) SilenceEtcd(cluster, node string) error {
 	pod := "etcd-" + node
-	c.mu.Lock()
-	c.silent[cluster+" "+pod] = struct{}{}
-	c.mu.Unlock()
+	c.hush(cluster, pod)
 	if err := c.mux.DeleteEtcdMember(cluster, pod); err != nil {
 		return fmt.Errorf("silencing the etcd member on %s of %s: %w", node, cluster, err)
 	}
@@ -73,21 +88,47 @@ func (c *Cloud) SilenceEtcd(cluster, node string) error {
 // WakeEtcd undoes SilenceEtcd: the provider brings the member back when it looks again.
 func (c *Cloud) WakeEtcd(cluster, node string) { c.wake(cluster, "etcd-"+node) }
 
+// SilenceAPIServer ends the API server on a node for good. The cluster's API is served as long as another one is left.
+func (c *Cloud) SilenceAPIServer(cluster, node string) error {
+	pod := "kube-apiserver-" + node
+	c.hush(cluster, pod)
+	if err := c.mux.DeleteAPIServer(cluster, pod); err != nil {
+		return fmt.Errorf("ending the API server on %s of %s: %w", node, cluster, err)
+	}
+	return nil
+}
+
+// Served says whether somebody serves the API of a workload cluster. Whether etcd has its quorum is another question.
+func (c *Cloud) Served(cluster string) bool {
+	address, known := c.mux.ListListeners()[cluster]
+	return known && !strings.HasSuffix(address, "(stopped)")
+}
+
+func (c *Cloud) hush(cluster, pod string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent[cluster+" "+pod] = struct{}{}
+}
+
 func (c *Cloud) wake(cluster, pod string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.silent, cluster+" "+pod)
 }
 
-var errSilent = errors.New("the machine does not answer: its etcd was silenced")
+var errSilent = errors.New("the machine does not answer: one of its pods was silenced")
 
-// hidden says whether an author must not see an object: the etcd pod of a silenced machine is none for the provider.
+// hidden says whether an author must not see an object: a pod that was silenced is none for the provider.
 func (c *Cloud) hidden(author, cluster string, object client.Object) bool {
 	if _, pod := object.(*corev1.Pod); !pod || author == WorkloadAPI {
 		return false
 	}
+	return c.silenced(cluster, object.GetName())
+}
+
+func (c *Cloud) silenced(cluster, pod string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, silent := c.silent[cluster+" "+object.GetName()]
+	_, silent := c.silent[cluster+" "+pod]
 	return silent
 }

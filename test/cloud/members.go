@@ -13,6 +13,7 @@ import (
 	"time"
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	corev1 "k8s.io/api/core/v1"
@@ -51,8 +52,8 @@ func (m *members) Status(ctx context.Context, _ *etcd.StatusRequest) (*etcd.Stat
 	return m.status(ctx, m.cloud.clusterOf(ctx), called(ctx))
 }
 
-// MemberList as the member has it that the call is for.
-func (m *members) MemberList(ctx context.Context, _ *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
+// MemberList as the member has it that the call is for. Without quorum nobody can say what all members agree on.
+func (m *members) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
 	cluster := m.cloud.clusterOf(ctx)
 	status, err := m.status(ctx, cluster, called(ctx))
 	if err != nil {
@@ -61,6 +62,9 @@ func (m *members) MemberList(ctx context.Context, _ *etcd.MemberListRequest) (*e
 	list, err := m.cloud.Etcd(ctx, cluster)
 	if err != nil {
 		return nil, err
+	}
+	if r.GetLinearizable() && !Quorum(list) {
+		return nil, rpctypes.ErrGRPCTimeout
 	}
 	response := &etcd.MemberListResponse{Header: status.Header}
 	for _, member := range list {

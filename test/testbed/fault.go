@@ -56,7 +56,7 @@ func (w *Workload) SetNodeCondition(ctx context.Context, name string, condition 
 
 // BreakEtcdMember makes the etcd member on that node answer as one that was removed from the etcd cluster.
 func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
-	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
+	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) {
 		if pod.Annotations == nil {
 			pod.Annotations = map[string]string{}
 		}
@@ -66,17 +66,17 @@ func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 
 // RestoreEtcdMember undoes BreakEtcdMember.
 func (w *Workload) RestoreEtcdMember(ctx context.Context, node string) error {
-	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { delete(pod.Annotations, cloudv1.EtcdMemberRemoved) })
+	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { delete(pod.Annotations, cloudv1.EtcdMemberRemoved) })
 }
 
 // BreakEtcdPod sets the Ready condition of the etcd pod on that node to False; the member still answers.
 func (w *Workload) BreakEtcdPod(ctx context.Context, node string) error {
-	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
+	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
 }
 
 // RestoreEtcdPod undoes BreakEtcdPod.
 func (w *Workload) RestoreEtcdPod(ctx context.Context, node string) error {
-	return w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionTrue) })
+	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionTrue) })
 }
 
 func setPodReady(pod *corev1.Pod, status corev1.ConditionStatus) {
@@ -89,20 +89,28 @@ func setPodReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: status})
 }
 
-// changeEtcdPod replaces the etcd pod of a node. It must not patch: the in-memory API would store the pod untyped, and
-// every call to etcd would fail from then on.
-func (w *Workload) changeEtcdPod(ctx context.Context, node string, change func(*corev1.Pod)) error {
+// StopAPIServer ends the API server on that node for good, and its pod is not ready. The cluster's API is served by the others.
+func (w *Workload) StopAPIServer(ctx context.Context, node string) error {
+	if err := w.bed.cloud.SilenceAPIServer(w.Namespace+"/"+w.Name, node); err != nil {
+		return err
+	}
+	return w.changePod(ctx, "kube-apiserver-"+node, func(pod *corev1.Pod) { setPodReady(pod, corev1.ConditionFalse) })
+}
+
+// changePod replaces a pod. It must not patch: the in-memory API would store the pod untyped, and every call to etcd would
+// fail from then on.
+func (w *Workload) changePod(ctx context.Context, name string, change func(*corev1.Pod)) error {
 	c, err := w.Client(ctx)
 	if err != nil {
 		return err
 	}
 	pod := &corev1.Pod{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "etcd-" + node}, pod); err != nil {
-		return fmt.Errorf("changing the etcd pod of node %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: name}, pod); err != nil {
+		return fmt.Errorf("changing pod %s of %s/%s: %w", name, w.Namespace, w.Name, err)
 	}
 	change(pod)
 	if err := c.Update(ctx, pod); err != nil {
-		return fmt.Errorf("changing the etcd pod of node %s of %s/%s: %w", node, w.Namespace, w.Name, err)
+		return fmt.Errorf("changing pod %s of %s/%s: %w", name, w.Namespace, w.Name, err)
 	}
 	return nil
 }

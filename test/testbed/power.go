@@ -93,7 +93,7 @@ func (w *Workload) Lead(ctx context.Context, node string) error {
 	if err := nextSecond(ctx); err != nil {
 		return fmt.Errorf("waiting to make node %s of %s/%s the leader: %w", node, w.Namespace, w.Name, err)
 	}
-	err := w.changeEtcdPod(ctx, node, func(pod *corev1.Pod) {
+	err := w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) {
 		pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = time.Now().Format(time.RFC3339)
 	})
 	if err != nil {
