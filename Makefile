@@ -139,6 +139,10 @@ format: $(GOLANGCI_LINT) ## Format the sources of all modules.
 	cd test && "$(GOLANGCI_LINT)" fmt --config ../.golangci.yml ./...
 	cd tools && "$(GOLANGCI_LINT)" fmt --config ../.golangci.yml ./...
 
+.PHONY: comparison
+comparison: testbed $(HELM) ## Play faults with scute and without it, and write the table of docs/comparison.md.
+	cd test && ROTATION=all go test ./remediation -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestComparison$$' -comparison "$(CURDIR)/docs/comparison.md"
+
 .PHONY: bench
 bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=remediation builds and uses the test bed.
 	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || go run ./internal/bench $(filter-out $(STACK_GROUPS),$(GROUP))

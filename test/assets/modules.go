@@ -41,3 +41,12 @@ func FindModules(ctx context.Context) (Modules, error) {
 	}
 	return Modules{ClusterAPI: dirs[0], ClusterAPITest: dirs[1]}, nil
 }
+
+// VersionOf returns the version of a module by its folder in the module cache: a test program is not told the versions that
+// it was built with.
+func VersionOf(folder string) string {
+	if _, version, found := strings.Cut(filepath.Base(folder), "@"); found {
+		return version
+	}
+	return "v0.0.0"
+}

@@ -69,27 +69,30 @@ func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
 // policyName is the name of each test's policy.
 const policyName = "repair"
 
-// policy opts all clusters of a namespace in, with waits of seconds; change is what the test wants otherwise.
-func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
-	t.Helper()
+// policySpec selects all clusters, with waits of seconds; change is what the test wants otherwise.
+func policySpec(change func(*v1alpha1.RepairPolicySpec)) v1alpha1.RepairPolicySpec {
 	short := func(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
-	p := &v1alpha1.RepairPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName},
-		Spec: v1alpha1.RepairPolicySpec{
-			Checks: v1alpha1.RepairChecks{
-				NodeStartup: short(5 * time.Minute),
-				UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
-					{Type: "Ready", Status: "False", Timeout: v1alpha1.Duration{Duration: time.Second}},
-					{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: time.Second}},
-				},
+	s := v1alpha1.RepairPolicySpec{
+		Checks: v1alpha1.RepairChecks{
+			NodeStartup: short(5 * time.Minute),
+			UnhealthyNodeConditions: []v1alpha1.UnhealthyCondition{
+				{Type: "Ready", Status: "False", Timeout: v1alpha1.Duration{Duration: time.Second}},
+				{Type: "Ready", Status: "Unknown", Timeout: v1alpha1.Duration{Duration: time.Second}},
 			},
-			Limits:   v1alpha1.RepairPolicyLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
-			Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(2 * time.Minute), Ready: short(3 * time.Minute), Removal: short(5 * time.Minute)},
 		},
+		Limits:   v1alpha1.RepairPolicyLimits{Cooldown: short(time.Second), StormCooldown: short(2 * time.Second)},
+		Timeouts: v1alpha1.RepairTimeouts{ScaleUp: short(2 * time.Minute), Ready: short(3 * time.Minute), Removal: short(5 * time.Minute)},
 	}
 	if change != nil {
-		change(&p.Spec)
+		change(&s)
 	}
+	return s
+}
+
+// policy opts all clusters of a namespace in, by a policySpec.
+func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
+	t.Helper()
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName}, Spec: policySpec(change)}
 	must(t, shared.admin.Create(ctx, p))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -69,10 +69,12 @@ func (c *cluster) stuckNewcomers(t *testing.T) (release func()) {
 	w, err := shared.admin.Watch(ctx, &infrav1.DevMachineList{}, client.InNamespace(c.Namespace))
 	must(t, err)
 	known := map[string]bool{}
-	list, err := c.list(ctx, true)
-	must(t, err)
-	for i := range list {
-		known[list[i].Spec.InfrastructureRef.Name] = true
+	for _, controlPlane := range []bool{true, false} {
+		list, err := c.list(ctx, controlPlane)
+		must(t, err)
+		for i := range list {
+			known[list[i].Spec.InfrastructureRef.Name] = true
+		}
 	}
 	done := make(chan struct{})
 	go func() {

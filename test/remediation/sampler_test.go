@@ -10,16 +10,24 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+
+	"scute.dev/test/cloud"
 )
 
 // sample is one look at a control plane.
 type sample struct {
 	voters, answering int // members of etcd, from the cloud's truth
 	machines, ready   int // Machines of the control plane
+	// unserved: no API server answers, or no majority of etcd.
+	unserved bool
 }
 
 func (s sample) String() string {
-	return fmt.Sprintf("%d of %d members answer, %d of %d machines ready", s.answering, s.voters, s.ready, s.machines)
+	text := fmt.Sprintf("%d of %d members answer, %d of %d machines ready", s.answering, s.voters, s.ready, s.machines)
+	if s.unserved {
+		text += ", the API server is unavailable"
+	}
+	return text
 }
 
 // sampler looks at a control plane all the time: no state of it goes unseen for long.
@@ -80,6 +88,7 @@ func (s *sampler) take(ctx context.Context, started time.Time, machines bool) {
 			now.answering++
 		}
 	}
+	now.unserved = !shared.bed.Cloud().Served(s.c.Namespace+"/"+s.c.Name) || !s.c.spec.ExternalEtcd && !cloud.Quorum(members)
 	if machines && err == nil {
 		var list []clusterv1.Machine
 		list, err = s.c.list(ctx, true)
@@ -105,6 +114,7 @@ func (s *sampler) take(ctx context.Context, started time.Time, machines bool) {
 		s.least = sample{
 			voters: min(s.least.voters, now.voters), answering: min(s.least.answering, now.answering),
 			machines: min(s.least.machines, now.machines), ready: min(s.least.ready, now.ready),
+			unserved: s.least.unserved || now.unserved,
 		}
 	}
 	s.most = max(s.most, now.machines)
@@ -119,6 +129,13 @@ func (s *sampler) answering() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.least.answering
+}
+
+// unserved says whether the API server was unavailable at some time.
+func (s *sampler) unserved() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.least.unserved
 }
 
 // machinesAtMost is the greatest number of machines so far.

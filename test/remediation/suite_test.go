@@ -173,6 +173,14 @@ func namespaceOf(t *testing.T) string {
 // deleted in the background when the test ends.
 func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	t.Helper()
+	made := beginCluster(ctx, t, c)
+	must(t, shared.side.WaitAvailable(ctx, made.Namespace, made.Name))
+	return made
+}
+
+// beginCluster is newCluster that does not wait.
+func beginCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
+	t.Helper()
 	if c.Namespace == "" {
 		c.Namespace = namespaceOf(t)
 	}
@@ -183,6 +191,5 @@ func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	must(t, err)
 	made := &cluster{Workload: w, t: t, spec: c}
 	t.Cleanup(made.remove)
-	must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
 	return made
 }

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"path/filepath"
-	"strings"
 
 	"scute.dev/test/assets"
 )
@@ -17,7 +16,7 @@ type provider struct {
 }
 
 func providers(modules assets.Modules) []provider {
-	version := versionOf(modules.ClusterAPI)
+	version := assets.VersionOf(modules.ClusterAPI)
 	return []provider{{
 		name: "cluster-api", kind: "CoreProvider", label: "cluster-api", namespace: "capi-system",
 		config: filepath.Join(modules.ClusterAPI, "core", "config"), version: version,
@@ -29,15 +28,6 @@ func providers(modules assets.Modules) []provider {
 		config: filepath.Join(modules.ClusterAPI, "controlplane", "kubeadm", "config"), version: version,
 	}, {
 		name: "docker", kind: "InfrastructureProvider", label: "infrastructure-docker", namespace: "capd-system",
-		config: filepath.Join(modules.ClusterAPITest, "infrastructure", "docker", "config"), version: versionOf(modules.ClusterAPITest),
+		config: filepath.Join(modules.ClusterAPITest, "infrastructure", "docker", "config"), version: assets.VersionOf(modules.ClusterAPITest),
 	}}
-}
-
-// versionOf returns the version of a module by its folder in the module cache: a test program is not told the versions
-// that it was built with.
-func versionOf(folder string) string {
-	if _, version, found := strings.Cut(filepath.Base(folder), "@"); found {
-		return version
-	}
-	return "v0.0.0"
 }

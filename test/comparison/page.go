@@ -1,0 +1,72 @@
+package comparison
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// table has a line for each case: those of the findings in their order, then the others by name.
+func table(version string, cases []Case) string {
+	cases = slices.Clone(cases)
+	slices.SortFunc(cases, func(a, b Case) int {
+		if (a.Row == "") != (b.Row == "") {
+			return len(b.Row) - len(a.Row)
+		}
+		return cmp.Or(len(a.Row)-len(b.Row), strings.Compare(a.Row, b.Row), strings.Compare(a.Name, b.Name))
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "### Cluster API %s\n\n", version)
+	b.WriteString("| fault | plain: ends | after | members | scute: ends | after | members |\n|---|---|---|---|---|---|---|\n")
+	for i := range cases {
+		c := &cases[i]
+		name := c.Name
+		if c.Row != "" {
+			name += " (" + c.Row + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, c.Plain.cells(), c.Scute.cells())
+	}
+	return b.String()
+}
+
+func (o *Outcome) cells() string {
+	end, after, members := o.End, fmt.Sprintf("%.0f s", o.After.Round(time.Second).Seconds()), fmt.Sprint(o.Members)
+	if end == "" {
+		end, after = "**not repaired**", "not within "+after
+	}
+	if o.Touched {
+		end += ", **and machines deleted meanwhile**"
+	}
+	if o.Lost > 0 {
+		end += fmt.Sprintf(", **%d healthy machines lost**", o.Lost)
+	}
+	if o.Members == None {
+		members = "-"
+	}
+	if o.Unserved {
+		members += ", API server unavailable"
+	}
+	return strings.Join([]string{end, after, members}, " | ")
+}
+
+// marks of the part of a page that is written by this program. A page may have one for each version.
+func marks(version string) (begin, end string) {
+	return "<!-- make comparison writes this: Cluster API " + version + " -->\n", "<!-- end of Cluster API " + version + " -->\n"
+}
+
+// Write returns a page with the table of these cases in the place of the one of the same version, or at its end.
+func Write(page, version string, cases []Case) (string, error) {
+	begin, end := marks(version)
+	block := begin + "\n" + table(version, cases) + "\n" + end
+	before, rest, found := strings.Cut(page, begin)
+	if !found {
+		return strings.TrimRight(page, "\n") + "\n\n" + block, nil
+	}
+	_, after, found := strings.Cut(rest, end)
+	if !found {
+		return "", fmt.Errorf("the page has %q and not %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return before + block + after, nil
+}

@@ -1,0 +1,278 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/testbed"
+)
+
+// rolledTo is the version of Kubernetes that a rollout brings.
+const rolledTo = "v1.36.1"
+
+// apiServerHealthy is what the control plane's controller says of the API server on a machine; Unknown where the node is silent.
+const apiServerHealthy = controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition
+
+// comparedFaults are those that happen to both systems. A fault that comes before anybody repairs has kept the control plane from
+// going on already.
+func comparedFaults() map[string]compared {
+	one, three, five := testbed.Cluster{ControlPlanes: 1}, testbed.Cluster{ControlPlanes: 3}, testbed.Cluster{ControlPlanes: 5}
+	external, workers := testbed.Cluster{ControlPlanes: 3, ExternalEtcd: true}, testbed.Cluster{Workers: 3}
+	silent := func(f fault) step { return steps(to(f), seen(apiServerHealthy, metav1.ConditionUnknown)) }
+	return map[string]compared{
+		"kubelet dead, then scaled up":           {row: "R1", cluster: three, before: steps(silent(kubeletDead), scaled(5))},
+		"kubelet dead, then scaled down":         {row: "R1", cluster: five, before: steps(silent(kubeletDead), scaled(3)), goes: 1},
+		"kubelet dead, then another one deleted": {row: "R1", cluster: five, before: steps(silent(kubeletDead), deleted), goes: 1},
+		"new machine never starts":               {row: "R2", cluster: three, before: neverStarts(scaled(5))},
+		"worker of a rollout never starts": {
+			row: "R3", cluster: workers, workers: true, before: neverStarts(workersRolled), goes: 3, to: rolledTo,
+		},
+		"old worker not ready, OnDelete": {row: "R4", cluster: workers, workers: true, before: onDelete(false), fault: to(notReady)},
+		"new worker not ready, OnDelete": {row: "R4", cluster: workers, workers: true, before: onDelete(true), fault: to(notReady)},
+		"kubelet dead, external etcd":    {row: "R5", cluster: external, fault: to(kubeletDead)},
+		"kubelet dead":                   {row: "R6", cluster: three, fault: to(kubeletDead)},
+		"kubelet of the leader dead":     {row: "R6", cluster: three, fault: to(leaderDead)},
+		"paused in a replacement":        {row: "R20", cluster: three, fault: steps(to(notReady), pausedMidway)},
+		"power lost in a rollout":        {row: "R21", cluster: three, fault: steps(rolled, to(powerLost)), goes: 2, to: rolledTo},
+		"kubelet dead in a rollout":      {row: "R21", cluster: three, fault: steps(rolled, to(kubeletDead)), goes: 2, to: rolledTo},
+		"power lost, then scaled up":     {row: "R22", cluster: three, before: steps(silent(powerLost), scaled(5))},
+
+		"node not ready":                 {cluster: three, fault: to(notReady)},
+		"node not ready, single machine": {cluster: one, fault: to(notReady)},
+		"power lost":                     {cluster: three, fault: to(powerLost)},
+		"power of the leader lost":       {cluster: three, fault: to(leaderLost)},
+		"power lost, two of five":        {cluster: five, victims: 2, fault: to(powerLost)},
+		"etcd member silent":             {cluster: three, fault: memberSilent},
+		"etcd member removed":            {cluster: three, fault: to(memberGone)},
+		"API server down on one machine": {
+			cluster: three, policy: apiServerChecked, fault: steps(to(apiServerDown), seen(apiServerHealthy, metav1.ConditionFalse)),
+		},
+		"quorum lost for a while": {cluster: three, fault: quorumLost},
+		"node flaps":              {cluster: three, fault: flaps, recovers: true},
+		"kubelet dead, paused":    {cluster: three, fault: steps(paused(true), to(kubeletDead), leftAlone, paused(false))},
+		"kubelet of a worker dead": {
+			cluster: workers, workers: true, fault: to(kubeletDead),
+		},
+	}
+}
+
+// to has a fault happen to the victims.
+func to(f fault) step {
+	return func(ctx context.Context, l *lane) {
+		for i := range l.victims {
+			must(l.t, f(ctx, l.cluster, &l.victims[i]))
+		}
+	}
+}
+
+func steps(all ...step) step {
+	return func(ctx context.Context, l *lane) {
+		for _, s := range all {
+			s(ctx, l)
+		}
+	}
+}
+
+// seen waits until the control plane's controller says so of the victims.
+func seen(condition string, status metav1.ConditionStatus) step {
+	return func(ctx context.Context, l *lane) {
+		for i := range l.victims {
+			l.awaitCondition(ctx, l.victims[i].Name, condition, status)
+		}
+	}
+}
+
+func scaled(replicas int) step {
+	return func(ctx context.Context, l *lane) {
+		l.change(ctx, l.kcp(ctx), fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+	}
+}
+
+// deleted: a human deletes a healthy machine.
+func deleted(ctx context.Context, l *lane) {
+	must(l.t, shared.admin.Delete(ctx, &l.before[2]))
+}
+
+// newcomer waits for a machine that was not there before.
+func (l *lane) newcomer(ctx context.Context) *clusterv1.Machine {
+	var found *clusterv1.Machine
+	await(ctx, l.t, "a newcomer exists", func() string {
+		now := l.machines(ctx, !l.fault.workers)
+		i := slices.IndexFunc(now, func(m clusterv1.Machine) bool {
+			return !slices.ContainsFunc(l.before, func(b clusterv1.Machine) bool { return b.UID == m.UID })
+		})
+		if i < 0 {
+			return "there is none"
+		}
+		found = &now[i]
+		return ""
+	})
+	return found
+}
+
+// neverStarts: the first machine that is made does not start, and an operator says so. It is the victim; those that follow it start.
+func neverStarts(growth step) step {
+	return func(ctx context.Context, l *lane) {
+		release := l.stuckNewcomers(l.t)
+		growth(ctx, l)
+		m := l.newcomer(ctx)
+		await(ctx, l.t, "it is held up", func() string {
+			if l.infra(ctx, m).Spec.Backend.InMemory.VM.Provisioning.StartupDuration.Duration < time.Hour {
+				return "it is not"
+			}
+			return ""
+		})
+		release()
+		l.annotate(ctx, m, clusterv1.RemediateMachineAnnotation, "true")
+		l.victims = []clusterv1.Machine{*m}
+	}
+}
+
+// rolled begins a rollout of the control plane, whose newcomer exists.
+func rolled(ctx context.Context, l *lane) {
+	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
+	l.newcomer(ctx)
+}
+
+func workersRolled(ctx context.Context, l *lane) {
+	l.change(ctx, l.deployment(), `{"spec":{"template":{"spec":{"version":"`+rolledTo+`"}}}}`)
+}
+
+func (l *lane) deployment() *clusterv1.MachineDeployment {
+	return &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name + "-md-0"}}
+}
+
+// onDelete gives the workers the strategy OnDelete and a new version, which one of them has. The victim has it too, or has not.
+func onDelete(newer bool) step {
+	return func(ctx context.Context, l *lane) {
+		l.change(ctx, l.deployment(), `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}}}}`)
+		workersRolled(ctx, l)
+		must(l.t, shared.admin.Delete(ctx, &l.before[0]))
+		m := l.newcomer(ctx)
+		await(ctx, l.t, "one of three workers is new", func() string { return l.unfinished(ctx) })
+		l.before = l.machines(ctx, false)
+		i := slices.IndexFunc(l.before, func(b clusterv1.Machine) bool { return (b.UID == m.UID) == newer })
+		l.victims = []clusterv1.Machine{l.before[i]}
+	}
+}
+
+func paused(is bool) step {
+	return func(ctx context.Context, l *lane) {
+		l.change(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name}}, fmt.Sprintf(`{"spec":{"paused":%v}}`, is))
+		await(ctx, l.t, fmt.Sprintf("the control plane is paused: %v", is), func() string {
+			if got := conditions.IsTrue(l.kcp(ctx), clusterv1.PausedCondition); got != is {
+				return fmt.Sprint(got)
+			}
+			return ""
+		})
+	}
+}
+
+// pausedMidway pauses the cluster when its machines have begun to change, as a move does, and lifts that.
+func pausedMidway(ctx context.Context, l *lane) {
+	await(ctx, l.t, "a replacement has begun", func() string {
+		if l.untouched(ctx) {
+			return "it has not"
+		}
+		return ""
+	})
+	steps(paused(true), paused(false))(ctx, l)
+}
+
+// leftAlone: for some seconds nothing happens to the machines.
+func leftAlone(ctx context.Context, l *lane) {
+	for range 10 {
+		time.Sleep(time.Second / 2)
+		l.outcome.Touched = l.outcome.Touched || !l.untouched(ctx)
+	}
+}
+
+// untouched says whether the machines are those of before, and none is being deleted.
+func (l *lane) untouched(ctx context.Context) bool {
+	now := l.machines(ctx, !l.fault.workers)
+	return len(now) == len(l.before) && !slices.ContainsFunc(now, func(m clusterv1.Machine) bool {
+		return !m.DeletionTimestamp.IsZero() || !slices.ContainsFunc(l.before, func(b clusterv1.Machine) bool { return b.UID == m.UID })
+	})
+}
+
+func leaderLost(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	if err := c.Lead(ctx, m.Status.NodeRef.Name); err != nil {
+		return err
+	}
+	return powerLost(ctx, c, m)
+}
+
+// memberSilent: the etcd member of a machine that is not ready answers nobody.
+func memberSilent(ctx context.Context, l *lane) {
+	must(l.t, l.Lead(ctx, l.before[0].Status.NodeRef.Name))
+	to(func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+		if err := c.CutEtcdOff(m.Status.NodeRef.Name); err != nil {
+			return err
+		}
+		return notReady(ctx, c, m)
+	})(ctx, l)
+}
+
+func apiServerDown(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
+	return c.StopAPIServer(ctx, m.Status.NodeRef.Name)
+}
+
+func apiServerChecked(s *v1alpha1.RepairPolicySpec) {
+	s.Checks.UnhealthyMachineConditions = []v1alpha1.UnhealthyCondition{
+		{Type: apiServerHealthy, Status: "False", Timeout: v1alpha1.Duration{Duration: time.Second}},
+	}
+}
+
+// quorumLost: two of three members are silent until the system says why it does nothing, or does something. Then one is back.
+func quorumLost(ctx context.Context, l *lane) {
+	second := l.before[2].Status.NodeRef.Name
+	must(l.t, l.CutEtcdOff(second))
+	to(powerLost)(ctx, l)
+	await(ctx, l.t, "the system says why it waits, or acts", func() string {
+		if !l.untouched(ctx) {
+			l.outcome.Touched = true
+			return ""
+		}
+		m := &clusterv1.Machine{}
+		must(l.t, shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m))
+		if phase, _ := l.says(m.Name); phase == v1alpha1.RemediationFrozen {
+			return ""
+		}
+		if k := conditions.Get(m, clusterv1.MachineOwnerRemediatedCondition); k != nil && strings.Contains(k.Message, "etcd") {
+			return ""
+		}
+		return saidOf(m)
+	})
+	must(l.t, l.RejoinEtcd(ctx, second))
+}
+
+// flaps: the kubelet of the victim comes and goes.
+func flaps(ctx context.Context, l *lane) {
+	for range 4 {
+		to(kubeletDead)(ctx, l)
+		gone := false
+		await(ctx, l.t, "its Machine shows it, or is gone", func() string {
+			m := &clusterv1.Machine{}
+			err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m)
+			must(l.t, client.IgnoreNotFound(err))
+			gone = err != nil || !m.DeletionTimestamp.IsZero()
+			if gone || conditions.IsUnknown(m, clusterv1.MachineNodeReadyCondition) {
+				return ""
+			}
+			return "it is ready"
+		})
+		if gone || wellAgain(ctx, l.cluster, &l.victims[0]) != nil {
+			return
+		}
+	}
+}
