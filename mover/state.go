@@ -121,6 +121,9 @@ func (s *State) Verified() bool {
 	}
 }
 
+// ClaimedBy is the process that has claimed the move last.
+func (s *State) ClaimedBy() string { return s.Holder }
+
 // Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {

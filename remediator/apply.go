@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// ClaimedBy is the process that has claimed the owner last.
+func (s *State) ClaimedBy() string { return s.Holder }
+
 // Apply folds one event, decided at the given time, into the state. It accepts any event in any state: what the log
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {

@@ -7,6 +7,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
+// ClaimedBy is the process that has claimed the run last.
+func (s *State) ClaimedBy() string { return s.Holder }
+
 // Apply folds an event in. It is total: what does not fit is passed over.
 func (s *State) Apply(e Event, at time.Time) {
 	s.standStill(e, at)

@@ -144,7 +144,7 @@ func measureRunReplay(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			return runner.Fold(&s, catalog, rec)
+			return catalog.Fold(rec, s.Apply)
 		}); err != nil {
 			return err
 		}

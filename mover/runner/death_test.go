@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
-	"scute.dev/mover/runner"
 )
 
 var errDead = errors.New("the process is dead")
@@ -16,7 +16,7 @@ var errDead = errors.New("the process is dead")
 // mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored
 // but before the answer came.
 type mortal struct {
-	runner.Log
+	aggregate.Log
 	left   int // appends that still go well
 	stored bool
 }

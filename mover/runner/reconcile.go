@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"scute.dev/aggregate"
 	"scute.dev/mover"
 )
 
@@ -45,12 +46,13 @@ func becomes(s *mover.State, told Told) Becomes {
 
 // Becomes is what Reconcile does with an open move. One that this program cannot read is left alone.
 func (m *Moves) Becomes(id string, told Told) Becomes {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if e := m.moves[id]; e != nil && e.err == nil {
-		return becomes(&e.state, told)
-	}
-	return GoesOn
+	then := GoesOn
+	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+		if e != nil && e.Err == nil {
+			then = becomes(e.State, told)
+		}
+	})
+	return then
 }
 
 // Reconcile records what becomes of an open move now that an operator accepts a log which may not know the move's last

@@ -9,18 +9,13 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 )
-
-// Log is what the runner needs of the event log.
-type Log interface {
-	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
-	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
-}
 
 // Performer performs the steps of one move; *transfer.Transfer does.
 type Performer interface {
@@ -30,15 +25,12 @@ type Performer interface {
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
 
-// ErrLost says that another process has claimed the move.
-var ErrLost = errors.New("another process has claimed the move")
-
 // errStepOver stops a step that the state no longer calls for, because of an abort for example.
 var errStepOver = errors.New("the state no longer calls for this step")
 
 // Runner drives moves. Its fields are set before use and not changed.
 type Runner struct {
-	Log Log
+	Log aggregate.Log
 	// Home is where this process drives from; a move that began elsewhere is left alone.
 	Home mover.Home
 	// Incarnation names this very process; a restarted process has another.
@@ -90,35 +82,35 @@ const (
 )
 
 // Drive takes a move as far as it goes: to its end, to a failure that waits for a human, or until ctx ends. Another
-// process's claim ends it with ErrLost. Whatever Drive leaves undone, the next Drive does.
+// process's claim ends it with aggregate.ErrLost. Whatever Drive leaves undone, the next Drive does.
 func (r *Runner) Drive(ctx context.Context, id string) error {
-	a, err := r.load(ctx, id)
+	m, err := r.load(ctx, id, r.author())
 	if err != nil {
 		return err
 	}
-	if foreign, _ := r.Home.Foreign(&a.state); foreign != "" || !mover.Due(&a.state) {
+	if foreign, _ := r.Home.Foreign(m.State); foreign != "" || !mover.Due(m.State) {
 		return nil
 	}
-	if err := a.append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
+	if err := m.Append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
 	news, stop := r.listeners.Listen(id)
 	defer stop()
 	d := &drive{
-		aggregate: a, performer: r.Performer(id), place: r.Places.Place(a.state.Spec.Namespace), news: news,
+		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
 		look: pace(lookFirst, lookMax), retry: pace(retryFirst, retryMax),
 	}
 	defer d.place.Give()
 	for {
-		if err := a.refresh(ctx); err != nil {
+		if err := m.refresh(ctx); err != nil {
 			return err
 		}
-		if done, err := a.decide(ctx, mover.Tick{}); err != nil {
+		if done, err := m.decide(ctx, mover.Tick{}); err != nil {
 			return err
 		} else if done > 0 {
 			continue
 		}
-		step := mover.Next(&a.state)
+		step := mover.Next(m.State)
 		if step == mover.None {
 			return nil
 		}
@@ -134,7 +126,9 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 
 // drive is one move while it is driven.
 type drive struct {
-	*aggregate
+	*move
+
+	runner      *Runner
 	performer   Performer
 	place       *supervise.Place
 	news        <-chan uint64
@@ -144,7 +138,7 @@ type drive struct {
 // step reaches what a step needs, and then performs it, or as much of it as can be done now. The place is taken between the
 // two. Where the move had to wait for it nothing is performed: others may have written meanwhile.
 func (d *drive) step(ctx context.Context, step mover.Step) error {
-	failed, err := d.performer.Reach(ctx, &d.state, step)
+	failed, err := d.performer.Reach(ctx, d.State, step)
 	switch {
 	case err != nil:
 		return err
@@ -152,13 +146,13 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 		return d.conclude(ctx, step, *failed)
 	}
 	if d.place.Ask(); !d.place.Held() {
-		d.runner.throttle(d.name.ID, supervise.Throttled{
+		d.runner.throttle(d.Name.ID, supervise.Throttled{
 			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many moves work as may at once (--move-concurrency)",
 		})
-		defer d.runner.throttle(d.name.ID, supervise.Throttled{})
+		defer d.runner.throttle(d.Name.ID, supervise.Throttled{})
 		return d.place.Take(ctx)
 	}
-	outcome, err := d.performer.Perform(ctx, &d.state, step, func(o mover.Outcome) error {
+	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
 		if _, err := d.decide(ctx, o); err != nil {
 			return err
 		}
@@ -180,12 +174,12 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	}
 	failed, isFailure := outcome.(mover.StepFailed)
 	if isFailure {
-		d.runner.Logger.Warn("step failed", "move", d.name.ID, "step", step, "error", redact.Message(failed.Message), "final", failed.Final)
+		d.runner.Logger.Warn("step failed", "move", d.Name.ID, "step", step, "error", redact.Message(failed.Message), "final", failed.Final)
 	} else {
 		d.retry.Reset()
 	}
 	var wait time.Duration
-	switch again := mover.Next(&d.state) == step; {
+	switch again := mover.Next(d.State) == step; {
 	case !again:
 		d.look.Reset() // something else follows, at once: the rollback of a final failure too
 		return ctx.Err()
@@ -216,7 +210,7 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 		case <-over:
 			return nil
 		case seq := <-d.news:
-			if seq > d.seq { // else it is a commit of this driver
+			if seq > d.Seq { // else it is a commit of this driver
 				return nil
 			}
 		}
@@ -234,9 +228,7 @@ func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec,
 }
 
 func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Event) error {
-	a := r.aggregate(id)
-	a.actor = actor
-	err := a.append(ctx, events...)
+	err := r.move(id, actor).Append(ctx, events...)
 	if errors.Is(err, eventlog.ErrConflict) {
 		return nil // it is in the log already
 	}
@@ -280,21 +272,20 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 // command records what an operator decided about a move that is not over; nil is nothing to say.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
 	for {
-		a, err := r.load(ctx, id)
+		m, err := r.load(ctx, id, actor)
 		switch {
 		case err != nil:
 			return err
-		case a.seq == 0:
+		case m.Seq == 0:
 			return fmt.Errorf("move %q is not in the log", id)
-		case a.state.Finished():
+		case m.State.Finished():
 			return nil
 		}
-		event, err := say(&a.state)
+		event, err := say(m.State)
 		if err != nil || event == nil {
 			return err
 		}
-		a.actor = actor
-		if err = a.append(ctx, event); !errors.Is(err, eventlog.ErrConflict) {
+		if err = m.Append(ctx, event); !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -78,7 +79,7 @@ func TestClaimFences(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(wake)
-	if err := <-lost; !errors.Is(err, runner.ErrLost) || !strings.Contains(err.Error(), "newer") {
+	if err := <-lost; !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("the older holder ended with %v, want ErrLost naming the newer", err)
 	}
 	claimed := false
@@ -151,7 +152,7 @@ func TestAbortTooLate(t *testing.T) {
 
 // interloper appends something of somebody else's just before a chosen commit.
 type interloper struct {
-	runner.Log
+	aggregate.Log
 	at   string // a type of that commit
 	act  func()
 	done bool

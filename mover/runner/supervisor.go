@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 
+	"scute.dev/aggregate"
 	"scute.dev/internal/supervise"
 )
 
@@ -21,7 +22,7 @@ const drivenLimit = 256
 // Run drives moves until ctx ends, and returns when all of them have let go.
 func (s *Supervisor) Run(ctx context.Context) {
 	generic := supervise.Supervisor{
-		Noun: "move", Due: s.Moves.Due, Drive: s.Runner.Drive, Namespace: s.Moves.namespace, Lost: ErrLost,
+		Noun: "move", Due: s.Moves.Due, Drive: s.Runner.Drive, Namespace: s.Moves.namespace, Lost: aggregate.ErrLost,
 		Wake: s.Wake, Limit: drivenLimit, Throttle: s.Runner.throttle, Logger: s.Runner.Logger,
 	}
 	generic.Run(ctx)

@@ -2,8 +2,8 @@ package runner
 
 import (
 	"slices"
-	"sync"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -16,92 +16,63 @@ type Moves struct {
 	// Home is where this process drives from. It is set before use and not changed.
 	Home mover.Home
 
-	catalog *eventlog.Catalog[mover.Event]
-	mu      sync.RWMutex
-	moves   map[string]*entry
-}
-
-type entry struct {
-	state mover.State
-	seq   uint64
-	err   error // the log holds something about the move that this program cannot read
+	view *aggregate.View[mover.Event, *mover.State]
 }
 
 // NewMoves makes an empty view.
 func NewMoves(changed func(id string)) *Moves {
-	return &Moves{Changed: changed, catalog: mover.NewCatalog(), moves: make(map[string]*entry)}
+	empty := func() *mover.State { return new(mover.State) }
+	return &Moves{Changed: changed, view: aggregate.NewView(eventlog.KindMove, mover.NewCatalog(), empty)}
 }
 
 // Apply folds a commit in; commits about anything but moves are passed over.
 func (m *Moves) Apply(r eventlog.Record) error {
-	if r.Aggregate.Kind != eventlog.KindMove {
-		return nil
-	}
-	err := m.apply(r)
-	if m.Changed != nil {
+	mine, err := m.view.Apply(r)
+	if mine && m.Changed != nil {
 		m.Changed(r.Aggregate.ID)
 	}
 	return err
 }
 
-func (m *Moves) apply(r eventlog.Record) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e := m.moves[r.Aggregate.ID]
-	if e == nil {
-		e = &entry{}
-		m.moves[r.Aggregate.ID] = e
-	}
-	if err := Fold(&e.state, m.catalog, r); err != nil {
-		e.err = err
-		return err
-	}
-	e.seq = r.Seq
-	return nil
-}
-
 // Status is the view of one move.
-func (m *Moves) Status(id string) (v1alpha1.MoveStatus, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	e := m.moves[id]
-	if e == nil {
-		return v1alpha1.MoveStatus{}, false
-	}
-	status := mover.Status(&e.state)
-	status.MoveID = id
-	if e.state.MarkLog == e.state.Home.Log { // else the sequence would be taken for one of the log that was lost
-		status.LogSequence = int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
-	}
-	if e.err != nil {
-		mover.Strand(&status, e.err)
-	}
-	if message, next := m.Home.Foreign(&e.state); message != "" {
-		status.Stranded, status.Message, status.Next = true, message, next
-	}
-	return status, true
+func (m *Moves) Status(id string) (status v1alpha1.MoveStatus, known bool) {
+	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+		if e == nil {
+			return
+		}
+		known, status = true, mover.Status(e.State)
+		status.MoveID = id
+		if e.State.MarkLog == e.State.Home.Log { // else the sequence would be taken for one of the log that was lost
+			status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+		}
+		if e.Err != nil {
+			mover.Strand(&status, e.Err)
+		}
+		if message, next := m.Home.Foreign(e.State); message != "" {
+			status.Stranded, status.Message, status.Next = true, message, next
+		}
+	})
+	return status, known
 }
 
 // Spec is what was asked for with one move.
-func (m *Moves) Spec(id string) (mover.Spec, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	e := m.moves[id]
-	if e == nil {
-		return mover.Spec{}, false
-	}
-	return e.state.Spec, true
+func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
+	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+		if e != nil {
+			spec, known = e.State.Spec, true
+		}
+	})
+	return spec, known
 }
 
 // Over says whether a move has ended, and what was asked for with it.
-func (m *Moves) Over(id string) (mover.Spec, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	e := m.moves[id]
-	if e == nil || !e.state.Finished() {
-		return mover.Spec{}, false
-	}
-	return e.state.Spec, true
+func (m *Moves) Over(id string) (spec mover.Spec, over bool) {
+	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+		if e != nil && e.State.Finished() {
+			spec, over = e.State.Spec, true
+		}
+	})
+	return spec, over
 }
 
 // namespace of a move, "" for one that the log does not know.
@@ -112,11 +83,9 @@ func (m *Moves) namespace(id string) string {
 
 // Due lists the moves that Drive has something to do for.
 func (m *Moves) Due() []string {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
 	var ids []string
-	for id, e := range m.moves {
-		if foreign, _ := m.Home.Foreign(&e.state); e.err == nil && foreign == "" && mover.Due(&e.state) {
+	for id, e := range m.view.All() {
+		if foreign, _ := m.Home.Foreign(e.State); e.Err == nil && foreign == "" && mover.Due(e.State) {
 			ids = append(ids, id)
 		}
 	}
@@ -125,13 +94,4 @@ func (m *Moves) Due() []string {
 }
 
 // IDs lists all moves.
-func (m *Moves) IDs() []string {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	ids := make([]string, 0, len(m.moves))
-	for id := range m.moves {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (m *Moves) IDs() []string { return m.view.IDs() }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -240,7 +241,7 @@ func openLog(t *testing.T) *eventlog.Log {
 }
 
 // process is a runner as a process of its own would have it: another incarnation on the same log.
-func process(name string, l runner.Log, p runner.Performer) *runner.Runner {
+func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 	return &runner.Runner{
 		Log: l, Incarnation: name, Logger: slog.New(slog.DiscardHandler),
 		Performer: func(string) runner.Performer { return p },
@@ -254,7 +255,7 @@ func aSpec() mover.Spec {
 	}
 }
 
-func request(t *testing.T, l runner.Log, id string) {
+func request(t *testing.T, l aggregate.Log, id string) {
 	t.Helper()
 	if err := process("asker", l, nil).Request(t.Context(), id, "user/test", aSpec()); err != nil {
 		t.Fatal(err)
@@ -266,7 +267,7 @@ func stateOf(t *testing.T, l *eventlog.Log, id string) mover.State {
 	t.Helper()
 	var s mover.State
 	for _, r := range commitsOf(t, l, id) {
-		if err := runner.Fold(&s, mover.NewCatalog(), r); err != nil {
+		if err := mover.NewCatalog().Fold(r, s.Apply); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // entry is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
 // read is the account, under the runner's lock.
 type entry struct {
-	agg      *aggregate
+	agg      *root
 	failures int
 	// blindSince is when the first of the looks failed that have failed since; zero when the last one did not.
 	blindSince time.Time
@@ -28,7 +28,7 @@ const freshFor = 3 * time.Second
 
 // remembers fills in the last answer, where that will do.
 func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
-	if !remediator.Surging(&e.agg.state) || e.answeredAt.IsZero() || now.Sub(e.answeredAt) >= freshFor {
+	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Sub(e.answeredAt) >= freshFor {
 		return false
 	}
 	f.Cluster.Reach, f.Etcd = e.reach, e.etcd
@@ -82,7 +82,7 @@ func (r *Runner) entry(owner remediator.Owner) *entry {
 	r.open()
 	e := r.book[id]
 	if e == nil {
-		e = &entry{agg: r.aggregate(id, new(remediator.State), 0)}
+		e = &entry{agg: r.root(id, new(remediator.State), 0)}
 		e.party.Namespace = owner.Namespace
 		r.book[id] = e
 	}
@@ -96,15 +96,15 @@ func (r *Runner) open() {
 	}
 	r.book, r.marked = make(map[string]*entry), make(remediator.Counts)
 	owners, before := r.View.states()
-	r.before, r.door = before, r.aggregate(turnstile, new(remediator.State), before.seq)
+	r.before, r.door = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
 		e := &entry{}
 		policy, dryRun := policyOf(known.state)
 		r.keep(e, accountOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
 		if known.stranded {
-			e.agg = r.aggregate(known.id, new(remediator.State), 0) // its turns read the log again, and fail
+			e.agg = r.root(known.id, new(remediator.State), 0) // its turns read the log again, and fail
 		} else {
-			e.agg = r.aggregate(known.id, known.state, known.seq)
+			e.agg = r.root(known.id, known.state, known.seq)
 		}
 		r.book[known.id] = e
 	}
@@ -154,7 +154,7 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := accountOf(&e.agg.state, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
+	now := accountOf(e.agg.State, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
 	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 
 // ledger counts what the policy has under way beside this owner.
 func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
-	l := remediator.Ledger{Watched: len(f.Machines), Sick: remediator.Sick(&self.agg.state)}
+	l := remediator.Ledger{Watched: len(f.Machines), Sick: remediator.Sick(self.agg.State)}
 	if f.Policy.Name == "" {
 		return l
 	}

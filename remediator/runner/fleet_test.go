@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
@@ -47,7 +48,7 @@ func (m *many) count() {
 }
 
 // of a process that looks after all of them.
-func (m *many) process(t *testing.T, name string, l runner.Log) *runner.Runner {
+func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)
 	for _, w := range m.worlds {
@@ -77,7 +78,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 	var group sync.WaitGroup
 	for i, w := range m.worlds {
 		group.Go(func() {
-			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, runner.ErrLost) {
+			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, aggregate.ErrLost) {
 				t.Error(err)
 			}
 		})
@@ -86,7 +87,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 }
 
 // active counts the remediations in progress, and names the rules that the others wait by.
-func (m *many) active(t *testing.T, l runner.Log) (active int, rules []string) {
+func (m *many) active(t *testing.T, l aggregate.Log) (active int, rules []string) {
 	t.Helper()
 	for _, w := range m.worlds {
 		s := stateOf(t, l, w.facts.Owner.Owner)
@@ -353,7 +354,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 
 // oneAppend is the log of a process that dies before its second append.
 type oneAppend struct {
-	runner.Log
+	aggregate.Log
 	spent bool
 }
 
@@ -367,7 +368,7 @@ func (m *oneAppend) Append(ctx context.Context, c eventlog.Commit) (eventlog.Rec
 
 // halting is the log of a process that is stopped when it is about to append the beginning of something.
 type halting struct {
-	runner.Log
+	aggregate.Log
 	stopped, goOn chan struct{}
 	once          sync.Once
 }

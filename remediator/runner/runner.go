@@ -11,17 +11,12 @@ import (
 	"time"
 	"unicode"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
-
-// Log is what the runner needs of the event log.
-type Log interface {
-	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
-	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
-}
 
 // Eye looks at the world.
 type Eye interface {
@@ -37,12 +32,9 @@ type Hand interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
-// ErrLost says that another process has claimed the owner.
-var ErrLost = errors.New("another process has claimed it")
-
 // Runner makes turns. Its fields are set before use and not changed.
 type Runner struct {
-	Log Log
+	Log aggregate.Log
 	// Incarnation names this very process; a restarted process has another.
 	Incarnation string
 	Eye         Eye
@@ -63,7 +55,7 @@ type Runner struct {
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
 	// door is the turnstile, before who passed it last before the book was opened. Both are behind the gate.
-	door   *aggregate
+	door   *root
 	before passages
 }
 
@@ -92,7 +84,7 @@ func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.D
 	if err := r.settle(ctx, e, f); err != nil {
 		return 0, err
 	}
-	if !f.Owner.Found && !remediator.Due(&e.agg.state) {
+	if !f.Owner.Found && !remediator.Due(e.agg.State) {
 		r.forget(owner)
 		return 0, nil
 	}
@@ -103,7 +95,7 @@ func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.D
 		return r.setback(ctx, e, f, err)
 	}
 	e.failures = 0
-	return remediator.Wake(&e.agg.state, f, r.now()), nil
+	return remediator.Wake(e.agg.State, f, r.now()), nil
 }
 
 func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
@@ -117,10 +109,10 @@ func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner)
 // the turn did not know of when it began. A move that is requested later finds the remediation in the log, and is refused. So
 // of the two that begin at once, one gives way.
 func (r *Runner) yield(ctx context.Context, e *entry, f *remediator.Facts) error {
-	if len(remediator.Actions(&e.agg.state, f, r.now())) == 0 {
+	if len(remediator.Actions(e.agg.State, f, r.now())) == 0 {
 		return nil
 	}
-	move, err := r.moveOf(ctx, e.agg.seq, f.Owner.Owner)
+	move, err := r.moveOf(ctx, e.agg.Seq, f.Owner.Owner)
 	if err != nil || move == "" {
 		return err
 	}
@@ -130,17 +122,17 @@ func (r *Runner) yield(ctx context.Context, e *entry, f *remediator.Facts) error
 
 // catchUp takes in what others appended: an operator, an earlier leader.
 func (r *Runner) catchUp(ctx context.Context, e *entry) error {
-	if r.View.seq(e.agg.name.ID) <= e.agg.seq {
+	if r.View.seq(e.agg.Name.ID) <= e.agg.Seq {
 		return nil
 	}
-	return e.agg.read(ctx)
+	return e.agg.Read(ctx)
 }
 
 // settle records what follows from the facts, and what follows from that.
 func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) error {
 	remembered := false
 	for range rounds {
-		if remembered && !remediator.Surging(&e.agg.state) {
+		if remembered && !remediator.Surging(e.agg.State) {
 			f.Cluster.Reach, f.Etcd, remembered = object.Absent, nil, false // what follows counts the members
 		}
 		came, err := r.decide(ctx, e, f)
@@ -157,7 +149,7 @@ func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) erro
 			e.asked(f, r.now())
 		}
 	}
-	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.name.ID, rounds)
+	return fmt.Errorf("%s: %d decisions in one turn, and still not at rest", e.agg.Name.ID, rounds)
 }
 
 // outcome of deciding once.
@@ -177,10 +169,10 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (out
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
 		now := r.now()
-		if remediator.Asks(&e.agg.state, f, now) {
+		if remediator.Asks(e.agg.State, f, now) {
 			return mustAsk, nil
 		}
-		events := remediator.Decide(&e.agg.state, f, now)
+		events := remediator.Decide(e.agg.State, f, now)
 		if len(events) == 0 {
 			return atRest, nil
 		}
@@ -191,7 +183,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (out
 				continue
 			}
 		}
-		err := e.agg.append(ctx, r.claimed(e, events)...)
+		err := e.agg.Append(ctx, r.claimed(e, events)...)
 		if errors.Is(err, eventlog.ErrConflict) {
 			if err := r.refresh(ctx, e); err != nil {
 				return atRest, err
@@ -207,7 +199,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (out
 }
 
 func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event {
-	if e.agg.state.Holder == r.Incarnation {
+	if e.agg.State.Holder == r.Incarnation {
 		return events
 	}
 	return append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
@@ -215,28 +207,28 @@ func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event
 
 // refresh takes in what others appended, and lets go when one of them has claimed the owner that was ours.
 func (r *Runner) refresh(ctx context.Context, e *entry) error {
-	ours := e.agg.state.Holder == r.Incarnation
-	if err := e.agg.read(ctx); err != nil {
+	ours := e.agg.State.Holder == r.Incarnation
+	if err := e.agg.Read(ctx); err != nil {
 		return err
 	}
-	if ours && e.agg.state.Holder != r.Incarnation {
-		return fmt.Errorf("%s: %w: %s", e.agg.name.ID, ErrLost, e.agg.state.Holder)
+	if !ours {
+		return nil
 	}
-	return nil
+	return e.agg.Held(r.Incarnation)
 }
 
 // act makes the writes that are due, after it has made sure that the owner is still ours.
 func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
-	actions := remediator.Actions(&e.agg.state, f, r.now())
+	actions := remediator.Actions(e.agg.State, f, r.now())
 	if len(actions) == 0 {
 		return nil
 	}
-	if e.agg.state.Holder != r.Incarnation {
+	if e.agg.State.Holder != r.Incarnation {
 		var first []remediator.Event
-		if e.agg.state.Owner.UID == "" {
+		if e.agg.State.Owner.UID == "" {
 			first = append(first, remediator.Registered{Owner: f.Owner.Owner})
 		}
-		if err := e.agg.append(ctx, r.claimed(e, first)...); err != nil {
+		if err := e.agg.Append(ctx, r.claimed(e, first)...); err != nil {
 			return err
 		}
 	} else if err := r.refresh(ctx, e); err != nil {
@@ -246,21 +238,21 @@ func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
 		if err := r.Hand.Perform(ctx, f, a); err != nil {
 			return fmt.Errorf("%s (%s): %w", a.Do, a.Machine.Name, err)
 		}
-		r.Logger.Info("done", "owner", e.agg.name.ID, "what", a.Do, "machine", a.Machine.Name)
+		r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Do, "machine", a.Machine.Name)
 	}
 	return nil
 }
 
 // setback says in the log that a write failed, once for each reason, and when it is tried again.
 func (r *Runner) setback(ctx context.Context, e *entry, f *remediator.Facts, cause error) (time.Duration, error) {
-	if ctx.Err() != nil || errors.Is(cause, ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
+	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
 	}
 	e.failures++
-	r.Logger.Warn("a write failed; trying again", "owner", e.agg.name.ID, "error", redact.Message(cause.Error()))
+	r.Logger.Warn("a write failed; trying again", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
 	message := redact.Message(cause.Error())
-	if state := &e.agg.state; state.Active != nil && !alike(state.Setback, message) && e.failures > 1 {
-		if err := e.agg.append(ctx, remediator.Setback{Message: message}); err != nil {
+	if state := e.agg.State; state.Active != nil && !alike(state.Setback, message) && e.failures > 1 {
+		if err := e.agg.Append(ctx, remediator.Setback{Message: message}); err != nil {
 			return 0, err
 		}
 	}
@@ -284,9 +276,9 @@ func alike(a, b string) bool {
 func (r *Runner) tell(e *entry, events []remediator.Event) {
 	for _, event := range events {
 		if d, ok := event.(remediator.Decided); ok {
-			r.Logger.Info("decided", "owner", e.agg.name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)
+			r.Logger.Info("decided", "owner", e.agg.Name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)
 		} else {
-			r.Logger.Info("recorded", "owner", e.agg.name.ID, "what", fmt.Sprintf("%T", event))
+			r.Logger.Info("recorded", "owner", e.agg.Name.ID, "what", fmt.Sprintf("%T", event))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
@@ -31,7 +32,7 @@ func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
 }
 
 type counting struct {
-	runner.Log
+	aggregate.Log
 	appends, reads int
 }
 
@@ -83,7 +84,7 @@ var errDead = errors.New("the process is dead")
 
 // mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored.
 type mortal struct {
-	runner.Log
+	aggregate.Log
 	left   int
 	stored bool
 }
@@ -226,7 +227,7 @@ func TestClaimFences(t *testing.T) {
 	written := false
 	w.before = func(remediator.Action) error { written = true; return nil }
 	w.owner()
-	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, runner.ErrLost) {
+	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrLost) {
 		t.Errorf("the older one says %v", err)
 	}
 	if written {

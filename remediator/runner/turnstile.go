@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -53,12 +54,12 @@ func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners
 // looked last: all is to be decided again. It is behind the gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.before.owners) == 0 {
-		err := r.door.append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
+		err := r.door.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return false, err
 		}
 	}
-	records, err := r.Log.Read(ctx, r.door.name, r.door.seq)
+	records, err := r.Log.Read(ctx, r.door.Name, r.door.Seq)
 	if err != nil {
 		return false, err
 	}
@@ -66,7 +67,7 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 		return false, nil // the passage of an earlier process
 	}
 	for _, record := range records {
-		if err := r.before.apply(r.door.catalog, record); err != nil {
+		if err := r.before.apply(r.door.Catalog, record); err != nil {
 			return false, err
 		}
 	}
@@ -76,40 +77,40 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 			return false, fmt.Errorf("taking in what another process has begun for %s: %w", named.ID(), err)
 		}
 	}
-	r.door.seq, r.before.owners = r.before.seq, nil
+	r.door.Seq, r.before.owners = r.before.seq, nil
 	return true, nil
 }
 
 // takeIn counts what the log has begun for an owner; with claim, nobody else begins anything for it any more. An owner whose
 // events this program cannot read counts as far as they can be read: its own turns fail, and no other owner waits for it.
 func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
-	agg := r.aggregate(owner.ID(), new(remediator.State), 0)
+	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {
-		err := agg.read(ctx)
-		var unreadable *unreadableError
+		err := agg.Read(ctx)
+		var unreadable *aggregate.Unreadable
 		if errors.As(err, &unreadable) {
-			r.Logger.Warn("an owner's events cannot be read: nothing is begun for it", "owner", agg.name.ID, "error", err)
-			agg.seq = unreadable.last
+			r.Logger.Warn("an owner's events cannot be read: nothing is begun for it", "owner", agg.Name.ID, "error", err)
+			agg.Seq = unreadable.Last
 		} else if err != nil {
 			return err
 		}
-		if !claim || agg.state.Holder == r.Incarnation {
+		if !claim || agg.State.Holder == r.Incarnation {
 			break
 		}
-		if err = agg.append(ctx, remediator.Claimed{Holder: r.Incarnation}); err == nil {
+		if err = agg.Append(ctx, remediator.Claimed{Holder: r.Incarnation}); err == nil {
 			break
 		} else if !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
-		agg = r.aggregate(owner.ID(), new(remediator.State), 0)
+		agg = r.root(owner.ID(), new(remediator.State), 0)
 	}
 	e := r.entry(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	policy, dryRun := e.policy, e.party.DryRun
 	if policy == "" {
-		policy, dryRun = policyOf(&agg.state)
+		policy, dryRun = policyOf(agg.State)
 	}
-	r.keep(e, accountOf(&agg.state, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
+	r.keep(e, accountOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -180,7 +181,7 @@ func (w *world) replaced(t *testing.T, sick string) {
 }
 
 // process is a runner as a process of its own would have it: another incarnation, and a view that has read the log.
-func process(t *testing.T, name string, l runner.Log, w *world) *runner.Runner {
+func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)
 	for _, r := range records(t, l, w.facts.Owner.Owner) {
@@ -195,7 +196,7 @@ func process(t *testing.T, name string, l runner.Log, w *world) *runner.Runner {
 }
 
 // drive makes turns, and lets the owner act between them, until the log says that it is over.
-func drive(t *testing.T, r *runner.Runner, l runner.Log, w *world) error {
+func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 	t.Helper()
 	for range 40 {
 		if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
@@ -210,18 +211,18 @@ func drive(t *testing.T, r *runner.Runner, l runner.Log, w *world) error {
 	return errors.New("it does not come to an end")
 }
 
-func stateOf(t *testing.T, l runner.Log, owner remediator.Owner) remediator.State {
+func stateOf(t *testing.T, l aggregate.Log, owner remediator.Owner) remediator.State {
 	t.Helper()
 	var s remediator.State
 	for _, r := range records(t, l, owner) {
-		if err := runner.Fold(&s, remediator.NewCatalog(), r); err != nil {
+		if err := remediator.NewCatalog().Fold(r, s.Apply); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
 }
 
-func records(t *testing.T, l runner.Log, owner remediator.Owner) []eventlog.Record {
+func records(t *testing.T, l aggregate.Log, owner remediator.Owner) []eventlog.Record {
 	t.Helper()
 	list, err := l.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: owner.ID()}, 0)
 	if err != nil {

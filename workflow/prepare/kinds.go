@@ -1,7 +1,7 @@
 package prepare
 
 import (
-	"scute.dev/mover/runner"
+	"scute.dev/aggregate"
 	"scute.dev/workflow/task"
 )
 
@@ -9,7 +9,7 @@ import (
 type Options struct {
 	Clusters *task.Clusters
 	// Log is that of the runs, and Incarnation this process's name in it: a local Move is driven there.
-	Log         runner.Log
+	Log         aggregate.Log
 	Incarnation string
 	// Local runs act in this process with the operator's own credentials; the daemon leaves moves to its own controller.
 	Local bool

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
-	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
 )
 
@@ -24,7 +24,7 @@ var errDead = errors.New("the process is dead")
 // mortal is the log as a process has it that can be killed: after that nothing is stored any more. It may be set to die at
 // its n-th append, before it is stored or after.
 type mortal struct {
-	runner.Log
+	aggregate.Log
 	dead    atomic.Bool
 	mu      sync.Mutex
 	appends int
@@ -55,7 +55,7 @@ func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 
 // flaky is a log of which every second call fails: the append is stored or not, and nobody knows.
 type flaky struct {
-	runner.Log
+	aggregate.Log
 	calls atomic.Int32
 }
 

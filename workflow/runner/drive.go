@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
@@ -19,23 +20,23 @@ import (
 const lookEvery = time.Second
 
 // Drive takes a run as far as it goes: to its end, to where it waits for an operator, or until ctx ends. Another process's
-// claim ends it with ErrLost. Whatever Drive leaves undone, the next Drive does. When it returns, nothing that it started
+// claim ends it with aggregate.ErrLost. Whatever Drive leaves undone, the next Drive does. When it returns, nothing that it started
 // runs any more.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
 		return err
 	}
-	if !workflow.Due(a.state, r.now()) {
+	if !workflow.Due(a.State, r.now()) {
 		return nil
 	}
 	news, stop := r.listeners.Listen(id)
 	defer stop()
 	d := &drive{
-		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.state.Namespace),
+		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.State.Namespace),
 		reports: make(chan report, r.parallel()), inFlight: make(map[workflow.EffectID]*flight), rested: make(chan struct{}, 1),
 	}
-	a.now = d.clock.now
+	a.Now = d.clock.now
 	defer func() {
 		d.place.Give()
 		r.throttle(id, supervise.Throttled{})
@@ -47,7 +48,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 // drive is one run while it is driven. All its fields belong to the goroutine of Drive.
 type drive struct {
 	runner *Runner
-	a      *aggregate
+	a      *run
 	id     string
 	clock  *clock
 	kinds  task.Kinds
@@ -116,7 +117,7 @@ func (d *drive) run(ctx context.Context) error {
 // claim takes the run over. An operator's word in between is taken note of; another process's claim is not contested.
 func (d *drive) claim(ctx context.Context) error {
 	for {
-		before := d.a.state.Holder
+		before := d.a.State.ClaimedBy()
 		err := d.tryClaim(ctx)
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return err
@@ -124,29 +125,29 @@ func (d *drive) claim(ctx context.Context) error {
 		if err := retried(ctx, func() error { return d.a.reload(ctx) }); err != nil {
 			return err
 		}
-		if now := d.a.state.Holder; now != before {
-			return fmt.Errorf("%s: %w: %s", d.id, ErrLost, now)
+		if err := d.a.Held(before); err != nil {
+			return err
 		}
 	}
 }
 
 // tryClaim finds out as well whether this process knows what the run needs.
 func (d *drive) tryClaim(ctx context.Context) error {
-	now := d.a.time()
-	if err := d.a.apply([]workflow.Event{workflow.Claimed{Holder: d.runner.Incarnation}}, now); err != nil {
+	now := d.a.Time()
+	if err := d.a.Record(now, workflow.Claimed{Holder: d.runner.Incarnation}); err != nil {
 		return err
 	}
-	kinds, err := d.runner.Kinds(ctx, d.a.state.Header)
+	kinds, err := d.runner.Kinds(ctx, d.a.State.Header)
 	if err == nil {
-		err = missing(d.a.state.Definition(), kinds)
+		err = missing(d.a.State.Definition(), kinds)
 	}
 	if err != nil {
-		if err := d.a.apply([]workflow.Event{workflow.Stranded{Reason: err.Error()}}, now); err != nil {
+		if err := d.a.Record(now, workflow.Stranded{Reason: err.Error()}); err != nil {
 			return err
 		}
 	}
 	d.kinds = kinds
-	return retried(ctx, func() error { return d.a.store(ctx) })
+	return retried(ctx, func() error { return d.a.Store(ctx) })
 }
 
 // missing names the kinds that a definition uses and this process does not know.
@@ -188,7 +189,7 @@ func (d *drive) record(ctx context.Context) error {
 	for {
 		err := d.decide()
 		if err == nil {
-			err = retried(ctx, func() error { return d.a.store(ctx) })
+			err = retried(ctx, func() error { return d.a.Store(ctx) })
 		}
 		if !errors.Is(err, eventlog.ErrConflict) {
 			d.tell(err)
@@ -198,8 +199,7 @@ func (d *drive) record(ctx context.Context) error {
 			d.tell(err)
 			return err
 		}
-		if d.a.state.Holder != d.runner.Incarnation {
-			err := fmt.Errorf("%s: %w: %s", d.id, ErrLost, d.a.state.Holder)
+		if err := d.a.Held(d.runner.Incarnation); err != nil {
 			d.tell(err)
 			return err
 		}
@@ -234,7 +234,7 @@ func (d *drive) tell(err error) {
 
 // rests says that nothing happens any more without an operator.
 func (d *drive) rests() bool {
-	return !workflow.Due(d.a.state, d.clock.now()) || d.a.state.Stranded != ""
+	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
 // wait gathers at least one report, or what others appended, or lets the time come at which something is due.
@@ -244,7 +244,7 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 	wake := lookEvery
 	// What was due already when all was decided waits for a free place: an effect's end brings it on, not the time.
-	if at := workflow.NextAt(d.a.state); at.After(d.decided) {
+	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
 	look, err := d.sleep(ctx, d.runner.after(wake))
@@ -252,11 +252,8 @@ func (d *drive) wait(ctx context.Context) error {
 		return err
 	}
 	if look {
-		if err := retried(ctx, func() error { return d.a.read(ctx) }); err != nil {
+		if err := retried(ctx, func() error { return d.a.Refresh(ctx, d.runner.Incarnation) }); err != nil {
 			return err
-		}
-		if d.a.state.Holder != d.runner.Incarnation {
-			return fmt.Errorf("%s: %w: %s", d.id, ErrLost, d.a.state.Holder)
 		}
 	}
 	for { // all else that has come in belongs to the same commit
@@ -289,7 +286,7 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 		case <-over:
 			return true, nil
 		case seq := <-d.news:
-			if seq > d.a.seq { // else it is a commit of this driver
+			if seq > d.a.Seq { // else it is a commit of this driver
 				return true, nil
 			}
 		}
@@ -310,7 +307,7 @@ func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
 	held := d.place.Held()
-	for _, e := range workflow.Effects(d.a.state) {
+	for _, e := range workflow.Effects(d.a.State) {
 		wanted[e.EffectID] = true
 		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) && (held || e.Kind == workflow.EffectVerify) {
 			begin = append(begin, e)
@@ -347,11 +344,11 @@ func (d *drive) land() {
 	for len(d.inFlight) > 0 {
 		r := <-d.reports
 		if r.stored != nil {
-			r.stored <- ErrLost
+			r.stored <- aggregate.ErrLost
 		}
 		if r.over {
 			delete(d.inFlight, r.id)
 		}
 	}
-	d.tell(ErrLost)
+	d.tell(aggregate.ErrLost)
 }

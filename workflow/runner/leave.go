@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -37,7 +38,7 @@ func (d *drive) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	tasks, err := d.keep(ctx)
-	d.tell(ErrLost)
+	d.tell(aggregate.ErrLost)
 	if err == nil || len(tasks) == 0 || errors.Is(err, eventlog.ErrConflict) {
 		return nil
 	}
@@ -55,7 +56,7 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 			return tasks, err
 		}
 	}
-	for _, e := range workflow.Effects(d.a.state) { // all that had begun has reported: this was stored as started, and never was
+	for _, e := range workflow.Effects(d.a.State) { // all that had begun has reported: this was stored as started, and never was
 		if e.Kind == workflow.EffectAct {
 			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not begun"}
 			if _, err := d.a.decide(in); err != nil {
@@ -63,7 +64,7 @@ func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
 			}
 		}
 	}
-	return tasks, d.a.store(ctx)
+	return tasks, d.a.Store(ctx)
 }
 
 // ended says that what a process that is asked to end reports is true for who comes next. An attempt that it cancels is one of

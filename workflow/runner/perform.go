@@ -92,9 +92,9 @@ func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Co
 
 // call is what a kind is told.
 func (d *drive) call(e workflow.Effect) *task.Call {
-	h := &d.a.state.Header
+	h := &d.a.State.Header
 	c := &task.Call{
-		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, OldKeys: d.a.state.Keys < workflow.KeysOfSteps,
+		Run: d.id, Task: e.Task, Step: e.Step, Attempt: max(e.Attempt, 1), Execution: e.Execution, OldKeys: d.a.State.Keys < workflow.KeysOfSteps,
 		Namespace: h.Namespace, Name: h.Name, ServiceAccount: h.ServiceAccount,
 		Output: e.Output, Undo: e.Undo,
 		Logger: d.runner.Logger.With("run", d.id, "task", e.Task),
@@ -107,7 +107,7 @@ func (d *drive) call(e workflow.Effect) *task.Call {
 		c.Failure = &task.Failure{Task: e.Task, Kind: e.FailedKind, Attempt: e.FailedAttempt, Cause: string(e.Cause), Message: e.Message}
 	}
 	if e.Kind != workflow.EffectVerify && (d.reads(e.Spec.Kind) || d.reads(undoKind(e.Spec))) {
-		c.Inputs = d.a.state.Inputs(e.Task, e.Step)
+		c.Inputs = d.a.State.Inputs(e.Task, e.Step)
 	}
 	c.Record = func(ctx context.Context, undo json.RawMessage, adopted bool) error {
 		stored := make(chan error, 1)
@@ -163,9 +163,9 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 		return in // as is: Fill says what is wrong
 	}
 	for _, ref := range refs {
-		in.outputs[ref.Task] = d.a.state.Output(ref.Task)
+		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
 		if undo || ref.Task == e.Task {
-			in.outputs[ref.Task] = d.a.state.Recorded(ref.Task)
+			in.outputs[ref.Task] = d.a.State.Recorded(ref.Task)
 		}
 	}
 	return in
@@ -278,13 +278,13 @@ type verification struct {
 
 func (d *drive) verifications() []verification {
 	var list []verification
-	workflow.Succeeded(d.a.state, func(e workflow.Effect) {
+	workflow.Succeeded(d.a.State, func(e workflow.Effect) {
 		kind, ok := d.kinds[e.Spec.Kind].(task.Verifier)
 		if !ok {
 			return
 		}
 		c := d.call(e)
-		filled, err := workflow.Fill(e.With, d.a.state.Output)
+		filled, err := workflow.Fill(e.With, d.a.State.Output)
 		if err != nil {
 			return
 		}

@@ -16,10 +16,10 @@ func (r *Runner) throttle(id string, why supervise.Throttled) {
 
 // exceeded says which quota keeps the run from starting anything; "" for none. A run that winds down is never kept from it.
 func (d *drive) exceeded() string {
-	if d.runner.Exceeded == nil || workflow.Look(d.a.state).Stopping {
+	if d.runner.Exceeded == nil || workflow.Look(d.a.State).Stopping {
 		return ""
 	}
-	return d.runner.Exceeded(d.a.state.Namespace)
+	return d.runner.Exceeded(d.a.State.Namespace)
 }
 
 // tick is what may follow by itself: without a place, and above the quota, only what starts nothing.
@@ -68,11 +68,11 @@ func (d *drive) works() bool {
 
 // hasMore says that something would be started if it might be.
 func (d *drive) hasMore() (bool, error) {
-	for _, e := range workflow.Effects(d.a.state) {
+	for _, e := range workflow.Effects(d.a.State) {
 		if d.inFlight[e.EffectID] == nil && !d.busy(e.EffectID) {
 			return true, nil
 		}
 	}
-	events, err := workflow.Decide(d.a.state, workflow.Tick{Parallel: d.runner.parallel()}, d.a.time())
+	events, err := workflow.Decide(d.a.State, workflow.Tick{Parallel: d.runner.parallel()}, d.a.Time())
 	return len(events) > 0, err
 }

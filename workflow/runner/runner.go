@@ -9,20 +9,12 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 )
-
-// Log is what the runner needs of the event log.
-type Log interface {
-	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
-	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
-}
-
-// ErrLost says that another process has claimed the run.
-var ErrLost = errors.New("another process has claimed the run")
 
 // ErrOther says that the log has a run of this id with another definition.
 var ErrOther = errors.New("the run is in the log with another definition")
@@ -32,7 +24,7 @@ var ErrUnrecorded = errors.New("what was done last is not recorded")
 
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
-	Log Log
+	Log aggregate.Log
 	// Incarnation names this very process; a restarted process has another.
 	Incarnation string
 	// Kinds are those that a run may use: those of the process, and those of its named workflow.
@@ -92,18 +84,18 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 		if err != nil {
 			return err
 		}
-		if a.state.Known() {
-			if a.state.Hash != d.Hash() {
+		if a.State.Known() {
+			if a.State.Hash != d.Hash() {
 				return fmt.Errorf("%s: %w", id, ErrOther)
 			}
 			return nil
 		}
 		// A process that died in the middle of this may have left some of the parts: they are told again.
-		now := a.time()
-		if err := a.apply(workflow.Start(d, now), now); err != nil {
+		now := a.Time()
+		if err := a.Record(now, workflow.Start(d, now)...); err != nil {
 			return err
 		}
-		if err := a.store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
 	}
@@ -116,13 +108,13 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 		if err != nil {
 			return err
 		}
-		if a.seq == 0 {
+		if a.Seq == 0 {
 			return fmt.Errorf("the run %q is not in the log", id)
 		}
 		if _, err := a.decide(in); err != nil {
 			return err
 		}
-		if err := a.store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
 	}
@@ -131,7 +123,7 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 // State reads a run from the log.
 func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64, error) {
 	a, err := r.load(ctx, id, "")
-	return a.state, a.seq, err
+	return a.State, a.Seq, err
 }
 
 // patience is how long a driver tries to reach the log again.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -399,7 +400,7 @@ tasks:
 
 // endsAt is a log whose process is asked to end while it stores that a task starts.
 type endsAt struct {
-	runner.Log
+	aggregate.Log
 	cancel context.CancelFunc
 }
 
@@ -478,7 +479,7 @@ tasks:
 	ctx, cancel := context.WithCancel(t.Context())
 	other := w.driving(ctx, w.process("two", nil))
 	w.eventually("two has it", func() bool { return w.state().Holder == "two" })
-	if err := <-done; !errors.Is(err, runner.ErrLost) {
+	if err := <-done; !errors.Is(err, aggregate.ErrLost) {
 		t.Fatalf("the first process ends with %v", err)
 	}
 	if slices.Contains(w.noted(), "do b") {
@@ -720,7 +721,7 @@ tasks:
 
 // removed is a log whose files were removed while it was open.
 type removed struct {
-	runner.Log
+	aggregate.Log
 	gone atomic.Bool
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 
+	"scute.dev/aggregate"
 	"scute.dev/internal/supervise"
 )
 
@@ -22,7 +23,7 @@ const drivenLimit = 256
 func (s *Supervisor) Run(ctx context.Context) {
 	generic := supervise.Supervisor{
 		Noun: "run", Due: func() []string { return s.Runs.Due(s.Runner.Incarnation) }, Drive: s.Runner.Drive, Namespace: s.Runs.namespace,
-		Lost: ErrLost, Wake: s.Wake, Limit: drivenLimit, Throttle: s.Runner.throttle, Logger: s.Runner.Logger,
+		Lost: aggregate.ErrLost, Wake: s.Wake, Limit: drivenLimit, Throttle: s.Runner.throttle, Logger: s.Runner.Logger,
 	}
 	generic.Run(ctx)
 }

@@ -1,11 +1,10 @@
 package runner
 
 import (
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
@@ -21,106 +20,101 @@ type Runs struct {
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
 
-	catalog *eventlog.Catalog[workflow.Event]
-	mu      sync.RWMutex
-	runs    map[string]*entry
+	view *aggregate.View[workflow.Event, *seen]
 }
 
-type entry struct {
+// seen is a run of the view.
+type seen struct {
 	// state is nil once the run is over: nothing changes any more, and a large graph is not kept for it.
 	state  *workflow.State
 	status v1alpha1.WorkflowStatus // of a run that is over
 	glance workflow.Glance         // as of the last commit
 	// namespace is known once the definition is, and kept when the state is not.
 	namespace string
-	seq       uint64
-	err       error // the log holds something about the run that this program cannot read
 }
+
+// Apply takes one event in.
+func (s *seen) Apply(e workflow.Event, at time.Time) {
+	if s.state != nil {
+		s.state.Apply(e, at)
+	}
+}
+
+// ClaimedBy is asked of nobody who only reads.
+func (*seen) ClaimedBy() string { return "" }
+
+// Folded keeps what is asked often.
+func (s *seen) Folded() {
+	if s.state == nil {
+		return
+	}
+	s.glance, s.namespace = workflow.Look(s.state), s.state.Namespace
+	if s.state.Finished() {
+		s.status, s.state = workflow.Status(s.state), nil
+	}
+}
+
+// known says that the log has all of the run's definition.
+func (s *seen) known() bool { return s.state == nil || s.state.Known() }
 
 // NewRuns makes an empty view.
 func NewRuns(changed func(id string)) *Runs {
-	return &Runs{Changed: changed, catalog: workflow.NewCatalog(), runs: make(map[string]*entry)}
+	empty := func() *seen { return &seen{state: new(workflow.State)} }
+	return &Runs{Changed: changed, view: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty)}
 }
 
 // Apply folds a commit in; commits about anything but runs are passed over.
 func (v *Runs) Apply(r eventlog.Record) error {
-	if r.Aggregate.Kind != eventlog.KindRun {
-		return nil
-	}
-	err := v.apply(r)
-	if v.Changed != nil {
+	mine, err := v.view.Apply(r)
+	if mine && v.Changed != nil {
 		v.Changed(r.Aggregate.ID)
 	}
 	return err
 }
 
-func (v *Runs) apply(r eventlog.Record) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	e := v.runs[r.Aggregate.ID]
-	if e == nil {
-		e = &entry{state: new(workflow.State)}
-		v.runs[r.Aggregate.ID] = e
-	}
-	e.seq = r.Seq
-	if e.state == nil {
-		return nil
-	}
-	if e.err = Fold(e.state, v.catalog, r); e.err != nil {
-		return e.err
-	}
-	e.glance, e.namespace = workflow.Look(e.state), e.state.Namespace
-	if e.state.Finished() {
-		e.status, e.state = workflow.Status(e.state), nil
-	}
-	return nil
-}
-
 // Glance says of a run what can be said at once. ok is false while the log does not have all of its definition.
 func (v *Runs) Glance(id string) (g workflow.Glance, ok bool) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	e := v.runs[id]
-	if e == nil || e.err == nil && e.state != nil && !e.state.Known() {
-		return g, false
-	}
-	g = e.glance
-	if e.err != nil {
-		g.Phase = v1alpha1.RunStranded
-	}
-	return g, true
+	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+		if e == nil || e.Err == nil && !e.State.known() {
+			return
+		}
+		ok, g = true, e.State.glance
+		if e.Err != nil {
+			g.Phase = v1alpha1.RunStranded
+		}
+	})
+	return g, ok
 }
 
 // Status is the view of one run, as its resource shows it.
 func (v *Runs) Status(id string) (status v1alpha1.WorkflowStatus, ok bool) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	e := v.runs[id]
-	if e == nil || e.err == nil && e.state != nil && !e.state.Known() {
-		return status, false
-	}
-	if e.state == nil {
-		status = *e.status.DeepCopy()
-	} else {
-		status = workflow.Status(e.state)
-	}
-	status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.seq) //nolint:gosec // a sequence stays far below 2^63
-	if e.err != nil {
-		status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.err.Error()
-		status.Next = "run the version of scute that wrote this event, or a newer one"
-	}
-	return status, true
+	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+		if e == nil || e.Err == nil && !e.State.known() {
+			return
+		}
+		ok = true
+		if e.State.state == nil {
+			status = *e.State.status.DeepCopy()
+		} else {
+			status = workflow.Status(e.State.state)
+		}
+		status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+		if e.Err != nil {
+			status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.Err.Error()
+			status.Next = "run the version of scute that wrote this event, or a newer one"
+		}
+	})
+	return status, ok
 }
 
 // Due lists the runs that Drive has something to do for in this process. One that this process has found itself unable to
 // go on with is due again when it has changed.
 func (v *Runs) Due(incarnation string) []string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
 	now := time.Now()
 	var ids []string
-	for id, e := range v.runs {
-		if e.err == nil && e.state != nil && workflow.Due(e.state, now) && !workflow.StrandedHere(e.state, incarnation) {
+	for id, e := range v.view.All() {
+		state := e.State.state
+		if e.Err == nil && state != nil && workflow.Due(state, now) && !workflow.StrandedHere(state, incarnation) {
 			ids = append(ids, id)
 		}
 	}
@@ -129,21 +123,17 @@ func (v *Runs) Due(incarnation string) []string {
 }
 
 // namespace of a run that is due, "" for another.
-func (v *Runs) namespace(id string) string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if e := v.runs[id]; e != nil {
-		return e.namespace
-	}
-	return ""
+func (v *Runs) namespace(id string) (namespace string) {
+	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+		if e != nil {
+			namespace = e.State.namespace
+		}
+	})
+	return namespace
 }
 
 // IDs lists all runs.
-func (v *Runs) IDs() []string {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return slices.Sorted(maps.Keys(v.runs))
-}
+func (v *Runs) IDs() []string { return v.view.IDs() }
 
 // Totals are sums over all runs.
 type Totals struct {
@@ -154,17 +144,16 @@ type Totals struct {
 
 // Totals sums all runs up.
 func (v *Runs) Totals() Totals {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
 	t := Totals{Phases: make(map[v1alpha1.RunPhase]int)}
-	for _, e := range v.runs {
-		phase := e.glance.Phase
-		if e.err != nil {
+	for _, e := range v.view.All() {
+		glance := &e.State.glance
+		phase := glance.Phase
+		if e.Err != nil {
 			phase = v1alpha1.RunStranded
 		}
 		t.Phases[phase]++
-		t.InFlight += e.glance.InFlight
-		c := e.glance.Counts
+		t.InFlight += glance.InFlight
+		c := glance.Counts
 		t.Tasks.Tasks += c.Tasks
 		t.Tasks.Succeeded += c.Succeeded
 		t.Tasks.Ignored += c.Ignored

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"sigs.k8s.io/yaml"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
@@ -259,7 +260,7 @@ func (w *world) build(manifest string) *workflow.Definition {
 }
 
 // process is a runner with a log that may fail it.
-func (w *world) process(incarnation string, log runner.Log) *runner.Runner {
+func (w *world) process(incarnation string, log aggregate.Log) *runner.Runner {
 	if log == nil {
 		log = w.log
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"scute.dev/mover/runner"
+	"scute.dev/aggregate"
 	"scute.dev/workflow"
 )
 
@@ -25,7 +25,7 @@ import (
 type Move struct {
 	Clusters *Clusters
 	// Log is the run's own; Incarnation names this process in it. Both are for local runs.
-	Log         runner.Log
+	Log         aggregate.Log
 	Incarnation string
 	// Resource makes a Move resource instead: in the daemon.
 	Resource bool

@@ -37,7 +37,7 @@ func (m *Move) state(ctx context.Context, id string) (mover.State, error) {
 	}
 	catalog := mover.NewCatalog()
 	for _, r := range records {
-		if err := runner.Fold(&s, catalog, r); err != nil {
+		if err := catalog.Fold(r, s.Apply); err != nil {
 			return s, Final(fmt.Errorf("move %s: %w: run the version of scute that wrote this, or a newer one", id, err))
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
-	"scute.dev/mover/runner"
 	"scute.dev/remediator"
 )
 
@@ -148,7 +147,7 @@ func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Recor
 	var state mover.State
 	catalog := mover.NewCatalog()
 	for _, r := range records {
-		if err := runner.Fold(&state, catalog, r); err != nil {
+		if err := catalog.Fold(r, state.Apply); err != nil {
 			return nil, err
 		}
 	}

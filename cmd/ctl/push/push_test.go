@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/push"
 	"scute.dev/eventlog"
@@ -43,7 +44,7 @@ func open(t *testing.T) *eventlog.Log {
 	return log
 }
 
-func drive(t *testing.T, log runner.Log, incarnation string, fail ...string) *workflow.State {
+func drive(t *testing.T, log aggregate.Log, incarnation string, fail ...string) *workflow.State {
 	t.Helper()
 	s := &step{fail: map[string]bool{}}
 	for _, name := range fail {

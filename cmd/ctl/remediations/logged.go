@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
-	"scute.dev/remediator/runner"
 )
 
 // Logged reads remediations from the event log: those that are under way, and the last ones that ended.
@@ -46,7 +45,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.seq {
 		return nil
 	}
-	if err := runner.Fold(&f.State, f.catalog, r); err != nil {
+	if err := f.catalog.Fold(r, f.State.Apply); err != nil {
 		return err
 	}
 	f.seq = r.Seq

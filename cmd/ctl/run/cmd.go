@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"scute.dev/aggregate"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/workflow/runner"
 )
 
 // deps is what every command about runs has at hand.
@@ -28,7 +28,7 @@ type deps struct {
 // Options are for builds other than the real one.
 type Options struct {
 	// WrapLog stands between local runs and their log, for fault points; nil is nothing.
-	WrapLog func(runner.Log) runner.Log
+	WrapLog func(aggregate.Log) aggregate.Log
 }
 
 // Commands are those about runs: some of their own, some below a verb.

@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/mover/runner"
 	"scute.dev/workflow"
 	"scute.dev/workflow/named"
 	"scute.dev/workflow/prepare"
@@ -36,7 +36,7 @@ func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 }
 
 // lateLog is a log that is opened after the kinds are made: to check a manifest nothing is opened.
-type lateLog struct{ runner.Log }
+type lateLog struct{ aggregate.Log }
 
 // environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
 // this machine.

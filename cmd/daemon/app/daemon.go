@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
@@ -66,7 +67,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
 	d := &daemon{logger: logger, other: func() error { return nil }, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
-	var log moves.Log = home.log
+	var log aggregate.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
-	moves "scute.dev/mover/runner"
 )
 
 // marked is the log as the domains write to it. It knows the highest sequence that was acknowledged, and raises the mark
@@ -16,7 +16,7 @@ import (
 // comes before every effect of a process, and a point of no return. For other commits the mark follows at the next renewal
 // of the Lease.
 type marked struct {
-	moves.Log
+	aggregate.Log
 	raise func(ctx context.Context, seq uint64) error
 	acked atomic.Uint64
 }
@@ -29,7 +29,7 @@ var noReturn = []string{ //nolint:gochecknoglobals // a constant
 	"dev.scute.remediation.handed-over.v",
 }
 
-// Append implements runner.Log.
+// Append implements aggregate.Log.
 func (m *marked) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
 	receipt, err := m.Log.Append(ctx, c)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/guard"
-	"scute.dev/mover/runner"
 )
 
 // Options of the daemon. New gives the defaults.
@@ -47,7 +47,7 @@ type Options struct {
 	// WrapTransport wraps every connection to an API server, WrapLog the appends of moves, runs and
 	// remediations. For tests of faults.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
-	WrapLog       func(runner.Log) runner.Log
+	WrapLog       func(aggregate.Log) aggregate.Log
 }
 
 // LogOptions say where the event log is: embedded in a folder, or an external NATS.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
 	moves "scute.dev/mover/runner"
@@ -46,7 +47,7 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, log moves.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
+func newRemedies(o Options, config *rest.Config, log aggregate.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	teller := &remediation.Teller{LogID: v.remediations.LogID, Instance: incarnation, Logger: logger}

@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
-	moves "scute.dev/mover/runner"
 	"scute.dev/workflow"
 	"scute.dev/workflow/named"
 	"scute.dev/workflow/prepare"
@@ -22,7 +22,7 @@ import (
 
 // newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
 // the daemon's own.
-func newEnv(o Options, config *rest.Config, g *guard.Guard, log moves.Log, incarnation string) *prepare.Env {
+func newEnv(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string) *prepare.Env {
 	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g}
 	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &prepare.Env{
@@ -33,7 +33,7 @@ func newEnv(o Options, config *rest.Config, g *guard.Guard, log moves.Log, incar
 	}
 }
 
-func newRunner(o Options, env *prepare.Env, log moves.Log, incarnation string, logger *slog.Logger) *runner.Runner {
+func newRunner(o Options, env *prepare.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
 		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Places: supervise.NewPlaces(o.RunConcurrency),
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {

@@ -15,10 +15,10 @@ import (
 	"sync"
 	"syscall"
 
+	"scute.dev/aggregate"
 	"scute.dev/cmd/ctl/app" //nolint:depguard // it is that command, with its log wrapped
 	"scute.dev/cmd/ctl/cli" //nolint:depguard // the same
 	"scute.dev/eventlog"
-	"scute.dev/workflow/runner"
 )
 
 func main() {
@@ -27,7 +27,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "faultctl:", err)
 		os.Exit(2)
 	}
-	options := app.Options{WrapLog: func(next runner.Log) runner.Log { return &log{next, p} }}
+	options := app.Options{WrapLog: func(next aggregate.Log) aggregate.Log { return &log{next, p} }}
 	os.Exit(app.RunWith(context.Background(), cli.System("scutectl", "fault"), options, os.Args[1:]))
 }
 
@@ -60,7 +60,7 @@ func newPoint(fault, journal string) (*point, error) {
 }
 
 type log struct {
-	runner.Log
+	aggregate.Log
 	point *point
 }
 

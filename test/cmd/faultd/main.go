@@ -28,9 +28,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/aggregate"
 	"scute.dev/cmd/daemon/app" //nolint:depguard // it is that command, with its connections wrapped
 	"scute.dev/eventlog"
-	"scute.dev/mover/runner"
 )
 
 func main() { os.Exit(run()) }
@@ -45,7 +45,7 @@ func run() int {
 	defer stop()
 	options := app.New()
 	options.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &transport{next, points} }
-	options.WrapLog = func(next runner.Log) runner.Log { return &log{next, points} }
+	options.WrapLog = func(next aggregate.Log) aggregate.Log { return &log{next, points} }
 	cmd := &cobra.Command{
 		Use: "faultd", SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error { return app.Run(ctx, options) },
@@ -221,7 +221,7 @@ func namespaceOf(path string) string {
 }
 
 type log struct {
-	runner.Log
+	aggregate.Log
 	points *points
 }
 

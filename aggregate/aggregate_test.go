@@ -1,0 +1,198 @@
+package aggregate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+)
+
+// event is something about a counter.
+type (
+	event   interface{ event() }
+	added   struct{ Text text }
+	claimed struct{ By string }
+)
+
+func (added) event()   {}
+func (claimed) event() {}
+
+type text string
+
+// MarshalText writes what a replay gives, which is not always what was said.
+func (t text) MarshalText() ([]byte, error) { return []byte(strings.TrimSuffix(string(t), " ")), nil }
+
+type counter struct {
+	holder string
+	texts  []string
+	folded int
+}
+
+func (c *counter) Apply(e event, _ time.Time) {
+	switch e := e.(type) {
+	case added:
+		c.texts = append(c.texts, string(e.Text))
+	case claimed:
+		c.holder = e.By
+	}
+}
+
+func (c *counter) ClaimedBy() string { return c.holder }
+func (c *counter) Folded()           { c.folded++ }
+
+const kind = eventlog.KindRun
+
+func catalog() *eventlog.Catalog[event] {
+	return eventlog.NewCatalog(kind, eventlog.Define[event, added]("added", 1), eventlog.Define[event, claimed]("claimed", 1))
+}
+
+func openLog(t *testing.T) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	return log
+}
+
+func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
+	return &aggregate.Root[event, *counter]{
+		Log: log, Catalog: catalog(), Name: eventlog.Aggregate{Kind: kind, ID: "fleet/one"}, Actor: "test", State: new(counter),
+	}
+}
+
+// What is applied is what a replay gives, and of two who append only one does.
+func TestRoot(t *testing.T) {
+	ctx, log := t.Context(), openLog(t)
+	mine, other := newRoot(log), newRoot(log)
+	if err := mine.Append(ctx, claimed{By: "mine"}, added{Text: "a "}); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Append(ctx, added{Text: "lost"}); !errors.Is(err, eventlog.ErrConflict) {
+		t.Errorf("an append that does not build on the last commit: %v", err)
+	}
+	if len(other.State.texts) > 0 {
+		t.Errorf("what was not stored was applied: %q", other.State.texts)
+	}
+	if err := other.Refresh(ctx, "mine"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(mine.State.texts, other.State.texts); diff != "" || other.Seq != mine.Seq {
+		t.Errorf("the state is not that of a replay: %s", diff)
+	}
+	if err := other.Append(ctx, claimed{By: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Refresh(ctx, "mine"); !errors.Is(err, aggregate.ErrLost) || !strings.Contains(err.Error(), "other") {
+		t.Errorf("a claim of another: %v", err)
+	}
+}
+
+// What is recorded is decided on at once, and stored later in its order, or not at all.
+func TestRecord(t *testing.T) {
+	ctx, log := t.Context(), openLog(t)
+	r := newRoot(log)
+	var want []string
+	for i := range 5 { // each of them takes more than half of a commit
+		want = append(want, fmt.Sprint(i, strings.Repeat("x", 300<<10)))
+		if err := r.Record(r.Time(), added{Text: text(want[i])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Store(ctx); err != nil {
+		t.Fatal(err)
+	}
+	again := newRoot(log)
+	if err := again.Read(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(again.State.texts, want) || again.Seq != r.Seq {
+		t.Errorf("%d texts came back, to commit %d of %d", len(again.State.texts), again.Seq, r.Seq)
+	}
+	if err := r.Record(r.Time(), added{Text: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Append(ctx, added{Text: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+		t.Errorf("stored over another's commit: %v", err)
+	}
+	if err := r.Reload(ctx, new(counter)); err != nil || !cmp.Equal(r.State.texts, append(want, "first")) {
+		t.Errorf("after a reload: %d texts, %v", len(r.State.texts), err)
+	}
+}
+
+// Of what does not all fit into the log nothing is stored.
+func TestTooLarge(t *testing.T) {
+	r := newRoot(openLog(t))
+	err := r.Append(t.Context(), added{Text: "small"}, added{Text: text(strings.Repeat("x", 1<<20))})
+	if !errors.Is(err, eventlog.ErrTooLarge) || r.Seq != 0 || len(r.State.texts) > 0 {
+		t.Errorf("at commit %d with %d texts: %v", r.Seq, len(r.State.texts), err)
+	}
+}
+
+// An object that holds an event which nobody here knows stops; the others go on.
+func TestUnreadable(t *testing.T) {
+	ctx, log := t.Context(), openLog(t)
+	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })
+	r := newRoot(log)
+	if err := r.Append(ctx, added{Text: "known"}); err != nil {
+		t.Fatal(err)
+	}
+	unknown := eventlog.Commit{Aggregate: r.Name, ID: "newer", Expected: r.Seq, Events: []eventlog.Event{{Type: "dev.scute.run.newer.v1", Time: time.Now(), Data: []byte("{}")}}}
+	receipt, err := log.Append(ctx, unknown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unreadable *aggregate.Unreadable
+	if err := r.Read(ctx); !errors.As(err, &unreadable) || !errors.Is(err, eventlog.ErrUnknownType) || unreadable.Last != receipt.Seq {
+		t.Errorf("%v", err)
+	}
+	r.Seq = receipt.Seq
+	if err := r.Append(ctx, added{Text: "behind it"}); err != nil {
+		t.Fatal(err)
+	}
+	other := newRoot(log)
+	other.Name.ID = "fleet/two"
+	if err := other.Append(ctx, added{Text: "another"}); err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("all is read")
+	refused := 0
+	err = log.Follow(ctx, 0, func(record eventlog.Record) error {
+		if _, err := view.Apply(record); err != nil {
+			refused++
+		}
+		if record.Seq == other.Seq {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	if refused != 2 {
+		t.Errorf("%d commits were refused, want the unknown one and the one behind it", refused)
+	}
+	view.Read(r.Name.ID, func(e *aggregate.Entry[*counter]) {
+		if e == nil || !errors.Is(e.Err, eventlog.ErrUnknownType) || !cmp.Equal(e.State.texts, []string{"known"}) || e.Seq != r.Seq || e.State.folded != 1 {
+			t.Errorf("%+v", e)
+		}
+	})
+	view.Read(other.Name.ID, func(e *aggregate.Entry[*counter]) {
+		if e == nil || e.Err != nil || !cmp.Equal(e.State.texts, []string{"another"}) {
+			t.Errorf("%+v", e)
+		}
+	})
+	if diff := cmp.Diff([]string{"fleet/one", "fleet/two"}, view.IDs()); diff != "" {
+		t.Error(diff)
+	}
+}

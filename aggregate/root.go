@@ -1,0 +1,204 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+const (
+	// commitBytes bounds the data of one commit, far below the log's message limit. What is larger is split in its order; the
+	// last event of a decision is the one that counts.
+	commitBytes = 512 << 10
+	// eventBytes bounds the data of one event, which is never split. A message takes 1 MiB at least, headers included.
+	eventBytes = 960 << 10
+)
+
+// ErrLost says that another process has claimed the object.
+var ErrLost = errors.New("another process has claimed it")
+
+// Unreadable is an object of which the log holds something that this program cannot read. Its state is that of before.
+type Unreadable struct {
+	// Last is the last commit about the object, read or not.
+	Last uint64
+	Err  error
+}
+
+func (u *Unreadable) Error() string { return u.Err.Error() }
+
+// Unwrap gives what could not be read, such as eventlog.ErrUnknownType.
+func (u *Unreadable) Unwrap() error { return u.Err }
+
+// Log is what a Root needs of the event log.
+type Log interface {
+	// Append stores a commit if its aggregate is still at the sequence that the commit expects, else eventlog.ErrConflict.
+	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
+	// Read gives the commits of an aggregate after a sequence, in their order.
+	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
+}
+
+// State is what the events of an object are folded into.
+type State[E any] interface {
+	// Apply takes one event in. It is total: what the log holds has happened.
+	Apply(event E, at time.Time)
+	// ClaimedBy is the process that has claimed the object last, "" without.
+	ClaimedBy() string
+}
+
+// Root is one object as the log has it. The exported fields but State and Seq are set before use and not changed. It is not safe
+// for concurrent use.
+type Root[E any, S State[E]] struct {
+	Log     Log
+	Catalog *eventlog.Catalog[E]
+	Name    eventlog.Aggregate
+	// Actor is the author of what is stored.
+	Actor string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Plain says that an event comes out of the log exactly as it went in, so that it need not be decoded to be applied. May
+	// be nil: then none does.
+	Plain func(E) bool
+
+	// State is what was read, and what was recorded since. Seq is the last commit in it that is stored.
+	State S
+	Seq   uint64
+
+	pending []eventlog.Event // recorded and not stored
+}
+
+// Read folds in what others have appended, as far as it can be read; else it is an *Unreadable. It is not called while something is recorded and not stored: see Reload.
+func (r *Root[E, S]) Read(ctx context.Context) error {
+	records, err := r.Log.Read(ctx, r.Name, r.Seq)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if err := r.Catalog.Fold(record, r.State.Apply); err != nil {
+			return &Unreadable{Last: records[len(records)-1].Seq, Err: err}
+		}
+		r.Seq = record.Seq
+	}
+	return nil
+}
+
+// Reload forgets what was recorded and not stored, and reads the object from its beginning into an empty state.
+func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
+	r.Seq, r.State, r.pending = 0, empty, nil
+	return r.Read(ctx)
+}
+
+// Refresh folds in what others have appended. It is ErrLost when one of them has claimed the object.
+func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
+	if err := r.Read(ctx); err != nil {
+		return err
+	}
+	return r.Held(claimant)
+}
+
+// Held is ErrLost, with the name of the other one, unless this process was the last that has claimed the object.
+func (r *Root[E, S]) Held(claimant string) error {
+	if now := r.State.ClaimedBy(); now != claimant {
+		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrLost, now)
+	}
+	return nil
+}
+
+// Time is now as the log gives it back.
+func (r *Root[E, S]) Time() time.Time {
+	if r.Now != nil {
+		return r.Now().UTC().Round(0)
+	}
+	return time.Now().UTC().Round(0)
+}
+
+// Append stores events and applies them, as they are decided now. Of events that do not all fit into the log none is stored:
+// what comes before the one that does not would be stored again by each try.
+func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
+	at := r.Time()
+	events, encoded, err := r.encode(at, events)
+	if err != nil {
+		return err
+	}
+	for len(encoded) > 0 {
+		n, err := r.commit(ctx, encoded)
+		if err != nil {
+			return err
+		}
+		for _, e := range events[:n] {
+			r.State.Apply(e, at)
+		}
+		events, encoded = events[n:], encoded[n:]
+	}
+	return nil
+}
+
+// Record applies events that were decided at a time, so that more can be decided on them. Store makes them durable; until then
+// nobody may be told of them, and nothing may be done because of them.
+func (r *Root[E, S]) Record(at time.Time, events ...E) error {
+	events, encoded, err := r.encode(at, events)
+	if err != nil {
+		return err
+	}
+	r.pending = append(r.pending, encoded...)
+	for _, e := range events {
+		r.State.Apply(e, at)
+	}
+	return nil
+}
+
+// Store appends what was recorded. After an error the state is ahead of the log: Reload.
+func (r *Root[E, S]) Store(ctx context.Context) error {
+	for len(r.pending) > 0 {
+		n, err := r.commit(ctx, r.pending)
+		if err != nil {
+			return err
+		}
+		r.pending = r.pending[n:]
+	}
+	r.pending = nil
+	return nil
+}
+
+// encode gives events as they are stored, and as they will be read back.
+func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []eventlog.Event, err error) {
+	read, encoded = make([]E, len(events)), make([]eventlog.Event, len(events))
+	for i, e := range events {
+		ev, err := r.Catalog.Encode(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(ev.Data) > eventBytes {
+			return nil, nil, fmt.Errorf("%w: the event %s takes %d bytes, and one may take %d", eventlog.ErrTooLarge, ev.Type, len(ev.Data), eventBytes)
+		}
+		ev.Time, ev.Actor, ev.Correlation = at, r.Actor, r.Name.ID
+		if r.Plain == nil || !r.Plain(e) {
+			if e, err = r.Catalog.Decode(ev); err != nil {
+				return nil, nil, err
+			}
+		}
+		read[i], encoded[i] = e, ev
+	}
+	return read, encoded, nil
+}
+
+// commit stores as many of the events as one commit may hold, one at least, and says how many.
+func (r *Root[E, S]) commit(ctx context.Context, events []eventlog.Event) (int, error) {
+	n, size := 0, 0
+	for ; n < len(events); n++ {
+		if size += len(events[n].Data); n > 0 && size > commitBytes {
+			break
+		}
+		events[n].Epoch = r.Seq
+	}
+	commit := eventlog.Commit{Aggregate: r.Name, Expected: r.Seq, Events: events[:n:n]}
+	commit.ID = commit.IDFor(r.Actor)
+	receipt, err := r.Log.Append(ctx, commit)
+	if err != nil {
+		return 0, err
+	}
+	r.Seq = receipt.Seq
+	return n, nil
+}

@@ -1,0 +1,90 @@
+package aggregate
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"scute.dev/eventlog"
+)
+
+// View is all objects of one kind, folded from the log by a projector and read by many.
+type View[E any, S State[E]] struct {
+	kind    eventlog.Kind
+	catalog *eventlog.Catalog[E]
+	empty   func() S
+
+	mu      sync.RWMutex
+	entries map[string]*Entry[S]
+}
+
+// Entry is one object of a View.
+type Entry[S any] struct {
+	State S
+	// Seq is the last commit about the object.
+	Seq uint64
+	// Err says that the log holds something about the object that this program cannot read. The state is that of before.
+	Err error
+}
+
+// Folded is a State that is told when a whole commit has been applied.
+type Folded interface{ Folded() }
+
+// NewView makes an empty view of the objects of a kind. empty makes the state of an object that nothing is known of.
+func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E], empty func() S) *View[E, S] {
+	return &View[E, S]{kind: kind, catalog: catalog, empty: empty, entries: make(map[string]*Entry[S])}
+}
+
+// Apply folds a commit in. mine is false for one about something else, which is passed over. After an error nothing more is
+// folded into the object.
+func (v *View[E, S]) Apply(r eventlog.Record) (mine bool, err error) {
+	if r.Aggregate.Kind != v.kind {
+		return false, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.entries[r.Aggregate.ID]
+	if e == nil {
+		e = &Entry[S]{State: v.empty()}
+		v.entries[r.Aggregate.ID] = e
+	}
+	e.Seq = r.Seq
+	if e.Err != nil {
+		return true, e.Err
+	}
+	if e.Err = v.catalog.Fold(r, e.State.Apply); e.Err != nil {
+		return true, e.Err
+	}
+	if f, ok := any(e.State).(Folded); ok {
+		f.Folded()
+	}
+	return true, nil
+}
+
+// Read calls fn with an object, or with nil when the log does not know it. fn changes nothing and keeps nothing.
+func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	fn(v.entries[id])
+}
+
+// All are the objects, in no order, while nothing is folded in. Nothing of them is changed or kept.
+func (v *View[E, S]) All() iter.Seq2[string, *Entry[S]] {
+	return func(yield func(string, *Entry[S]) bool) {
+		v.mu.RLock()
+		defer v.mu.RUnlock()
+		for id, e := range v.entries {
+			if !yield(id, e) {
+				return
+			}
+		}
+	}
+}
+
+// IDs lists all objects, sorted.
+func (v *View[E, S]) IDs() []string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Sorted(maps.Keys(v.entries))
+}
