@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/kube/guard"
 )
 
 // FieldManager is the name under which scute writes fields.
@@ -118,11 +120,15 @@ func setMetadata(u *unstructured.Unstructured, m *metav1.ObjectMeta) {
 	u.SetManagedFields(m.ManagedFields)
 }
 
-const pageSize = 500
+const (
+	pageSize = 500
+	// mostPages of one list are read: a million objects. An API server may say without end that there is one more.
+	mostPages = 2000
+)
 
 func pages(ctx context.Context, c *Cluster, t Type, page func(context.Context, metav1.ListOptions) (string, error)) error {
 	options := metav1.ListOptions{Limit: pageSize}
-	for {
+	for range mostPages {
 		var next string
 		err := c.Do(ctx, "list "+t.Plural, func(ctx context.Context) (err error) {
 			next, err = page(ctx, options)
@@ -133,6 +139,7 @@ func pages(ctx context.Context, c *Cluster, t Type, page func(context.Context, m
 		}
 		options.Continue = next
 	}
+	return fmt.Errorf("%s: list %s: %w: more than %d pages", c.Name, t.Plural, guard.ErrTooLarge, mostPages)
 }
 
 // Get reads one object.

@@ -10,16 +10,24 @@ import (
 // ErrTooLarge is the cause of the error with which the reading of an answer ends that has no end in sight.
 var ErrTooLarge = errors.New("answer too large")
 
+// ErrRedirect is the cause of the error of a request that is answered by a redirect. No API server does so, and the credentials
+// of one would be sent elsewhere.
+var ErrRedirect = errors.New("the API server redirects, which is not followed")
+
 // answerLimit bounds one answer of somebody's API server, in bytes as they are read: decompressed. A page of 500 objects of
 // a usual size is a few MiB.
 const answerLimit = 64 << 20
 
-// limited bounds the answers of a transport: a client keeps the whole of one in memory.
+// limited bounds the answers of a transport: a client keeps the whole of one in memory, and follows redirects.
 type limited struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(r)
+	if err == nil && response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified {
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
+	}
 	if err == nil && response.StatusCode != http.StatusSwitchingProtocols { // that is a connection from then on
 		response.Body = &answer{ReadCloser: response.Body, left: answerLimit}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -60,5 +61,53 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("an answer of %d MiB: %v", 4*most, err)
+	}
+}
+
+// TestRedirects: an API server that redirects leads nobody elsewhere, and gets no credentials sent there.
+func TestRedirects(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	g, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: server.URL, BearerToken: "of-the-kubeconfig"}
+	g.Protect(config)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("n").List(t.Context(), metav1.ListOptions{})
+	if !errors.Is(err, guard.ErrRedirect) {
+		t.Error(err)
+	}
+}
+
+// TestAndPrivate: private addresses are allowed too, and what must be listed one by one still must.
+func TestAndPrivate(t *testing.T) {
+	var none *guard.Guard
+	listed, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ip, want := range map[string]bool{
+		"10.1.2.3": true, "172.31.0.1": true, "192.168.1.1": true, "100.64.0.1": true, "fd12::1": true, "8.8.8.8": true,
+		"127.0.0.2": false, "::1": false, "0.0.0.0": false, "169.254.169.254": false, "169.254.0.1": false, "fe80::1": false, "100.100.100.200": false,
+		"168.63.129.16": false, "fd00:ec2::254": false, "64:ff9b::a9fe:a9fe": false, "224.0.0.1": false, "255.255.255.255": false, "::ffff:127.0.0.2": false,
+	} {
+		for name, g := range map[string]*guard.Guard{"none": none, "listed": listed} {
+			if err := g.AndPrivate().Check(netip.MustParseAddr(ip)); (err == nil) != want {
+				t.Errorf("%s, %s: %v", name, ip, err)
+			}
+		}
+	}
+	if none.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) == nil || listed.AndPrivate().Check(netip.MustParseAddr("127.0.0.1")) != nil {
+		t.Error("an address of this machine is allowed where it is listed")
+	}
+	if listed.Check(netip.MustParseAddr("10.1.2.3")) == nil {
+		t.Error("it allows more than before")
 	}
 }

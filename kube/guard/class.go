@@ -2,6 +2,8 @@ package guard
 
 import "net/netip"
 
+const private = "a private address"
+
 // special are the ranges of IPv4 that are not public, and the public address of a metadata service. (IANA's registry of
 // special-purpose addresses; those for documentation lead nowhere.)
 func special() []struct{ prefix, class string } {
@@ -9,19 +11,19 @@ func special() []struct{ prefix, class string } {
 		{"168.63.129.16/32", "a metadata service of a cloud"},
 		{"100.100.100.200/32", "a metadata service of a cloud"},
 		{"0.0.0.0/8", "an unspecified address"},
-		{"10.0.0.0/8", "a private address"},
-		{"100.64.0.0/10", "a private address"},
+		{"10.0.0.0/8", private},
+		{"100.64.0.0/10", private},
 		{"169.254.0.0/16", "a link-local address"},
-		{"172.16.0.0/12", "a private address"},
+		{"172.16.0.0/12", private},
 		{"192.0.0.0/24", "an address for protocols"},
 		{"192.88.99.0/24", "an address for protocols"},
-		{"192.168.0.0/16", "a private address"},
-		{"198.18.0.0/15", "a private address"},
+		{"192.168.0.0/16", private},
+		{"198.18.0.0/15", private},
 		{"224.0.0.0/4", "a multicast address"},
 		{"240.0.0.0/4", "a reserved address"},
 		{"fd00:ec2::254/128", "a metadata service of a cloud"},
 		{"fd20:ce::254/128", "a metadata service of a cloud"},
-		{"fc00::/7", "a private address"},
+		{"fc00::/7", private},
 		{"fe80::/10", "a link-local address"},
 		{"ff00::/8", "a multicast address"},
 		{"2001::/23", "an address for protocols"},

@@ -37,6 +37,21 @@ func New(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
+// AndPrivate makes a Guard that also allows private addresses, where the machines of workload clusters are. What must be listed one
+// by one still must.
+func (g *Guard) AndPrivate() *Guard {
+	wider := &Guard{}
+	if g != nil {
+		wider.allowed = slices.Clone(g.allowed)
+	}
+	for _, s := range special() {
+		if s.class == private {
+			wider.allowed = append(wider.allowed, netip.MustParsePrefix(s.prefix))
+		}
+	}
+	return wider
+}
+
 // Check says why an address may not be reached; nil if it may be. The machine's own addresses and those of metadata
 // services must be listed one by one: a range that happens to hold them does not allow them.
 func (g *Guard) Check(ip netip.Addr) error {
@@ -72,7 +87,7 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect has all connections of an API server's clients checked, and bounds its answers. No proxy is used: it would dial
+// Protect has all connections of an API server's clients checked, bounds its answers, and follows none of its redirects. No proxy is used: it would dial
 // what is checked here.
 func (g *Guard) Protect(config *rest.Config) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
