@@ -2,15 +2,20 @@ package observe
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube/object"
 )
@@ -48,11 +53,16 @@ func TestAnswersAreBounded(t *testing.T) {
 		list int
 		why  string
 	}{
-		"an etcd":          {&liar{members: many[:5]}, 5, ""},
-		"many members":     {&liar{members: many}, 0, "it lists 20000 members"},
-		"a long name":      {&liar{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "it lists 1 members"},
-		"many alarms":      {&liar{members: many[:1], alarms: slices.Repeat([]*etcd.AlarmMember{{MemberID: 1, Alarm: etcd.AlarmType_NOSPACE}}, 20_000)}, 1, ""},
-		"a long complaint": {&liar{members: many[:1], errors: []string{strings.Repeat("x", 1<<20)}}, 1, "xxx"},
+		"an etcd":                      {&liar{members: many[:5]}, 5, ""},
+		"some more members":            {&liar{members: many[:mostMembers+1]}, 0, "not credible"},
+		"many members":                 {&liar{members: many}, 0, "not credible"},
+		"a long name":                  {&liar{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<10)}}}, 0, "not credible"},
+		"a very long name":             {&liar{members: []*etcd.Member{{ID: 1, Name: strings.Repeat("x", 1<<20)}}}, 0, "not credible"},
+		"a name that moves the cursor": {&liar{members: []*etcd.Member{{ID: 1, Name: "m\x1b[2J"}}}, 0, "not credible"},
+		"many alarms":                  {&liar{members: many[:1], alarms: slices.Repeat([]*etcd.AlarmMember{{MemberID: 1, Alarm: etcd.AlarmType_NOSPACE}}, 5_000)}, 1, ""},
+		"a long complaint":             {&liar{members: many[:1], errors: []string{strings.Repeat("no leader ", 100)}}, 1, "no leader"},
+		"a very long complaint":        {&liar{members: many[:1], errors: []string{strings.Repeat("x", 1<<20)}}, 0, "larger than max"},
+		"a complaint that colours":     {&liar{members: many[:1], errors: []string{"\x1b]0;owned\x07 no\nleader"}}, 1, "]0;owned no leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +74,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			etcd.RegisterMaintenanceServer(server, c.says)
 			go func() { _ = server.Serve(listener) }()
 			defer server.Stop()
-			conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+			conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), append(bounds(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,5 +85,46 @@ func TestAnswersAreBounded(t *testing.T) {
 				t.Errorf("%s, %d members, %d bytes: %.100s", a.answers, len(list), len(a.why), a.why)
 			}
 		})
+	}
+}
+
+// TestManyNodes: asking a cluster takes as long as there is time for it, not as long as it has machines; and what could not be
+// asked in that time is said, shortly.
+func TestManyNodes(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	d := &dialer{cluster: clusterAt("https://" + silent.Addr().String()), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
+	var nodes []string
+	for i := range 1000 {
+		nodes = append(nodes, fmt.Sprintf("n-%d", i))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	answers := d.askAll(ctx, nodes)
+	if last := answers[len(answers)-1]; last.answers != object.Unknown || last.why != tooLate || last.node != "n-999" {
+		t.Errorf("%+v", last)
+	}
+	if said := whys(answers); len(said) > atOnce*300 || !strings.Contains(said, "n-0: no ") || !strings.HasSuffix(said, "; and 991 more") {
+		t.Error(said)
+	}
+}
+
+// TestClientPorts: however many Machines name one node, two addresses of it are asked.
+func TestClientPorts(t *testing.T) {
+	var machines []clusterv1.Machine
+	for i := range 20_000 {
+		m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m-%05d", 20_000-i)}}
+		m.Status.NodeRef.Name = "n\x1b[2J"
+		m.Status.Addresses = clusterv1.MachineAddresses{
+			{Type: clusterv1.MachineInternalIP, Address: "10.0.0.7"}, {Type: clusterv1.MachineInternalIP, Address: fmt.Sprintf("fd00::%x", i+1)},
+		}
+		machines = append(machines, m)
+	}
+	want := map[string][]string{"n[2J": {"10.0.0.7:2379", "[fd00::4e20]:2379"}}
+	if diff := cmp.Diff(want, clientPorts(machines)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -16,12 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/kube/tenant"
 )
 
 // clientValid is how long a certificate for etcd is good; it is made anew for every survey, and kept nowhere. Clocks may
@@ -29,19 +29,20 @@ import (
 const clientValid = time.Hour
 
 // workload is how to reach a workload cluster's API. No error quotes what the Secret holds.
-func (e *Eye) workload(ctx context.Context, cluster types.NamespacedName) (*rest.Config, error) {
+func (e *Eye) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
 	data, err := e.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config, err := kube.ParseKubeconfig(data[secret.KubeconfigDataName])
+	if err == nil {
+		err = kube.Protected(config)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig in Secret %s: %w", secret.Name(cluster.Name, secret.Kubeconfig), err)
+		return nil, fmt.Errorf("the kubeconfig in Secret %s: %s", secret.Name(cluster.Name, secret.Kubeconfig), brief(err))
 	}
 	config.UserAgent = "scute/remediator"
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	return config, nil
+	return e.tenants.Cluster(cluster.String(), config)
 }
 
 func (e *Eye) secret(ctx context.Context, cluster types.NamespacedName, purpose secret.Purpose) (map[string][]byte, error) {

@@ -12,6 +12,8 @@ import (
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -81,7 +83,9 @@ func (d *dialer) askAll(ctx context.Context, nodes []string) []answer {
 	group.SetLimit(atOnce)
 	for i, node := range nodes {
 		group.Go(func() error {
-			answers[i] = d.ask(ctx, node)
+			if answers[i] = (answer{node: node, answers: object.Unknown, why: tooLate}); ctx.Err() == nil {
+				answers[i] = d.ask(ctx, node)
+			}
 			return nil
 		})
 	}
@@ -110,25 +114,26 @@ func named(list []*etcd.Member, node string) *etcd.Member {
 // inquire asks the member at the other end.
 func (l *line) inquire(ctx context.Context, a answer) answer {
 	cluster, maintenance := etcd.NewClusterClient(l.ClientConn), etcd.NewMaintenanceClient(l.ClientConn)
-	status, err := maintenance.Status(ctx, &etcd.StatusRequest{})
+	said, err := maintenance.Status(ctx, &etcd.StatusRequest{})
 	if err != nil {
 		a.answers, a.why = l.meaning(err)
 		return a
 	}
-	a.answers, a.id, a.leader = object.True, status.Header.GetMemberId(), status.Leader
+	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
 	agreed, cancel := half(ctx)
 	defer cancel()
-	if list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true}); err == nil {
+	list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true})
+	if err == nil {
 		a.list = list.Members
-	} else if list, err := cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
+	} else if list, err = cluster.MemberList(ctx, &etcd.MemberListRequest{}); err == nil {
 		a.stale = list.Members
 	}
-	if list := slices.Concat(a.list, a.stale); !credible(list) {
+	if tooLarge(err) || !credible(list.GetMembers()) {
 		a.answers, a.list, a.stale = object.False, nil, nil
-		a.why = fmt.Sprintf("it lists %d members: more than %d, or one whose name has more than %d bytes", len(list), mostMembers, longestName)
+		a.why = fmt.Sprintf("its list of members is not credible: more than %d, or one whose name has more than %d bytes or cannot be printed", mostMembers, longestName)
 		return a
 	}
-	complaints := status.Errors
+	complaints := said.Errors
 	if alarm, err := maintenance.Alarm(ctx, &etcd.AlarmRequest{Action: etcd.AlarmRequest_GET}); err == nil {
 		a.alarms, complaints = alarm.Alarms[:min(len(alarm.Alarms), mostAlarms)], ownComplaints(complaints)
 	}
@@ -148,7 +153,14 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // credible says whether an etcd may have these members.
 func credible(list []*etcd.Member) bool {
-	return len(list) <= mostMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool { return len(m.Name) > longestName })
+	return len(list) <= mostMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool {
+		return len(m.Name) > longestName || m.Name != object.Printable(m.Name)
+	})
+}
+
+// tooLarge says that an answer was more than is read.
+func tooLarge(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
 // ownComplaints are those of a status that are about the member itself. Every member tells the alarms of all: conclude
@@ -227,10 +239,14 @@ func elected(answers []answer) uint64 {
 	return leader
 }
 
+// whys are the reasons of as many members as are asked at once.
 func whys(answers []answer) string {
 	var all []string
-	for _, a := range answers {
+	for _, a := range answers[:min(len(answers), atOnce)] {
 		all = append(all, a.node+": "+cmp.Or(a.why, "no list"))
+	}
+	if more := len(answers) - len(all); more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(all, "; ")
 }

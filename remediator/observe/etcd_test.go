@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -151,14 +150,13 @@ func TestSilence(t *testing.T) {
 		{"stuck", stuck.URL, "no "},
 		{"failing", failing.URL, "error dialing backend"},
 	} {
-		config := &rest.Config{Host: c.host, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-		d := &dialer{config: config, tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
+		d := &dialer{cluster: clusterAt(c.host), tls: func(func(error)) *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }}
 		a := d.ask(ctx, "node") // it ends, though ctx does not
 		t.Logf("%s: %s", c.name, a.why)
 		if a.answers != object.Unknown || !strings.Contains(a.why, c.why) {
 			t.Errorf("%s: %s: %s", c.name, a.answers, a.why)
 		}
-		if reach := answersAtAll(ctx, config); reach != object.False {
+		if reach := answersAtAll(ctx, d.cluster); reach != object.False {
 			t.Errorf("%s: reach %s", c.name, reach)
 		}
 	}

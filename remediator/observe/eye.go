@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube/guard"
+	"scute.dev/kube/tenant"
 	"scute.dev/remediator"
 )
 
@@ -17,19 +19,21 @@ const callTimeout = 10 * time.Second
 
 // Eye looks at owners of machines. Its methods may be called from many goroutines, once its cache runs and is synced.
 type Eye struct {
-	cache  cache.Cache
-	live   client.Client // does not cache
-	tested answered
-	census census
-	nodes  nodeLooks
-	now    func() time.Time
+	cache   cache.Cache
+	live    client.Client // does not cache
+	tenants *tenant.Dialer
+	tested  answered
+	census  census
+	nodes   nodeLooks
+	now     func() time.Time
 
 	// Limits reads the RepairLimits; nil where there can be none. It is set before use.
 	Limits client.Reader
 }
 
-// New makes an Eye and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2.
-func New(ctx context.Context, config *rest.Config) (*Eye, error) {
+// New makes an Eye and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Of
+// workload clusters it reaches what the guard allows, and private addresses.
+func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Eye, error) {
 	connection, err := connect(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
@@ -42,7 +46,7 @@ func New(ctx context.Context, config *rest.Config) (*Eye, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
 	}
-	return &Eye{cache: c, live: live, now: time.Now}, nil
+	return &Eye{cache: c, live: live, tenants: tenant.New(g.AndPrivate()), now: time.Now}, nil
 }
 
 // Cache is what Look reads. Controllers watch it too, and so add no watch of their own. Of each object it holds only what

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -17,31 +16,36 @@ import (
 	"google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/proxy"
 
+	"scute.dev/internal/redact"
 	"scute.dev/kube/object"
+	"scute.dev/kube/tenant"
 )
 
-const etcdPort = 2379
+const (
+	etcdPort = 2379
+	// mostAnswer bounds one answer of a member, mostTrailer what comes around it: a list of some members is 1 KiB.
+	mostAnswer  = 64 << 10
+	mostTrailer = 8 << 10
+)
 
 // dialer connects to the members of one etcd.
 type dialer struct {
-	config    *rest.Config // of the cluster's API server
+	cluster   *tenant.Cluster
 	tls       func(distrusted func(error)) *tls.Config
 	addresses map[string][]string // of client ports, by node
 }
 
-func (e *Eye) dialer(ctx context.Context, cluster types.NamespacedName, config *rest.Config) (*dialer, error) {
-	addresses, err := e.addresses(ctx, cluster)
+func (e *Eye) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
+	addresses, err := e.addresses(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	tlsFor, err := e.etcdTLS(ctx, cluster)
+	tlsFor, err := e.etcdTLS(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return &dialer{config: config, tls: tlsFor, addresses: addresses}, nil
+	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses}, nil
 }
 
 // line is a connection to one member, and how far it came: what a failure means depends on that.
@@ -55,29 +59,23 @@ type line struct {
 }
 
 // open prepares a connection to the member on a node, by its client port or by a port-forward to its pod; nothing is sent
-// before the first call. Whatever is opened ends with ctx, which must have a deadline, also what waits for an API server
-// that is silent.
+// before the first call. Whatever is opened ends with ctx, which must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
-	dial := dialPort
-	if by.address == "" {
-		forward, err := d.forward(ctx)
-		if err != nil {
-			return nil, err
-		}
-		dial = forward.DialContextWithAddr
-	}
 	l := &line{way: by}
 	pod := podOf(node)
-	target := cmp.Or(by.address, pod)
 	var err error
-	l.ClientConn, err = grpc.NewClient("passthrough:///"+target,
+	l.ClientConn, err = grpc.NewClient("passthrough:///"+cmp.Or(by.address, pod), append(bounds(),
 		grpc.WithAuthority(pod),
 		grpc.WithTransportCredentials(credentials.NewTLS(d.tls(l.distrust))),
-		grpc.WithContextDialer(func(dialing context.Context, target string) (net.Conn, error) {
-			conn, err := dial(dialing, target)
+		grpc.WithContextDialer(func(context.Context, string) (conn net.Conn, err error) {
+			if by.address != "" {
+				conn, err = d.cluster.Dial(ctx, by.address)
+			} else {
+				conn, err = d.cluster.Forward(ctx, metav1.NamespaceSystem, pod, etcdPort)
+			}
 			l.dialed(err)
 			return conn, err
-		}))
+		}))...)
 	if err != nil {
 		return nil, err
 	}
@@ -86,31 +84,12 @@ func (d *dialer) open(ctx context.Context, node string, by way) (*line, error) {
 
 func podOf(node string) string { return "etcd-" + node }
 
-func dialPort(ctx context.Context, address string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-}
-
-// forward dials pods through the API server: the way that the control plane's own controller takes.
-func (d *dialer) forward(ctx context.Context) (*proxy.Dialer, error) {
-	return proxy.NewDialer(proxy.Proxy{Kind: "pods", Namespace: metav1.NamespaceSystem, KubeConfig: d.bounded(ctx), Port: etcdPort})
-}
-
-// bounded is the configuration for requests that end with ctx.
-func (d *dialer) bounded(ctx context.Context) *rest.Config {
-	config := rest.CopyConfig(d.config)
-	config.Proxy = http.ProxyFromEnvironment // which keeps client-go from caching the connection of a cluster for ever
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{ctx: ctx, next: next} })
-	return config
-}
-
-// bounded gives requests that are made without a context one that ends: the dialers of port-forwards take none.
-type bounded struct {
-	ctx  context.Context //nolint:containedctx // see above
-	next http.RoundTripper
-}
-
-func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	return b.next.RoundTrip(r.WithContext(b.ctx))
+// bounds of what a member may answer.
+func bounds() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)), grpc.WithMaxHeaderListSize(mostTrailer),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
+	}
 }
 
 func (l *line) dialed(err error) {
@@ -153,19 +132,13 @@ func (l *line) meaning(err error) (object.Truth, string) {
 	}
 }
 
-// brief is the text of an error, in one line of bounded length.
+// brief is the text of an error, which may be that of somebody else: in one line, printable, of bounded length, and without what
+// looks like a secret.
 func brief(err error) string {
-	const longest = 200
+	const considered, longest = 1000, 200
 	text := err.Error()
 	if s, ok := status.FromError(err); ok {
 		text = s.Message()
 	}
-	for _, noise := range []string{"error upgrading connection: ", "unable to upgrade connection: "} {
-		text = strings.TrimPrefix(text, noise)
-	}
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
-	}
-	return text
+	return object.Brief(redact.Text(object.Brief(text, considered)), longest)
 }

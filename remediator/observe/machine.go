@@ -19,7 +19,7 @@ import (
 func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
 		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
-		Node: m.Status.NodeRef.Name, FailureDomain: domainOf(m),
+		Node: nodeOf(m), FailureDomain: domainOf(m),
 		Conditions:     make(map[string]remediator.Condition, len(m.Status.Conditions)),
 		Hooks:          hooks(m.Annotations),
 		Paused:         paused(m),
@@ -63,6 +63,9 @@ func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
 	}
 	return drain, detach
 }
+
+// nodeOf is the name of a machine's Node, which comes from the workload cluster.
+func nodeOf(m *clusterv1.Machine) string { return object.Printable(m.Status.NodeRef.Name) }
 
 // domainOf is the failure domain that a machine is in, else the one that it is to be made in.
 func domainOf(m *clusterv1.Machine) string {

@@ -1,22 +1,20 @@
 package observe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/object"
+	"scute.dev/kube/tenant"
 	"scute.dev/remediator"
 )
 
@@ -27,8 +25,8 @@ const (
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
 	// nodesAtOnce are read side by side.
 	nodesAtOnce = 16
-	// mostNode bounds a Node, which is the tenant's. kube-apiserver takes no object of more than 1.5 MiB.
-	mostNode = 2 << 20
+	// mostConditions of a Node are read.
+	mostConditions = 100
 )
 
 // nodeLooks are the last looks at the Nodes of owners.
@@ -89,9 +87,9 @@ func (n *nodeLooks) remember(owner types.UID, now time.Time, seen map[types.UID]
 func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
-	read, done, err := e.nodeReader(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
+	from, err := e.nodeReader(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
 	if err == nil {
-		defer done()
+		defer from.Close()
 	}
 	seen := make(map[types.UID]*remediator.NodeLook, len(f.Machines))
 	var group errgroup.Group
@@ -108,7 +106,7 @@ func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]
 			continue
 		}
 		group.Go(func() error {
-			*looked = read(ctx, m.Node)
+			*looked = readNode(ctx, from, m.Node)
 			return nil
 		})
 	}
@@ -116,84 +114,74 @@ func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]
 	return seen
 }
 
-// nodeReader reads Nodes of a cluster by name, until done is called.
-func (e *Eye) nodeReader(ctx context.Context, cluster types.NamespacedName) (read func(context.Context, string) remediator.NodeLook, done func(), err error) {
-	config, err := e.workload(ctx, cluster)
+// nodeReader reads from the API server of a cluster until it is closed.
+func (e *Eye) nodeReader(ctx context.Context, key types.NamespacedName) (*tenant.Reader, error) {
+	cluster, err := e.workload(ctx, key)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return nodesBy(config)
-}
-
-func nodesBy(config *rest.Config) (read func(context.Context, string) remediator.NodeLook, done func(), err error) {
-	config = rest.CopyConfig(config)
-	config.Proxy = http.ProxyFromEnvironment // which keeps client-go from caching the connection of a cluster for ever
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("preparing to read Nodes: %w", err)
-	}
-	base, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("preparing to read Nodes: %w", err)
-	}
-	c := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	read = func(ctx context.Context, name string) remediator.NodeLook {
-		ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
-		defer cancel()
-		looked, err := readNode(ctx, c, base.JoinPath("api", "v1", "nodes", name))
-		if err != nil {
-			return remediator.NodeLook{Err: err.Error()}
-		}
-		return looked
-	}
-	return read, func() { utilnet.CloseIdleConnectionsFor(transport) }, nil
+	return cluster.Reader(ctx)
 }
 
 // readNode reads of a Node what facts are made of. A Node that does not exist has no conditions: its Machine says that it is gone.
-func readNode(ctx context.Context, c *http.Client, where *url.URL) (remediator.NodeLook, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), http.NoBody)
-	if err != nil {
-		return remediator.NodeLook{}, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := c.Do(request)
-	if err != nil {
-		return remediator.NodeLook{}, fmt.Errorf("reading the Node: %w", err)
-	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return remediator.NodeLook{}, nil
-	default:
-		return remediator.NodeLook{}, fmt.Errorf("reading the Node: the API server answers %d %s", response.StatusCode, http.StatusText(response.StatusCode))
-	}
-	raw, err := io.ReadAll(io.LimitReader(response.Body, mostNode+1))
-	if err == nil && len(raw) > mostNode {
-		err = fmt.Errorf("it has more than %d bytes", mostNode)
+func readNode(ctx context.Context, from *tenant.Reader, name string) remediator.NodeLook {
+	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
+	defer cancel()
+	code, raw, err := from.Get(ctx, "api", "v1", "nodes", name)
+	var looked remediator.NodeLook
+	switch {
+	case err != nil:
+	case code == http.StatusOK:
+		looked, err = saidOf(raw)
+	case code != http.StatusNotFound:
+		err = fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
 	}
 	if err != nil {
-		return remediator.NodeLook{}, fmt.Errorf("reading the Node: %w", err)
+		return remediator.NodeLook{Err: "reading the Node: " + brief(err)}
 	}
-	return nodeOf(raw)
+	return looked
 }
 
-// nodeOf is what is read of a Node.
-func nodeOf(raw []byte) (remediator.NodeLook, error) {
-	var node struct {
-		Status struct {
-			Conditions []struct {
-				Type, Status, Reason string
-				LastTransitionTime   metav1.Time
-			}
+// nodeConditions are some: little that is sent may take much room, so they are counted while they are read.
+type nodeConditions []nodeCondition
+
+type nodeCondition struct {
+	Type, Status, Reason string
+	LastTransitionTime   metav1.Time
+}
+
+// UnmarshalJSON reads a list of conditions.
+func (n *nodeConditions) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := d.Token(); err != nil || first != json.Delim('[') {
+		return err // null
+	}
+	for d.More() {
+		if len(*n) == mostConditions {
+			return fmt.Errorf("it has more than %d conditions", mostConditions)
 		}
+		var one nodeCondition
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		*n = append(*n, one)
+	}
+	return nil
+}
+
+// saidOf is what is read of a Node.
+func saidOf(raw []byte) (remediator.NodeLook, error) {
+	var node struct {
+		Status struct{ Conditions nodeConditions }
 	}
 	if err := json.Unmarshal(raw, &node); err != nil {
-		return remediator.NodeLook{}, fmt.Errorf("reading the Node: what the API server answers is none: %w", err)
+		return remediator.NodeLook{}, fmt.Errorf("what the API server answers is none: %w", err)
 	}
 	looked := remediator.NodeLook{Conditions: make(map[string]remediator.Condition, len(node.Status.Conditions))}
 	for _, c := range node.Status.Conditions {
-		looked.Conditions[c.Type] = remediator.Condition{Status: object.Truth(c.Status), Reason: c.Reason, Since: c.LastTransitionTime.Time}
+		looked.Conditions[object.Brief(c.Type, longestName)] = remediator.Condition{
+			Status: object.Truth(object.Brief(c.Status, longestName)), Reason: object.Brief(c.Reason, longestName), Since: c.LastTransitionTime.Time,
+		}
 	}
 	return looked, nil
 }

@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"fmt"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -31,7 +30,13 @@ func TestReadNode(t *testing.T) {
 		"refused":        {403, `secret`, remediator.NodeLook{Err: "reading the Node: the API server answers 403 Forbidden"}},
 		"not JSON":       {200, `<html>`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
 		"sent elsewhere": {302, ``, remediator.NodeLook{Err: "reading the Node: the API server answers 302 Found"}},
-		"endless":        {200, `{"a":"` + strings.Repeat("x", mostNode), remediator.NodeLook{Err: fmt.Sprintf("reading the Node: it has more than %d bytes", mostNode)}},
+		"endless":        {200, `{"a":"` + strings.Repeat("x", 1<<20), remediator.NodeLook{Err: "reading the Node: it sends too much: more than 512 KiB"}},
+		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: it has more than 100 conditions"}},
+		"none said":      {200, `{"status":{"conditions":null}}`, remediator.NodeLook{Conditions: map[string]remediator.Condition{}}},
+		"escapes": {
+			200, `{"status":{"conditions":[{"type":"\u001b[2JReady","status":"True","reason":"a\nb"}]}}`,
+			remediator.NodeLook{Conditions: map[string]remediator.Condition{"[2JReady": {Status: object.True, Reason: "a b"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,12 +48,14 @@ func TestReadNode(t *testing.T) {
 				_, _ = w.Write([]byte(c.body))
 			}))
 			defer server.Close()
-			read, done, err := nodesBy(&rest.Config{Host: server.URL + "/prefix"})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			from, err := clusterAt(server.URL + "/prefix").Reader(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer done()
-			if diff := cmp.Diff(c.want, read(t.Context(), "n1")); diff != "" {
+			defer from.Close()
+			if diff := cmp.Diff(c.want, readNode(ctx, from, "n1")); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,13 +14,8 @@ import (
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
-	"k8s.io/streaming/pkg/httpstream"
 
 	"scute.dev/kube/object"
 )
@@ -31,8 +26,6 @@ const (
 	ctlTimeout  = 2 * time.Second
 	// mostPeers are tried, when etcdctl cannot be run in the pod of the first.
 	mostPeers = 2
-	// mostOutput of etcdctl is read.
-	mostOutput = 64 << 10
 )
 
 // askPeers asks the members of the list that were not heard: by etcdctl in the pod of a member that answers through its
@@ -68,6 +61,10 @@ func (d *dialer) askPeers(ctx context.Context, list []*etcd.Member, answers []an
 func (d *dialer) askPeer(ctx context.Context, peers []string, m *etcd.Member) answer {
 	a := answer{node: m.Name, answers: object.Unknown}
 	for _, peer := range peers {
+		if ctx.Err() != nil {
+			a.why = cmp.Or(a.why, tooLate)
+			break
+		}
 		a.way = way{peer: peer}
 		output, err := d.etcdctl(ctx, peer, clientURL(m), "endpoint", "status", "--write-out=json")
 		if err == nil {
@@ -138,93 +135,21 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 		"etcdctl", "--endpoints=" + endpoint, "--cacert=" + pki + "ca.crt", "--cert=" + pki + "server.crt", "--key=" + pki + "server.key",
 		"--dial-timeout=" + ctlTimeout.String(), "--command-timeout=" + ctlTimeout.String(),
 	}, args...)
-	executor, err := executor(d.bounded(ctx), podOf(node), command)
-	if err != nil {
-		return nil, err
-	}
-	var stdout, stderr limited
-	if err := stream(ctx, func() error {
-		return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
-	}); err != nil {
-		return failed(err, &stderr)
-	}
-	return stdout.Bytes(), nil
-}
-
-// streams are the runs that may not have ended yet. A stream over SPDY ends when the API server ends it, and not with its context: a
-// tenant's may never do so. Nobody waits for it then, and so many may be left behind.
-var streams = make(chan struct{}, 32) //nolint:gochecknoglobals // it bounds the process
-
-// stream runs one, and returns when ctx ends at the latest.
-func stream(ctx context.Context, run func() error) error {
-	select {
-	case streams <- struct{}{}:
-	default:
-		return fmt.Errorf("%d earlier runs have not ended: their API servers keep them open", cap(streams))
-	}
-	ended := make(chan error, 1)
-	go func() {
-		defer func() { <-streams }()
-		ended <- run()
-	}()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// failed says why a run failed: an exitError when etcdctl ran.
-func failed(err error, stderr *limited) ([]byte, error) {
+	stdout, stderr, err := d.cluster.Exec(ctx, metav1.NamespaceSystem, podOf(node), "etcd", command...)
 	var exit exec.CodeExitError
 	switch {
 	case errors.As(err, &exit):
-		return nil, &exitError{said: stderr.last(exit.Code)}
+		return nil, &exitError{said: last(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("no result within %s", peerTimeout)
 	default:
-		return nil, err
+		return stdout, err
 	}
-}
-
-// executor runs a command in the etcd container of a pod: over a WebSocket, or SPDY where the API server, or what is
-// before it, knows no better.
-func executor(config *rest.Config, pod string, command []string) (remotecommand.Executor, error) {
-	base, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, err
-	}
-	u := base.JoinPath("api", "v1", "namespaces", metav1.NamespaceSystem, "pods", pod, "exec")
-	query, err := scheme.ParameterCodec.EncodeParameters(&corev1.PodExecOptions{Container: "etcd", Command: command, Stdout: true, Stderr: true}, corev1.SchemeGroupVersion)
-	if err != nil {
-		return nil, err
-	}
-	u.RawQuery = query.Encode()
-	socket, err := remotecommand.NewWebSocketExecutor(config, "GET", u.String())
-	if err != nil {
-		return nil, err
-	}
-	spdy, err := remotecommand.NewSPDYExecutor(config, "POST", u)
-	if err != nil {
-		return nil, err
-	}
-	return remotecommand.NewFallbackExecutor(socket, spdy, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	})
-}
-
-// limited keeps the beginning of what is written to it.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	l.Buffer.Write(p[:min(len(p), mostOutput-l.Len())])
-	return len(p), nil
 }
 
 // last is the last line that tells something to people: etcdctl logs to the same stream, as JSON.
-func (l *limited) last(code int) string {
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(l.String()), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
+func last(stderr []byte, code int) string {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(stderr)), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
 	if text := strings.Join(lines, "; "); text != "" {
 		return text
 	}

@@ -32,11 +32,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"scute.dev/internal/podexec"
+	"scute.dev/kube/guard"
+	"scute.dev/kube/tenant"
 )
 
-// tenant is a workload cluster: members of etcd, each with a client port, and an API server that forwards ports to their
+// workload is a workload cluster: members of etcd, each with a client port, and an API server that forwards ports to their
 // pods and runs etcdctl in them, by the kubelets of their nodes.
-type tenant struct {
+type workload struct {
 	api  *httptest.Server
 	pair tls.Certificate // of whoever asks
 	ca   *x509.CertPool
@@ -52,7 +54,7 @@ type tenant struct {
 type node struct {
 	etcd.UnimplementedClusterServer
 	etcd.UnimplementedMaintenanceServer
-	tenant  *tenant
+	tenant  *workload
 	name    string
 	id      uint64
 	port    string // its client port
@@ -68,10 +70,10 @@ const (
 )
 
 // newTenant has nodes with these names. The first leads.
-func newTenant(t *testing.T, names ...string) *tenant {
+func newTenant(t *testing.T, names ...string) *workload {
 	t.Helper()
 	pair, pool := pairOf(t)
-	tn := &tenant{pair: pair, ca: pool}
+	tn := &workload{pair: pair, ca: pool}
 	for i, name := range names {
 		n := &node{tenant: tn, name: name, id: 1<<63 + uint64(i)} //nolint:gosec // small
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,9 +122,22 @@ func pairOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
+// clusterAt is a cluster whose API server is on this machine.
+func clusterAt(url string) *tenant.Cluster {
+	g, err := guard.New([]string{"127.0.0.1"})
+	if err != nil {
+		panic(err)
+	}
+	c, err := tenant.New(g).Cluster("fleet/prod", &rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 // dialer reaches the tenant. The client ports of the nodes named are open to it.
-func (tn *tenant) dialer(open ...string) *dialer {
-	d := &dialer{config: &rest.Config{Host: tn.api.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, addresses: map[string][]string{}}
+func (tn *workload) dialer(open ...string) *dialer {
+	d := &dialer{cluster: clusterAt(tn.api.URL), addresses: map[string][]string{}}
 	d.tls = func(distrusted func(error)) *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{tn.pair},
@@ -144,12 +159,12 @@ func (tn *tenant) dialer(open ...string) *dialer {
 	return d
 }
 
-func (tn *tenant) node(name string) *node {
+func (tn *workload) node(name string) *node {
 	return tn.nodes[slices.IndexFunc(tn.nodes, func(n *node) bool { return n.name == name })]
 }
 
 // serve answers as the API server.
-func (tn *tenant) serve(w http.ResponseWriter, r *http.Request) {
+func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	pod, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/kube-system/pods/etcd-"), "/")
 	n := tn.node(pod)
 	switch {
@@ -190,7 +205,7 @@ func forward(w http.ResponseWriter, r *http.Request, address string) {
 			if s.Headers().Get(corev1.StreamType) != corev1.StreamTypeData {
 				continue
 			}
-			to, err := dialPort(r.Context(), address)
+			to, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
 			if err != nil {
 				return
 			}
@@ -201,7 +216,7 @@ func forward(w http.ResponseWriter, r *http.Request, address string) {
 }
 
 // etcdctl does what the real one does, and says what it says: see testdata/etcdctl.
-func (tn *tenant) etcdctl(command []string, stdout, stderr io.Writer) int {
+func (tn *workload) etcdctl(command []string, stdout, stderr io.Writer) int {
 	if strings.Contains(strings.Join(command, " "), "endpoint status") {
 		tn.mu.Lock()
 		tn.asked++
@@ -219,7 +234,7 @@ func (tn *tenant) etcdctl(command []string, stdout, stderr io.Writer) int {
 	i := slices.IndexFunc(tn.nodes, func(n *node) bool { return n.url == endpoint })
 	var n *node
 	if i >= 0 {
-		if conn, err := dialPort(context.Background(), tn.nodes[i].port); err == nil {
+		if conn, err := net.Dial("tcp", tn.nodes[i].port); err == nil { //nolint:noctx // it is on this machine
 			conn.Close()
 			n = tn.nodes[i]
 		}
@@ -248,13 +263,13 @@ func (tn *tenant) etcdctl(command []string, stdout, stderr io.Writer) int {
 	}
 }
 
-func (tn *tenant) leads() uint64 {
+func (tn *workload) leads() uint64 {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	return tn.leader
 }
 
-func (tn *tenant) lead(id uint64) {
+func (tn *workload) lead(id uint64) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
 	tn.leader = id

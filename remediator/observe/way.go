@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -23,7 +24,7 @@ const (
 	patience = 500 * time.Millisecond
 	// portTimeout bounds asking on one address: where nothing lets the connection pass, it is the time that is lost.
 	portTimeout = time.Second
-	// mostAddresses of one machine are tried.
+	// mostAddresses of one machine are kept, and of one node are tried: several Machines may name it.
 	mostAddresses = 2
 )
 
@@ -152,17 +153,27 @@ func (e *Eye) addresses(ctx context.Context, cluster types.NamespacedName) (map[
 	if err != nil {
 		return nil, fmt.Errorf("listing the machines of the cluster: %w", err)
 	}
-	of := make(map[string][]string)
-	for i := range list.Items {
-		m := &list.Items[i]
-		for _, a := range m.Status.Addresses { // none but those of a control plane are in the cache
-			of[m.Status.NodeRef.Name] = append(of[m.Status.NodeRef.Name], net.JoinHostPort(a.Address, strconv.Itoa(etcdPort)))
-		}
-	}
-	return of, nil
+	return clientPorts(list.Items), nil
 }
 
-// reachable are the addresses at which the etcd of a control plane's machine may be asked.
+// clientPorts are so many for each node, of the Machines in the order of their names.
+func clientPorts(machines []clusterv1.Machine) map[string][]string {
+	machines = slices.SortedFunc(slices.Values(machines), func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
+	of := make(map[string][]string)
+	for i := range machines {
+		node := nodeOf(&machines[i])
+		for _, a := range machines[i].Status.Addresses { // none but those of a control plane are in the cache
+			port := net.JoinHostPort(a.Address, strconv.Itoa(etcdPort))
+			if len(of[node]) < mostAddresses && !slices.Contains(of[node], port) {
+				of[node] = append(of[node], port)
+			}
+		}
+	}
+	return of
+}
+
+// reachable are the addresses at which the etcd of a control plane's machine may be asked. Whether scuted may reach them is
+// checked when they are dialled.
 func reachable(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil

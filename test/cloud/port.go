@@ -27,10 +27,20 @@ func (c *Cloud) address(cluster, node string) string {
 	defer c.hosts.mu.Unlock()
 	key := cluster + " " + node
 	if _, known := c.hosts.of[key]; !known {
-		n := len(c.hosts.of) + 1
-		c.hosts.of[key] = fmt.Sprintf("%s.%d.%d", c.hosts.network, n/250, n%250+1)
+		c.hosts.of[key] = c.hosts.address(len(c.hosts.of) + 1)
 	}
 	return c.hosts.of[key]
+}
+
+func (h *hosts) address(n int) string { return fmt.Sprintf("%s.%d.%d", h.network, n/250, n%250+1) }
+
+// Addresses of the first thousand machines. They are this computer's, so scuted must be allowed each of them.
+func (c *Cloud) Addresses() []string {
+	all := make([]string, 1000)
+	for i := range all {
+		all[i] = c.hosts.address(i + 1)
+	}
+	return all
 }
 
 func (c *Cloud) clientURL(cluster, node string) string {

@@ -3,6 +3,7 @@ package remediation
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,7 @@ func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
 		o.LogDir, err = in.NewLogDir()
 		must(t, err)
 	}
+	o.Args = append(o.Args, "--allow-addresses", strings.Join(shared.bed.Cloud().Addresses(), ","))
 	d, err := in.Start(o)
 	must(t, err)
 	t.Cleanup(func() {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
@@ -51,10 +52,11 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *cluster) watch(ctx context.Context) *watcher {
 	c.t.Helper()
 	w := &watcher{c: c, requests: &atomic.Int32{}}
+	local, err := guard.New(append(shared.bed.Cloud().Addresses(), "127.0.0.1")) // where the test bed is
+	must(c.t, err)
 	config := shared.side.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
-	var err error
-	w.Eye, err = observe.New(ctx, config)
+	w.Eye, err = observe.New(ctx, config, local)
 	must(c.t, err)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)

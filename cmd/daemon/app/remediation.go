@@ -21,6 +21,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
+	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
@@ -35,6 +36,7 @@ type remedies struct {
 	teller      *remediation.Teller
 	manager     manager.Manager
 	config      *rest.Config
+	guard       *guard.Guard
 	caughtUp    <-chan struct{}
 	concurrency int
 	unreadable  *unreadable
@@ -47,7 +49,7 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, log aggregate.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
+func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	teller := &remediation.Teller{LogID: v.remediations.LogID, Instance: incarnation, Logger: logger}
@@ -63,7 +65,7 @@ func newRemedies(o Options, config *rest.Config, log aggregate.Log, incarnation 
 				return moveOf(v.moves, namespace, cluster), nil
 			},
 		},
-		config: config, concurrency: o.RemediationConcurrency,
+		config: config, guard: g, concurrency: o.RemediationConcurrency,
 	}
 }
 
@@ -129,7 +131,7 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
 	}
-	eye, err := observe.New(ctx, r.config)
+	eye, err := observe.New(ctx, r.config, r.guard)
 	if err != nil {
 		return "", err
 	}

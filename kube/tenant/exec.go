@@ -1,0 +1,118 @@
+package tenant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+
+	gwebsocket "github.com/gorilla/websocket"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/remotecommand"
+	"k8s.io/client-go/util/exec"
+
+	"scute.dev/kube/object"
+)
+
+// Exec runs a command in a container, and returns the beginning of what it prints. The error is an exec.CodeExitError when it
+// ran and failed. It ends with ctx, which must have a deadline.
+func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr []byte, err error) {
+	query := url.Values{"container": {container}, "command": command, "stdout": {"true"}, "stderr": {"true"}}
+	u, err := c.pod(namespace, pod, "exec", query)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{}
+	socket, err := c.overWebSocket(ctx, u, remotecommand.StreamProtocolV5Name)
+	switch {
+	case err == nil:
+		err = r.readSocket(socket)
+	case errors.As(err, new(*refusedError)):
+		var conn io.ReadWriteCloser
+		if conn, err = c.overSPDY(ctx, u, remotecommand.StreamProtocolV4Name); err == nil {
+			err = r.readSPDY(conn)
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = ctx.Err()
+	case err == nil:
+		err = r.result()
+	}
+	return r.stdout.kept, r.stderr.kept, err
+}
+
+// run of a command.
+type run struct{ stdout, stderr, status limited }
+
+// readSocket reads messages, each with the number of its stream before it, until the other side closes the connection.
+func (r *run) readSocket(socket *gwebsocket.Conn) error {
+	defer socket.Close()
+	takers := map[byte]func([]byte){
+		remotecommand.StreamStdOut: r.stdout.take, remotecommand.StreamStdErr: r.stderr.take, remotecommand.StreamErr: r.status.take,
+	}
+	socket.SetReadLimit(mostFrame)
+	for {
+		_, message, err := socket.ReadMessage()
+		if len(r.status.kept) > 0 && err != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading what the command prints: %w", err)
+		}
+		if len(message) > 0 && takers[message[0]] != nil {
+			takers[message[0]](message[1:])
+		}
+	}
+}
+
+// readSPDY reads the streams until all have ended.
+func (r *run) readSPDY(conn io.ReadWriteCloser) error {
+	defer conn.Close()
+	s, err := newSession(conn)
+	if err != nil {
+		return err
+	}
+	var streams []*stream
+	for _, one := range []struct {
+		kind string
+		take func([]byte)
+	}{{corev1.StreamTypeError, r.status.take}, {corev1.StreamTypeStdout, r.stdout.take}, {corev1.StreamTypeStderr, r.stderr.take}} {
+		opened, err := s.open(one.kind, nil, one.take)
+		if err != nil {
+			return err
+		}
+		streams = append(streams, opened)
+	}
+	for !streams[0].ended || !streams[1].ended || !streams[2].ended {
+		if err := s.step(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading what the command prints: %w", err)
+		}
+	}
+	return nil
+}
+
+// result is what the kubelet says about the end of the command.
+func (r *run) result() error {
+	var status metav1.Status
+	if err := json.Unmarshal(r.status.kept, &status); err != nil {
+		return errors.New("it is not known how the command ended")
+	}
+	if status.Status == metav1.StatusSuccess {
+		return nil
+	}
+	if status.Reason == remotecommand.NonZeroExitCodeReason && status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if code, err := strconv.ParseUint(cause.Message, 10, 8); err == nil && cause.Type == remotecommand.ExitCodeCauseType {
+				return exec.CodeExitError{Err: fmt.Errorf("it ended with %d", code), Code: int(code)}
+			}
+		}
+	}
+	return errors.New(object.Brief(status.Message, mostShown))
+}

@@ -1,0 +1,132 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/moby/spdystream/spdy"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/portforward"
+
+	"scute.dev/kube/object"
+)
+
+const (
+	forwardProtocol = portforward.PortForwardProtocolV1Name
+	tunnelProtocol  = "SPDY/3.1+" + forwardProtocol // the same within a WebSocket
+)
+
+// Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The connection ends with ctx,
+// which must have a deadline.
+func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	u, err := c.pod(namespace, pod, "portforward", nil)
+	if err != nil {
+		return nil, err
+	}
+	var conn io.ReadWriteCloser
+	socket, err := c.overWebSocket(ctx, u, tunnelProtocol)
+	switch {
+	case err == nil:
+		conn = portforward.NewTunnelingConnection("client", socket)
+	case errors.As(err, new(*refusedError)):
+		if conn, err = c.overSPDY(ctx, u, forwardProtocol); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	f, err := newForwarded(conn, port)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	f.name = address(pod + ":" + strconv.Itoa(port))
+	return f, nil
+}
+
+// forwarded is a connection to a port of a pod. One goroutine reads, one writes.
+type forwarded struct {
+	*session
+	name    address
+	data    *stream
+	pending []byte
+	said    limited // by the kubelet, about what went wrong
+}
+
+func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
+	s, err := newSession(conn)
+	if err != nil {
+		return nil, err
+	}
+	f := &forwarded{session: s}
+	header := http.Header{}
+	header.Set(corev1.PortHeader, strconv.Itoa(port))
+	header.Set(corev1.PortForwardRequestIDHeader, "0")
+	complaints, err := s.open(corev1.StreamTypeError, header, f.said.take)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.send(&spdy.DataFrame{StreamId: complaints.id, Flags: spdy.DataFlagFin}); err != nil { // only the other side writes to it
+		return nil, err
+	}
+	f.data, err = s.open(corev1.StreamTypeData, header, func(p []byte) { f.pending = append(f.pending, p...) })
+	return f, err
+}
+
+// Read reads what the pod sends.
+func (f *forwarded) Read(p []byte) (int, error) {
+	for len(f.pending) == 0 {
+		if len(f.said.kept) > 0 {
+			return 0, errors.New(object.Brief(string(f.said.kept), mostShown))
+		}
+		if f.data.ended {
+			return 0, io.EOF
+		}
+		if err := f.step(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, f.pending)
+	f.pending = f.pending[n:]
+	return n, nil
+}
+
+// Write sends to the pod.
+func (f *forwarded) Write(p []byte) (int, error) {
+	if err := f.send(&spdy.DataFrame{StreamId: f.data.id, Data: p}); err != nil {
+		return 0, fmt.Errorf("writing a frame: %w", err)
+	}
+	return len(p), nil
+}
+
+// Close ends the connection in both directions.
+func (f *forwarded) Close() error { return f.conn.Close() }
+
+// LocalAddr is a name: there is no address.
+func (f *forwarded) LocalAddr() net.Addr { return f.name }
+
+// RemoteAddr is a name: there is no address.
+func (f *forwarded) RemoteAddr() net.Addr { return f.name }
+
+// SetDeadline does nothing: the connection has its deadline from the context that it was made for.
+func (f *forwarded) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline does nothing.
+func (f *forwarded) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing.
+func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
+
+type address string
+
+// Network is that of what carries the connection.
+func (address) Network() string { return "tcp" }
+
+// String is the pod with the port.
+func (a address) String() string { return string(a) }

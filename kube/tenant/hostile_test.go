@@ -1,0 +1,230 @@
+package tenant_test
+
+import (
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"scute.dev/kube/tenant"
+)
+
+// most that a server gets rid of before its connection ends: what is read, and what the sockets of both sides hold.
+const most = 16 << 20
+
+// TestRedirect: a redirect leads nowhere, and what is answered elsewhere is not shown.
+func TestRedirect(t *testing.T) {
+	var asked atomic.Int32
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, "of the metadata service")
+	}))
+	defer inner.Close()
+	for name, sockets := range map[string]int{"all": http.StatusFound, "spdy": http.StatusForbidden} {
+		api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && sockets != http.StatusFound {
+				w.WriteHeader(sockets)
+				return
+			}
+			http.Redirect(w, r, inner.URL+"/latest/meta-data", http.StatusFound)
+		}))
+		for way, ask := range asks(clusterAt(t, api.URL)) {
+			if err := ask(within(t, 10*time.Second)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
+				t.Errorf("%s, %s: %v", name, way, err)
+			}
+		}
+		api.Close()
+	}
+	if asked.Load() > 0 {
+		t.Errorf("it was followed %d times", asked.Load())
+	}
+}
+
+// TestRefusal: of the body of a refusal is shown what an API server or a kubelet says, and nothing else.
+func TestRefusal(t *testing.T) {
+	var body string
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, body)
+	}))
+	defer api.Close()
+	c := clusterAt(t, api.URL)
+	for said, want := range map[string]string{
+		`{"kind":"Status","message":"pods \"etcd-a\" not found"}`:     `pods "etcd-a" not found`,
+		"error dialing backend: \x1b[2Jdial tcp\n10.0.0.7: refused":   "error dialing backend: [2Jdial tcp 10.0.0.7: refused",
+		`{"AccessKeyId":"AKIAEXAMPLE","SecretAccessKey":"wJalrXUtn"}`: "HTTP 500 Internal Server Error",
+		"<html>an internal page</html>":                               "HTTP 500 Internal Server Error",
+		" ":                                                           "HTTP 500 Internal Server Error",
+		`"a string"`:                                                  "HTTP 500 Internal Server Error",
+	} {
+		body = said
+		for way, ask := range asks(c) {
+			if err := ask(within(t, 10*time.Second)); err == nil || err.Error() != want {
+				t.Errorf("%s: %.60q: %.300v", way, said, err)
+			}
+		}
+	}
+	body = strings.Repeat("no ", 100_000)
+	for way, ask := range asks(c) {
+		if err := ask(within(t, 10*time.Second)); err == nil || !strings.HasPrefix(err.Error(), "no no") || len(err.Error()) > 1010 {
+			t.Errorf("%s: a long body: %.300v", way, err)
+		}
+	}
+}
+
+// TestEndless: an answer without an end costs little, and no more than the time there is; nothing of it is left.
+func TestEndless(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	line := "X-Y: " + strings.Repeat("z", 1000) + "\r\n"
+	refuse := func(say func(net.Conn) int) func(net.Conn, bool) int {
+		return func(conn net.Conn, socket bool) int {
+			if socket {
+				_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
+				return 0
+			}
+			return say(conn)
+		}
+	}
+	for name, say := range map[string]func(net.Conn, bool) int{
+		"headers": func(conn net.Conn, _ bool) int { return flood(conn, "HTTP/1.1 200 yes\r\n"+line) },
+		"headers to spdy": refuse(func(conn net.Conn) int {
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 yes\r\n")
+			return flood(conn, line)
+		}),
+		"one header": refuse(func(conn net.Conn) int {
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\nX: ")
+			return flood(conn, strings.Repeat("x", 1000))
+		}),
+		"informational": func(conn net.Conn, _ bool) int { return flood(conn, "HTTP/1.1 103 hints\r\n"+line+"\r\n") },
+		"body": refuse(func(conn net.Conn) int {
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\n\r\n")
+			return flood(conn, strings.Repeat("x", 1000))
+		}),
+		"body to a socket": func(conn net.Conn, _ bool) int {
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\n\r\n")
+			return flood(conn, strings.Repeat("x", 1000))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			c := raw(t, func(conn net.Conn, socket bool) { sent.Add(int64(say(conn, socket))) })
+			for way, ask := range asks(c) {
+				begun := time.Now()
+				err := ask(within(t, 10*time.Second))
+				if err == nil || errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 2000 {
+					t.Errorf("%s: after %s: %.300v", way, time.Since(begun), err)
+				}
+			}
+			if sent.Load() > 6*most {
+				t.Errorf("%d MiB were taken", sent.Load()>>20)
+			}
+		})
+	}
+}
+
+// TestSlow: a server that says nothing, or a byte now and then, holds nobody longer than there is time.
+func TestSlow(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for name, head := range map[string]string{"silent": "", "head": "HTTP/1.1 500 no\r\nX: ", "body": "HTTP/1.1 500 no\r\n\r\n", "stream": "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			c := raw(t, func(conn net.Conn, socket bool) {
+				if socket {
+					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
+					return
+				}
+				_, err := io.WriteString(conn, head)
+				for err == nil {
+					time.Sleep(20 * time.Millisecond)
+					if _, err = io.WriteString(conn, "x"); head == "" {
+						_, err = conn.Read(make([]byte, 1)) // until it is closed
+					}
+				}
+			})
+			for way, ask := range asks(c) {
+				begun := time.Now()
+				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > 5*time.Second {
+					t.Errorf("%s: %v after %s", way, err, time.Since(begun))
+				}
+			}
+		})
+	}
+}
+
+// TestFrames: what a server sends over SPDY is not believed.
+func TestFrames(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	replied := packed(u32(0), u32(0), u32(0))
+	reply := func(id uint32) string { return control(2, u32(id)+replied[id/2]) }
+	for name, c := range map[string]struct {
+		say  string
+		over string // again and again
+		why  string
+	}{
+		"a long frame":                 {say: u32(1) + u32(0xffffff), why: "a frame of 16777215 bytes"},
+		"a long control frame":         {say: u32(0x80030002) + u32(0xffffff), why: "a frame of 16777215 bytes"},
+		"settings":                     {say: control(4, u32(0xffffffff)), why: "a frame of kind 4"},
+		"streams of its own":           {over: control(1, u32(2)+u32(0)+"\x00\x00"+packed(u32(0))[0]), why: "a frame of kind 1"},
+		"a header that grows":          {say: control(2, u32(1)+packed(u32(1) + u32(1) + "a" + u32(100<<20) + strings.Repeat("\x00", 1<<20))[0]), why: "reading a frame"},
+		"many headers":                 {say: control(2, u32(1)+packed(u32(1 << 30))[0]), why: "reading a frame"},
+		"pings":                        {over: control(6, u32(2)), why: "it sends too much"},
+		"data of no stream":            {say: reply(1), over: u32(9) + u32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
+		"data on the stream of errors": {say: reply(1) + reply(3) + reply(5), over: u32(1) + u32(1000) + strings.Repeat("x", 1000), why: "it sends too much"},
+		"a reset":                      {say: control(3, u32(1)+u32(3)), why: "the stream for error was refused"},
+		"away":                         {say: control(7, u32(0)+u32(0)), why: "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			server := raw(t, func(conn net.Conn, socket bool) {
+				if socket {
+					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
+					return
+				}
+				ended := make(chan struct{})
+				go func() { _, _ = io.Copy(io.Discard, conn); close(ended) }()
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"+c.say)
+				if c.over != "" {
+					sent.Add(int64(flood(conn, c.over)))
+				}
+				<-ended
+			})
+			_, _, err := server.Exec(within(t, 20*time.Second), "kube-system", "etcd-a", "etcd")
+			if err == nil || !strings.Contains(err.Error(), c.why) || strings.Contains(c.why, "too much") && !errors.Is(err, tenant.ErrTooMuch) {
+				t.Errorf("%v, want %q", err, c.why)
+			}
+			if sent.Load() > most {
+				t.Errorf("%d MiB were taken", sent.Load()>>20)
+			}
+		})
+	}
+}
+
+func u32(n uint32) string { return string(binary.BigEndian.AppendUint32(nil, n)) }
+
+// control is a control frame of version 3.
+func control(kind uint32, payload string) string {
+	return u32(0x80030000|kind) + u32(uint32(len(payload))) + payload //nolint:gosec // small
+}
+
+// packed are blocks of headers, as one connection has them. Their dictionary is not the protocol's: it need not be.
+func packed(blocks ...string) []string {
+	var b strings.Builder
+	w, all := zlib.NewWriter(&b), make([]string, len(blocks))
+	for i, block := range blocks {
+		from := b.Len()
+		_, _ = io.WriteString(w, block)
+		_ = w.Flush()
+		all[i] = b.String()[from:]
+	}
+	return all
+}

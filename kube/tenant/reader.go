@@ -1,0 +1,66 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// mostObject bounds one object, decoded by who asks for it. mostRead bounds what one connection of a Reader brings in.
+	mostObject = 512 << 10
+	mostRead   = 16 << 20
+)
+
+// Reader reads objects of an API server over connections that it keeps until it is closed.
+type Reader struct {
+	cluster   *Cluster
+	transport *http.Transport
+	through   http.RoundTripper
+}
+
+// Reader makes one. All its connections end with ctx, which must have a deadline.
+func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
+	r := &Reader{cluster: c, transport: &http.Transport{
+		DialContext:     func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address, mostRead) },
+		TLSClientConfig: c.tls, MaxResponseHeaderBytes: mostHeader, DisableCompression: true, MaxIdleConnsPerHost: perCluster,
+	}}
+	var err error
+	r.through, err = rest.HTTPWrappersForConfig(c.config, r.transport)
+	return r, err
+}
+
+// Close closes the connections.
+func (r *Reader) Close() { r.transport.CloseIdleConnections() }
+
+// Get reads what is at a path, as JSON. The body is that of an answer that is OK; a redirect is not followed.
+func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
+	for _, segment := range segments {
+		if wrong := path.IsValidPathSegmentName(segment); len(wrong) > 0 {
+			return 0, nil, fmt.Errorf("%q cannot be part of a path", segment)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.cluster.base.JoinPath(segments...).String(), http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := r.through.RoundTrip(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return response.StatusCode, nil, nil
+	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, mostObject+1))
+	if err == nil && len(body) > mostObject {
+		err = fmt.Errorf("%w: more than %d KiB", ErrTooMuch, mostObject>>10)
+	}
+	return response.StatusCode, body, err
+}

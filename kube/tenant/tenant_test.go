@@ -1,0 +1,178 @@
+package tenant_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	gwebsocket "github.com/gorilla/websocket"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/exec"
+
+	"scute.dev/kube/guard"
+	"scute.dev/kube/tenant"
+)
+
+// TestForward: a port of a pod is reached by a WebSocket, and by SPDY where there are none.
+func TestForward(t *testing.T) {
+	for name, sockets := range map[string]bool{"websocket": true, "spdy": false} {
+		t.Run(name, func(t *testing.T) {
+			c := pod(t, sockets)
+			conn, err := c.Forward(within(t, 10*time.Second), "kube-system", "etcd-a", 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			long := strings.Repeat("x", 100_000) + "\n" // in several frames
+			said := bufio.NewReader(conn)
+			for _, line := range []string{"one\n", long, "two\n"} {
+				if _, err := io.WriteString(conn, line); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := said.ReadString('\n'); err != nil || got != line {
+					t.Fatalf("%d bytes, %v", len(got), err)
+				}
+			}
+			silent, err := c.Forward(within(t, 10*time.Second), "kube-system", "etcd-a", 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer silent.Close()
+			if _, err := silent.Read(make([]byte, 1)); err == nil || err.Error() != "nothing listens [2Jthere" {
+				t.Errorf("what the kubelet says: %v", err)
+			}
+		})
+	}
+}
+
+// TestExec: what a command prints, and how it ends.
+func TestExec(t *testing.T) {
+	status := func(command []string) string {
+		if len(command) == 0 {
+			return `{"status":"Success"}`
+		}
+		return fmt.Sprintf(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"%d"}]}}`, len(command))
+	}
+	bySPDY := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		runs(w, r, status)
+	}))
+	defer bySPDY.Close()
+	bySocket := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		upgrader := gwebsocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
+		socket, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer socket.Close()
+		command := r.URL.Query()["command"]
+		for _, message := range []string{"\x01" + strings.Join(command, " "), "\x02" + strings.Repeat("y", 100_000), "\x03" + status(command)} {
+			_ = socket.WriteMessage(gwebsocket.BinaryMessage, []byte(message))
+		}
+	}))
+	defer bySocket.Close()
+	for name, url := range map[string]string{"websocket": bySocket.URL, "spdy": bySPDY.URL} {
+		c := clusterAt(t, url)
+		stdout, stderr, err := c.Exec(within(t, 10*time.Second), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
+		var exit exec.CodeExitError
+		if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
+			t.Errorf("%s: %q, %d bytes, %v", name, stdout, len(stderr), err)
+		}
+		if _, _, err := c.Exec(within(t, 10*time.Second), "kube-system", "etcd-a", "etcd"); err != nil {
+			t.Errorf("%s: a command that succeeds: %v", name, err)
+		}
+	}
+}
+
+// TestAnswers: an API server that refuses us answers, one that is not ready does not.
+func TestAnswers(t *testing.T) {
+	for code, want := range map[int]bool{101: false, 200: true, 401: true, 404: true, 301: false, 500: false, 503: false} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		if err := clusterAt(t, server.URL).Answers(within(t, 10*time.Second)); (err == nil) != want {
+			t.Errorf("%d: %v", code, err)
+		}
+		server.Close()
+	}
+}
+
+// TestAddresses: neither an API server nor a member leads to an address that its owner could not reach by himself.
+func TestAddresses(t *testing.T) {
+	var none *guard.Guard
+	d := tenant.New(none.AndPrivate())
+	for _, host := range []string{
+		"127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]",
+		"100.100.100.200", "168.63.129.16", "[fd00:ec2::254]", "255.255.255.255", "[fe80::1]", "224.0.0.1",
+	} {
+		c, err := d.Cluster("fleet/prod", &rest.Config{Host: "https://" + host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ways := asks(c)
+		ways["dial"] = func(ctx context.Context) error { _, err := c.Dial(ctx, host+":2379"); return err }
+		for way, ask := range ways {
+			if err := ask(within(t, 10*time.Second)); !errors.Is(err, guard.ErrDenied) {
+				t.Errorf("%s, %s: %v", host, way, err)
+			}
+		}
+	}
+}
+
+// TestPlaces: so many connections to one cluster are open at once; others have theirs, and each place is given back.
+func TestPlaces(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	d := dialer(t)
+	one, err := d.Cluster("one", &rest.Config{Host: "https://one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	another, err := d.Cluster("another", &rest.Config{Host: "https://another"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holding, letGo := context.WithTimeout(t.Context(), time.Minute)
+	defer letGo()
+	address, opened := listener.Addr().String(), 0
+	for err == nil {
+		if _, err = one.Dial(holding, address); err == nil {
+			opened++
+		}
+		if opened == 20 {
+			_, err = one.Dial(within(t, 50*time.Millisecond), address)
+		}
+	}
+	if opened != 20 || !strings.Contains(err.Error(), "20 connections to the cluster are open") {
+		t.Errorf("%d were opened: %v", opened, err)
+	}
+	conn, err := another.Dial(holding, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	letGo()
+	for range 20 {
+		if _, err := one.Dial(within(t, time.Minute), address); err != nil {
+			t.Errorf("a place was not given back: %v", err)
+		}
+	}
+}
+
+// TestDeadline: nothing is opened that would not end.
+func TestDeadline(t *testing.T) {
+	c := clusterAt(t, "https://127.0.0.1:1")
+	for name, ask := range asks(c) {
+		if err := ask(t.Context()); err == nil || !strings.Contains(err.Error(), "needs a deadline") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	gwebsocket "github.com/gorilla/websocket"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// pod is the address of a subresource of a pod.
+func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*url.URL, error) {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return nil, fmt.Errorf("%q is no name of a pod", name)
+	}
+	u := c.base.JoinPath("api", "v1", "namespaces", namespace, "pods", name, subresource)
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+// refusedError: the request for another protocol was answered, by something else than that protocol.
+type refusedError struct{ cause error }
+
+func (r *refusedError) Error() string { return r.cause.Error() }
+
+// overWebSocket opens a subresource by a WebSocket that speaks a protocol.
+func (c *Cluster) overWebSocket(ctx context.Context, u *url.URL, protocol string) (*gwebsocket.Conn, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	h := &handshake{dialer: gwebsocket.Dialer{
+		NetDialContext:  func(_ context.Context, _, address string) (net.Conn, error) { return c.Dial(ctx, address) },
+		TLSClientConfig: c.tls, Subprotocols: []string{protocol},
+	}}
+	response, err := c.with(h, request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if h.conn == nil {
+		return nil, &refusedError{refusal(response)}
+	}
+	if h.conn.Subprotocol() != protocol {
+		h.conn.Close()
+		return nil, &refusedError{fmt.Errorf("it does not speak %s", protocol)}
+	}
+	return h.conn, nil
+}
+
+// handshake of a WebSocket, as a transport: what adds credentials to requests wraps transports.
+type handshake struct {
+	dialer gwebsocket.Dialer
+	conn   *gwebsocket.Conn // nil when it was refused
+}
+
+// RoundTrip makes the handshake.
+func (h *handshake) RoundTrip(r *http.Request) (*http.Response, error) {
+	u := *r.URL
+	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
+	conn, response, err := h.dialer.DialContext(r.Context(), u.String(), r.Header)
+	if errors.Is(err, gwebsocket.ErrBadHandshake) && response != nil {
+		return response, nil
+	}
+	h.conn = conn
+	return response, err
+}
+
+// overSPDY opens a subresource by SPDY, for streams of a protocol.
+func (c *Cluster) overSPDY(ctx context.Context, u *url.URL, protocol string) (io.ReadWriteCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", "SPDY/3.1")
+	request.Header.Set("X-Stream-Protocol-Version", protocol)
+	response, err := c.send(request)
+	if err != nil {
+		return nil, err
+	}
+	conn, upgraded := response.Body.(io.ReadWriteCloser)
+	if response.StatusCode != http.StatusSwitchingProtocols || !upgraded || !strings.EqualFold(response.Header.Get("Upgrade"), "SPDY/3.1") {
+		defer response.Body.Close()
+		return nil, &refusedError{refusal(response)}
+	}
+	return conn, nil
+}
