@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,7 @@ func (o *Objects) cluster(c *clusterv1.Cluster) *Cluster {
 	for _, owner := range out.Owners {
 		slices.SortFunc(owner.Machines, func(a, b *Machine) int { return cmp.Compare(a.Name, b.Name) })
 		owner.count()
+		owner.Running = owner.running()
 	}
 	return out
 }
@@ -108,7 +110,7 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	switch remediator.OwnerKind(kind) {
 	case remediator.ControlPlane:
 		if k := named(o.ControlPlanes, c.Namespace, name, func(k *controlplanev1.KubeadmControlPlane) metav1.Object { return k }); k != nil {
-			from, out.Replicas, out.Version, out.Running = k, k.Spec.Replicas, k.Spec.Version, k.Status.Version
+			from, out.Replicas, out.Version = k, k.Spec.Replicas, k.Spec.Version
 			out.External = len(k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
 		}
 	case remediator.Deployment:
@@ -230,6 +232,18 @@ func truth(list []metav1.Condition, name string) (is object.Truth, message strin
 		}
 	}
 	return object.Absent, ""
+}
+
+// running are the versions of machines that are not the one that is wanted, by name; "" when all have that.
+func (o *Owner) running() string {
+	var others []string
+	for _, m := range o.Machines {
+		if m.Version != "" && m.Version != o.Version && !slices.Contains(others, m.Version) {
+			others = append(others, m.Version)
+		}
+	}
+	slices.Sort(others)
+	return strings.Join(others, ", ")
 }
 
 // count etcd's members by the conditions of those that have one.

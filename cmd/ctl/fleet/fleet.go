@@ -24,7 +24,7 @@ type Owner struct {
 	Name     string `json:"name"`
 	Replicas *int32 `json:"replicas"` // wanted; nil when the owner could not be read
 	Version  string `json:"version,omitempty"`
-	// Running is the lowest version of its machines, where it says so.
+	// Running are the versions of its machines that are not that one.
 	Running string `json:"running,omitempty"`
 	Paused  bool   `json:"paused,omitempty"`
 	// ControlPlane says that its machines have the control plane's components.

@@ -98,7 +98,7 @@ func (v View) owner(o *fleet.Owner, fork, below string, options MachineOptions) 
 	}
 	head := fmt.Sprintf("%s%s  %d/%s ready", fork, name, o.Ready(), wanted)
 	switch {
-	case o.Running != "" && o.Running != o.Version:
+	case o.Running != "" && o.Version != "":
 		head += "  " + o.Running + " → " + o.Version
 	case o.Version != "":
 		head += "  " + o.Version

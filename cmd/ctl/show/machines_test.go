@@ -80,7 +80,7 @@ func sick() *fleet.Objects {
 	newcomer.Status.NodeRef.Name, newcomer.Status.Phase, newcomer.CreationTimestamp = "", "Provisioning", ago(12*time.Second)
 	leaving := machineOf("bare", "bare-control-plane-zzzzz", "TTTTTT")
 	gone := ago(time.Second)
-	leaving.DeletionTimestamp = &gone
+	leaving.DeletionTimestamp, leaving.Spec.Version = &gone, "v1.35.7"
 	broken := workerOf("prod", "prod-md-0-abc-xk2lp")
 	broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{
 		Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Message: "Health check failed: Node condition MemoryPressure is True",
