@@ -90,6 +90,9 @@ func (l *look) cluster(ctx context.Context) error {
 
 // entries are the replicas that the topology of a Cluster says, of the control plane by the name "".
 func entries(cluster *clusterv1.Cluster) map[string]int32 {
+	if !cluster.Spec.Topology.IsDefined() {
+		return nil
+	}
 	said := make(map[string]int32)
 	if n := cluster.Spec.Topology.ControlPlane.Replicas; n != nil {
 		said[""] = *n
