@@ -2,6 +2,7 @@ package remediator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,8 @@ func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 		}
 	}
 	switch {
-	case len(m.Hooks) > 0:
-		return ask("see to what put the hook there", "hook", "its deletion would be held%s", hooks(m))
+	case len(f.Policy.holding(m)) > 0:
+		return ask("see to what put the hook there, or name it in the policy's allowedHooks", "hook", "its deletion would be held%s", hooks(f.Policy.holding(m)))
 	case f.Owner.Relaxed != "":
 		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
 	default:
@@ -50,7 +51,7 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 		other := &f.Machines[i]
 		switch {
 		case other.Deleting:
-			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other))
+			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other.Hooks))
 		case m.Node != "" && other.UID != m.UID && other.Node == "" && !f.keepsOut(m, other):
 			return wait("scaling", "machine %s has not joined yet", other.Name)
 		}
@@ -155,9 +156,28 @@ func alarmed(e *Etcd) *Decision {
 	return nil
 }
 
-func hooks(m *Machine) string {
-	if len(m.Hooks) == 0 {
+func hooks(names []string) string {
+	if len(names) == 0 {
 		return ""
 	}
-	return " by the hook " + strings.Join(m.Hooks, ", ")
+	return " by the hook " + strings.Join(names, ", ")
+}
+
+// heldBy says which hooks hold a deletion that lasts too long.
+func heldBy(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "; it is held" + hooks(names)
+}
+
+// holding are the hooks that the policy does not allow: nobody knows when they let a machine go.
+func (p Policy) holding(m *Machine) []string {
+	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
+		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {
+			_, name, _ := strings.Cut(hook, "/")
+			start, many := strings.CutSuffix(allowed, "*")
+			return name == allowed || many && strings.HasPrefix(name, start)
+		})
+	})
 }

@@ -115,7 +115,7 @@ type Machine struct {
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
 	SkipsDrain, SkipsDetach bool
-	// Hooks are deletion hooks (pre-drain, pre-terminate) of somebody other than the owner, by name.
+	// Hooks are deletion hooks of somebody other than the owner, by phase and name: pre-drain/backup.
 	Hooks []string
 
 	Paused     bool
@@ -204,7 +204,9 @@ type Policy struct {
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
-	Attempts   int
+	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
+	Hooks    []string
+	Attempts int
 }
 
 // Rung is a step of the ladder before a replacement.

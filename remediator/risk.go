@@ -40,7 +40,7 @@ func (f *Facts) alone(m *Machine) risk {
 		switch other := &f.Machines[i]; {
 		case other.UID == m.UID:
 		case other.Deleting:
-			return risk{"machine " + other.Name + " is being deleted" + hooks(other), "see what holds its deletion, if it hangs"}
+			return risk{"machine " + other.Name + " is being deleted" + hooks(other.Hooks), "see what holds its deletion, if it hangs"}
 		default:
 			serves = serves || !slices.Contains(other.broken(f.Owner.ExternalEtcd), apiServer)
 		}

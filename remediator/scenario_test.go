@@ -384,6 +384,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				return nil
 			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
+			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
 			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),

@@ -78,18 +78,18 @@ var suspensions = []suspension{
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
 	}},
-	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it", writesAll, func(r remediation) (string, string, bool) {
-		if r.victim == nil || !r.victim.Deleting || len(r.victim.Hooks) == 0 {
+	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
+		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.holding(r.victim)) == 0 {
 			return "", "", false
 		}
-		return "its deletion is held" + hooks(r.victim), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
+		return "its deletion is held" + hooks(r.facts.Policy.holding(r.victim)), "see to what put the hook there: nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
 	}},
 	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
 		limit := r.facts.Policy.Timeouts.Removal
 		if r.victim == nil || !r.victim.Deleting || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s", r.facts.Owner.Name, limit), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, limit, heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
 	}},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
 		switch {

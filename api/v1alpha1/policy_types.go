@@ -75,6 +75,17 @@ type RepairPolicySpec struct {
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
+	// AllowedHooks are deletion hooks of others that keep no machine from being replaced: names of annotations behind
+	// pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. One that ends
+	// with * stands for all names that begin so.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([A-Za-z0-9][-A-Za-z0-9_.]*)?\*)$`
+	AllowedHooks []string `json:"allowedHooks,omitempty"`
+
 	// Removal bounds what the deletion of an unhealthy machine waits for.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`

@@ -789,6 +789,11 @@ func (in *RepairPolicySpec) DeepCopyInto(out *RepairPolicySpec) {
 	}
 	in.Limits.DeepCopyInto(&out.Limits)
 	in.Timeouts.DeepCopyInto(&out.Timeouts)
+	if in.AllowedHooks != nil {
+		in, out := &in.AllowedHooks, &out.AllowedHooks
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Removal.DeepCopyInto(&out.Removal)
 }
 

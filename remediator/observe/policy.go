@@ -150,6 +150,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		},
 		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
 	}
+	f.Hooks = slices.Clone(s.AllowedHooks)
 	if len(f.Checks.Node) == 0 {
 		for _, status := range []object.Truth{object.False, object.Unknown} {
 			f.Checks.Node = append(f.Checks.Node, remediator.Check{Type: "Ready", Status: status, Timeout: 5 * time.Minute})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
@@ -58,6 +59,7 @@ func TestNasty(t *testing.T) {
 			"one dead, one without kubelet":    bothKinds,
 			"majority lost":                    majorityLost,
 			"foreign hook":                     foreignHook,
+			"allowed hook":                     allowedHook,
 			"held and released":                heldAndReleased,
 			"dry run":                          dryRun,
 			"flapping":                         flapping,
@@ -347,6 +349,28 @@ func foreignHook(ctx context.Context, t *testing.T) {
 	must(t, notReady(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "forensics")
 	w.stays(ctx, t)
+	w.annotate(ctx, w.victim, hook, "")
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	w.quorum.never(t, 3, 4)
+}
+
+// allowedHook: the policy trusts whoever has a hook on the machine, so that it is replaced, and goes when the hook does.
+func allowedHook(ctx context.Context, t *testing.T) {
+	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.AllowedHooks = []string{"csi-*"} })
+	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/csi-node"
+	w.annotate(ctx, w.victim, hook, "somebody")
+	must(t, notReady(ctx, w.cluster, w.victim))
+	await(ctx, t, "its deletion waits for the hook", func() string {
+		m := &clusterv1.Machine{}
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+		c := conditions.Get(m, clusterv1.MachineDeletingCondition)
+		if c != nil && c.Reason == clusterv1.MachineDeletingWaitingForPreDrainHookReason {
+			return ""
+		}
+		return fmt.Sprint(c)
+	})
+	w.phase(ctx, t, v1alpha1.RemediationRemoving)
 	w.annotate(ctx, w.victim, hook, "")
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
