@@ -35,6 +35,9 @@ const (
 	// detached.
 	SkipDrain  Deed = "skip the drain"
 	SkipDetach Deed = "skip the wait for volumes"
+	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
+	// ours.
+	SetOutOfService Deed = "take the node out of service"
 	// MakeRung creates the object of rung Value of the policy's ladder for Machine; DropRung deletes it.
 	MakeRung Deed = "ask for a gentler cure"
 	DropRung Deed = "take the gentler cure back"
@@ -46,6 +49,9 @@ const (
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
 const DeleteValue = object.OwnDeleteMark
+
+// OutOfServiceValue is what scute.dev/out-of-service says of a machine whose Node has the taint.
+const OutOfServiceValue = "tainted"
 
 // Action is one write that is due.
 type Action struct {

@@ -52,6 +52,10 @@ func (s *State) Apply(e Event, at time.Time) {
 		p := s.patient(e.Machine)
 		p.Rung, p.RungSince = "", time.Time{}
 		p.Climbed = append(p.Climbed, e.Rung)
+	case NodeOutOfService:
+		s.patient(e.Machine).OutOfService = e.Why
+	case NodeInService:
+		s.patient(e.Machine).OutOfService = ""
 	case SurgeRequested:
 		s.begin(e, at)
 	case HandedOver:
@@ -104,7 +108,7 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 // remembered is what outlives an illness: consent, and what was tried, live as long as the machine.
 func (p *Patient) remembered() Patient {
 	return Patient{
-		Subject: p.Subject, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
+		Subject: p.Subject, OutOfService: p.OutOfService, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
 		Held: p.Held, HoldUntil: p.HoldUntil, HoldWhy: p.HoldWhy, HeldBy: p.HeldBy, Aborted: p.Aborted, AbortedBy: p.AbortedBy,
 	}
 }

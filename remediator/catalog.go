@@ -15,6 +15,8 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
 		eventlog.Define[Event, EscalationStarted]("escalation-started", 1),
 		eventlog.Define[Event, EscalationEnded]("escalation-ended", 1),
+		eventlog.Define[Event, NodeOutOfService]("node-out-of-service", 1),
+		eventlog.Define[Event, NodeInService]("node-in-service", 1),
 		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
 		eventlog.Define[Event, HandedOver]("handed-over", 1),
 		eventlog.Define[Event, ScaleRaised]("scale-raised", 1),

@@ -47,7 +47,7 @@ func Surging(s *State) bool {
 // Decide says which facts follow from a look. It is called again with what it said applied, until it says nothing more.
 // Whatever it knows comes from the state and the facts; the order of machines and patients makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, storm, massFailures, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, services, storm, massFailures, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)

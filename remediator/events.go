@@ -169,6 +169,17 @@ type (
 		// Cured is in old logs alone, and nothing follows from it.
 		Cured bool `json:"cured,omitempty"`
 	}
+	// NodeOutOfService: the machine is off, and its Node is about to be tainted out-of-service. Why says how it is known.
+	NodeOutOfService struct {
+		Machine Subject `json:"machine"`
+		Node    string  `json:"node"`
+		Why     string  `json:"why"`
+	}
+	// NodeInService: the taint is about to be taken off again.
+	NodeInService struct {
+		Machine Subject `json:"machine"`
+		Why     string  `json:"why"`
+	}
 	// SurgeRequested: the owner is about to be asked for one more machine. What is found is kept, to be put back.
 	SurgeRequested struct {
 		Machine Subject `json:"machine"`
@@ -303,6 +314,8 @@ func (HoldReleased) event()        {}
 func (AbortRequested) event()      {}
 func (EscalationStarted) event()   {}
 func (EscalationEnded) event()     {}
+func (NodeOutOfService) event()    {}
+func (NodeInService) event()       {}
 func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}

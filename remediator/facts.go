@@ -115,6 +115,11 @@ type Machine struct {
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
 	SkipsDrain, SkipsDetach bool
+	// Off says whether its infrastructure machine says that the machine is off; Absent when nobody asked. OffBy is by which condition.
+	Off   object.Truth
+	OffBy string
+	// OutOfService is the value of scute.dev/out-of-service, "" without: its Node has, or is about to have, scute's taint.
+	OutOfService string
 	// Hooks are deletion hooks of somebody other than the owner, by phase and name: pre-drain/backup.
 	Hooks []string
 
@@ -204,6 +209,9 @@ type Policy struct {
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
+	// Off are the conditions of an infrastructure machine by which it is known that the machine is off. Without any, no Node is
+	// taken out of service.
+	Off []InfrastructureCondition
 	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
 	Hooks    []string
 	Attempts int
@@ -241,6 +249,13 @@ type Limits struct {
 
 // Timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
+
+// InfrastructureCondition is a condition of an infrastructure machine; Reason "" is any.
+type InfrastructureCondition struct {
+	Type   string
+	Status object.Truth
+	Reason string
+}
 
 // Removal bounds what the deletion of a machine waits for; 0 is no bound.
 type Removal struct{ Drain, Detach time.Duration }

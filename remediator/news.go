@@ -105,6 +105,12 @@ var tellings = []telling{
 		}
 		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Rung)
 	}).warns(),
+	tells("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
+		return fmt.Sprintf("Node %s is tainted out-of-service, as %s; next: its pods and volumes go elsewhere, and the taint is taken off when the Node reports again", e.Node, e.Why)
+	}).warns(),
+	tells("NodeInService", "the taint is taken off the Node", func(_ *State, e NodeInService) string {
+		return "The taint out-of-service is taken off the Node: " + e.Why
+	}),
 	tells("ReplacementRequested", "the owner is asked for another machine", func(s *State, e SurgeRequested) string {
 		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),
@@ -203,6 +209,10 @@ func About(s *State, e Event) Subject {
 	case EscalationStarted:
 		return e.Machine
 	case EscalationEnded:
+		return e.Machine
+	case NodeOutOfService:
+		return e.Machine
+	case NodeInService:
 		return e.Machine
 	case SurgeRequested:
 		return e.Machine

@@ -150,7 +150,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -303,11 +303,19 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"remediation-for": func() error { m.RemediationFor = word(3); return nil },
 			"mark":            func() error { m.Mark = word(3); return nil },
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
+			"out-of-service":  func() error { m.OutOfService = word(3); return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
 			"rungs":           func() error { m.Rungs = words[3:]; return nil },
 			"rung-failed":     func() error { m.FailedRungs = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
+	case "infra":
+		m.Off, m.OffBy = object.False, ""
+		if value == "off" {
+			m.Off, m.OffBy = object.True, "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped"
+		} else if value == "gone" {
+			m.Off = object.Unknown
+		}
 	case "drains":
 		m.Draining, m.Detaching = w.now, time.Time{}
 	case "detaches":
@@ -385,6 +393,10 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
+			"off": func() error {
+				p.Off = []remediator.InfrastructureCondition{{Type: "InstanceReady", Status: object.False, Reason: value}}
+				return nil
+			},
 			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),

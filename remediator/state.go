@@ -73,6 +73,9 @@ type Patient struct {
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 
+	// OutOfService is how it is known that the machine is off, while its Node is to be tainted out-of-service; else "".
+	OutOfService string
+
 	// Rung is the step of the ladder under way, "" without; Climbed are those that are behind.
 	Rung      string
 	RungSince time.Time

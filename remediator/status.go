@@ -16,11 +16,11 @@ import (
 // Due says that something is under way or waits for a decision: the owner is to be looked at after a restart even if no
 // watch says so.
 func Due(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil })
+	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil || p.OutOfService != "" })
 }
 
 // Busy says that a remediation of the owner, or a step before one, is under way: it counts for the policy's limits.
-func Busy(s *State) bool { return len(Begun(s)) > 0 }
+func Busy(s *State) bool { return len(started(s)) > 0 }
 
 // Beginning is a remediation, or a step before one, that was begun and is not over.
 type Beginning struct {
@@ -29,8 +29,19 @@ type Beginning struct {
 	Message, Next string
 }
 
-// Begun lists what was begun for the machines of an owner and is not over.
+// Begun lists what was begun for the machines of an owner and is not over, and the Nodes that are out of service: nobody else takes the
+// taint off.
 func Begun(s *State) []Beginning {
+	list := started(s)
+	for _, p := range s.patients() {
+		if p.OutOfService != "" {
+			list = append(list, Beginning{Machine: p.Subject, Message: "its Node is tainted out-of-service", Next: "bring its Node back, or take outOfService out of the RepairPolicy"})
+		}
+	}
+	return list
+}
+
+func started(s *State) []Beginning {
 	var list []Beginning
 	if a := s.Active; a != nil {
 		_, message, next := s.progress()
@@ -77,6 +88,9 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	}
 	if p != nil && out.FinishedAt == nil {
 		out.Aborted = p.Aborted
+		if p.OutOfService != "" {
+			out.Message += "; its Node is tainted out-of-service: " + p.OutOfService
+		}
 		if p.Held {
 			out.Hold = &v1alpha1.RemediationHold{Until: stamp(p.HoldUntil), Reason: p.HoldWhy}
 		}

@@ -32,6 +32,8 @@ func kinds() []remediator.Event {
 		remediator.AbortRequested{},
 		remediator.EscalationStarted{},
 		remediator.EscalationEnded{},
+		remediator.NodeOutOfService{},
+		remediator.NodeInService{},
 		remediator.SurgeRequested{},
 		remediator.HandedOver{},
 		remediator.ScaleRaised{},

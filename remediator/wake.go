@@ -41,6 +41,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		}
 	}
 	for _, p := range s.Patients {
+		if p.OutOfService != "" {
+			at(lookAgain)
+		}
 		if p.Mark == nil {
 			continue
 		}

@@ -26,7 +26,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	for i := range actions {
 		actions[i].ours = true
 	}
-	return slices.DeleteFunc(append(actions, housekeeping(s, f, now)...), func(a Action) bool { return !g.permits(a) })
+	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
+	return slices.DeleteFunc(slices.Concat(actions, housekeeping(s, f, now), serving(s, f)), func(a Action) bool { return !g.permits(a) })
 }
 
 // asking are the writes of a step in which the machine is there, and its owner is asked to replace it. While the remediation is
@@ -172,7 +173,7 @@ func (a Action) takesOff() bool {
 	switch a.Do {
 	case DropRung, DropRequest, TakeBack, Withdraw:
 		return true
-	case SetMark, SetDelete, SetRelaxed, Touch:
+	case SetMark, SetDelete, SetRelaxed, SetOutOfService, Touch:
 		return a.Value == ""
 	default:
 		return false

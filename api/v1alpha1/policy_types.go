@@ -86,6 +86,11 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:items:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([A-Za-z0-9][-A-Za-z0-9_.]*)?\*)$`
 	AllowedHooks []string `json:"allowedHooks,omitempty"`
 
+	// OutOfService has the Node of an unhealthy machine that is certainly off tainted node.kubernetes.io/out-of-service:NoExecute, so that
+	// Kubernetes lets its pods and volumes go. When the Node reports again, the taint is taken off.
+	// +optional
+	OutOfService *RepairOutOfService `json:"outOfService,omitempty"`
+
 	// Removal bounds what the deletion of an unhealthy machine waits for.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
@@ -238,6 +243,31 @@ type RepairTimeouts struct {
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Removal *Duration `json:"removal,omitempty"`
+}
+
+// RepairOutOfService says how it is known that a machine is off. A Node that is taken for off and is not can write to a volume that
+// another Node has by then.
+type RepairOutOfService struct {
+	// InfrastructureConditions are conditions of the infrastructure machine, each of which its provider sets only while the machine
+	// is off or no longer exists, and takes back before it starts.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	InfrastructureConditions []InfrastructureCondition `json:"infrastructureConditions"`
+}
+
+// InfrastructureCondition is a condition of an infrastructure machine.
+type InfrastructureCondition struct {
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	Type string `json:"type"`
+	// +kubebuilder:validation:Enum=True;False;Unknown
+	Status string `json:"status"`
+	// Reason that the condition has; any without.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits as

@@ -51,6 +51,8 @@ const (
 	PauseAnnotation = OwnPrefix + "pause"
 	// TouchAnnotation is set and taken off again to wake a controller.
 	TouchAnnotation = OwnPrefix + "touched"
+	// OutOfServiceAnnotation on a Machine says that its Node has scute's taint node.kubernetes.io/out-of-service.
+	OutOfServiceAnnotation = OwnPrefix + "out-of-service"
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )

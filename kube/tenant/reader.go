@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -17,7 +19,7 @@ const (
 	mostRead   = 16 << 20
 )
 
-// Reader reads objects of an API server over connections that it keeps until it is closed.
+// Reader reads objects of an API server, and patches them, over connections that it keeps until it is closed.
 type Reader struct {
 	cluster   *Cluster
 	transport *http.Transport
@@ -40,17 +42,7 @@ func (r *Reader) Close() { r.transport.CloseIdleConnections() }
 
 // Get reads what is at a path, as JSON. The body is that of an answer that is OK; a redirect is not followed.
 func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
-	for _, segment := range segments {
-		if wrong := path.IsValidPathSegmentName(segment); len(wrong) > 0 {
-			return 0, nil, fmt.Errorf("%q cannot be part of a path", segment)
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.cluster.base.JoinPath(segments...).String(), http.NoBody)
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := r.through.RoundTrip(request)
+	response, err := r.ask(ctx, http.MethodGet, http.NoBody, segments)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -63,4 +55,30 @@ func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []
 		err = fmt.Errorf("%w: more than %d KiB", ErrTooMuch, mostObject>>10)
 	}
 	return response.StatusCode, body, err
+}
+
+// Patch changes what is at a path by a JSON merge patch. A redirect is not followed, and the answer is not read.
+func (r *Reader) Patch(ctx context.Context, patch []byte, segments ...string) (code int, err error) {
+	response, err := r.ask(ctx, http.MethodPatch, bytes.NewReader(patch), segments)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+func (r *Reader) ask(ctx context.Context, method string, body io.Reader, segments []string) (*http.Response, error) {
+	for _, segment := range segments {
+		if wrong := path.IsValidPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("%q cannot be part of a path", segment)
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, r.cluster.base.JoinPath(segments...).String(), body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if method == http.MethodPatch {
+		request.Header.Set("Content-Type", string(types.MergePatchType))
+	}
+	return r.through.RoundTrip(request)
 }

@@ -38,6 +38,8 @@ type Hand struct {
 	Client client.Client
 	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
 	Leader Leader
+	// Nodes taints nodes of workload clusters. Without one none is tainted, and the action fails saying so.
+	Nodes Nodes
 	// Template is the object that a rung of a RepairPolicy's ladder makes; nil without an error when there is no such
 	// policy, or no such rung. By default it is read from the policy.
 	Template func(ctx context.Context, policy types.NamespacedName, rung string) (*unstructured.Unstructured, error)
@@ -90,6 +92,8 @@ func (d *deed) perform(ctx context.Context) error {
 		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
 	case remediator.SkipDetach:
 		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
+	case remediator.SetOutOfService:
+		return d.outOfService(ctx)
 	case remediator.MakeRung:
 		return d.makeRung(ctx)
 	case remediator.DropRung:

@@ -9,6 +9,6 @@
 // a dead kubelet is no dead member.
 //
 // What never may live here: writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret
-// or Node, and the content of a Secret in an error. MoveLeader is the one call that changes something: it is here because
-// the connections to etcd are, and act asks for it.
+// or Node, and the content of a Secret in an error. MoveLeader and SetOutOfService are the calls that change something:
+// they are here because the connections to workload clusters are, and act asks for them.
 package observe

@@ -60,6 +60,7 @@ func TestNasty(t *testing.T) {
 			"majority lost":                    majorityLost,
 			"foreign hook":                     foreignHook,
 			"allowed hook":                     allowedHook,
+			"out of service":                   outOfService,
 			"held and released":                heldAndReleased,
 			"dry run":                          dryRun,
 			"flapping":                         flapping,

@@ -179,7 +179,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 // control starts the controllers.
 func (r *remedies) control() error {
 	watched := r.eye.Cache()
-	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye}
+	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye, Nodes: r.eye}
 	r.feed.Cache = watched
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {

@@ -1,0 +1,94 @@
+package remediator
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
+)
+
+// SaysOff names the first of the conditions by which the policy knows that a machine is off, among those that its infrastructure machine
+// has; "" without.
+func (p Policy) SaysOff(conditions []metav1.Condition) string {
+	for _, off := range p.Off {
+		for _, c := range conditions {
+			if c.Type == off.Type && object.Truth(c.Status) == off.Status && (off.Reason == "" || c.Reason == off.Reason) {
+				return fmt.Sprintf("its infrastructure machine has the condition %s %s, reason %s", c.Type, c.Status, c.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+// services says which Nodes are to be out of service, and which are to be in service again.
+func services(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for _, p := range s.patients() {
+		m := f.machine(p.Subject)
+		if m == nil || f.Policy.Unreadable != "" {
+			continue
+		}
+		switch back := p.inService(m, f); {
+		case p.OutOfService != "" && back != "":
+			events = append(events, NodeInService{Machine: p.Subject, Why: back})
+		case p.OutOfService == "" && back == "" && m.Off == object.True && m.silent() && !p.held(now) && f.mayBegin():
+			events = append(events, NodeOutOfService{Machine: p.Subject, Node: m.Node, Why: m.OffBy})
+		}
+	}
+	return events
+}
+
+// mayBegin says that neither a move, a pause nor a pause request keeps scute from beginning anything.
+func (f *Facts) mayBegin() bool {
+	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && len(f.Policy.Paused) == 0 && len(f.Fleet.Limits.Paused) == 0
+}
+
+// silent says that nothing is heard of the machine's Node. That its cluster could not be reached is another thing.
+func (m *Machine) silent() bool {
+	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
+	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
+}
+
+// inService is why the Node of a machine is not to be out of service; "" when nothing says so. That nobody could be asked whether the
+// machine is off is no reason.
+func (p *Patient) inService(m *Machine, f *Facts) string {
+	ready := m.Conditions[clusterv1.MachineNodeReadyCondition].Status
+	switch {
+	case f.Policy.Name == "":
+		return "no RepairPolicy selects the machine"
+	case len(f.Policy.Off) == 0:
+		return "the RepairPolicy does not ask for it"
+	case f.Policy.DryRun:
+		return "the RepairPolicy is a dry run"
+	case m.Skip || m.Paused || p.Aborted:
+		return "an operator wants the machine left alone"
+	case ready == object.True || ready == object.False:
+		return "its Node reports again"
+	case m.Off == object.False:
+		return "its infrastructure machine does not say that it is off"
+	case p.Mark == nil || p.Mark.State != Unhealthy:
+		return "the machine is not unhealthy"
+	default:
+		return ""
+	}
+}
+
+// serving are the writes that make it so. A taint of scute's of which the log knows nothing is taken off.
+func serving(s *State, f *Facts) []Action {
+	var actions []Action
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		switch p := s.Patients[m.UID]; {
+		case p != nil && p.OutOfService != "":
+			if m.OutOfService != OutOfServiceValue {
+				actions = append(actions, Action{Do: SetOutOfService, Machine: m.subject(), Value: OutOfServiceValue})
+			}
+		case m.OutOfService != "":
+			actions = append(actions, Action{Do: SetOutOfService, Machine: m.subject()})
+		}
+	}
+	return actions
+}
