@@ -152,7 +152,7 @@ func TestUnreadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var unreadable *aggregate.Unreadable
+	var unreadable *aggregate.UnreadableError
 	if err := r.Read(ctx); !errors.As(err, &unreadable) || !errors.Is(err, eventlog.ErrUnknownType) || unreadable.Last != receipt.Seq {
 		t.Errorf("%v", err)
 	}

@@ -20,17 +20,17 @@ const (
 // ErrLost says that another process has claimed the object.
 var ErrLost = errors.New("another process has claimed it")
 
-// Unreadable is an object of which the log holds something that this program cannot read. Its state is that of before.
-type Unreadable struct {
+// UnreadableError is an object of which the log holds something that this program cannot read. Its state is that of before.
+type UnreadableError struct {
 	// Last is the last commit about the object, read or not.
 	Last uint64
 	Err  error
 }
 
-func (u *Unreadable) Error() string { return u.Err.Error() }
+func (u *UnreadableError) Error() string { return u.Err.Error() }
 
 // Unwrap gives what could not be read, such as eventlog.ErrUnknownType.
-func (u *Unreadable) Unwrap() error { return u.Err }
+func (u *UnreadableError) Unwrap() error { return u.Err }
 
 // Log is what a Root needs of the event log.
 type Log interface {
@@ -69,7 +69,7 @@ type Root[E any, S State[E]] struct {
 	pending []eventlog.Event // recorded and not stored
 }
 
-// Read folds in what others have appended, as far as it can be read; else it is an *Unreadable. It is not called while something is recorded and not stored: see Reload.
+// Read folds in what others have appended, as far as it can be read; else it is an *UnreadableError. It is not called while something is recorded and not stored: see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 	}
 	for _, record := range records {
 		if err := r.Catalog.Fold(record, r.State.Apply); err != nil {
-			return &Unreadable{Last: records[len(records)-1].Seq, Err: err}
+			return &UnreadableError{Last: records[len(records)-1].Seq, Err: err}
 		}
 		r.Seq = record.Seq
 	}

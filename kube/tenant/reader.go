@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -68,7 +68,7 @@ func (r *Reader) Patch(ctx context.Context, patch []byte, segments ...string) (c
 
 func (r *Reader) ask(ctx context.Context, method string, body io.Reader, segments []string) (*http.Response, error) {
 	for _, segment := range segments {
-		if wrong := path.IsValidPathSegmentName(segment); len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {
 			return nil, fmt.Errorf("%q cannot be part of a path", segment)
 		}
 	}

@@ -87,7 +87,7 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {
 		err := agg.Read(ctx)
-		var unreadable *aggregate.Unreadable
+		var unreadable *aggregate.UnreadableError
 		if errors.As(err, &unreadable) {
 			r.Logger.Warn("an owner's events cannot be read: nothing is begun for it", "owner", agg.Name.ID, "error", err)
 			agg.Seq = unreadable.Last
