@@ -13,3 +13,14 @@ import (
 func TestStored(t *testing.T) {
 	pinned.Events(t, mover.NewCatalog(), mover.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
+
+// TestHistories holds what moves that have happened come to. Processes were killed in some of them.
+func TestHistories(t *testing.T) {
+	pinned.Histories(t, mover.NewCatalog(), func(_ *testing.T, events []pinned.History[mover.Event]) any {
+		var s mover.State
+		for _, e := range events {
+			s.Apply(e.Event, e.At)
+		}
+		return mover.Status(&s)
+	})
+}

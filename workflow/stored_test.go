@@ -13,3 +13,14 @@ import (
 func TestStored(t *testing.T) {
 	pinned.Events(t, workflow.NewCatalog(), workflow.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
+
+// TestHistories holds what runs that have happened come to. Processes were killed in some of them.
+func TestHistories(t *testing.T) {
+	pinned.Histories(t, workflow.NewCatalog(), func(_ *testing.T, events []pinned.History[workflow.Event]) any {
+		var s workflow.State
+		for _, e := range events {
+			s.Apply(e.Event, e.At)
+		}
+		return workflow.Status(&s)
+	})
+}
