@@ -21,17 +21,14 @@ func tidy(s *State, f *Facts) []Action {
 	if f.Owner.Touched != "" {
 		actions = append(actions, Action{Do: Touch})
 	}
-	leaving := 0
 	for i := range f.Machines {
-		m := &f.Machines[i]
-		leaving += count(m.Deleting)
-		if m.DeleteMark == DeleteValue && !m.Deleting && len(f.Machines) <= int(f.Owner.Replicas) {
+		if m := &f.Machines[i]; m.DeleteMark == DeleteValue && !m.Deleting && f.staying() <= int(f.Owner.Replicas) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}
 	name, ok := f.orphan()
 	ended := func(e End) bool { return e.Victim.Name == name || e.Replacement.Name == name }
-	if ok && leaving == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.Ends, ended) {
+	if ok && f.leaving() == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.Ends, ended) {
 		actions = append(actions, Action{Do: SetRelaxed, Machine: Subject{Name: name}})
 	}
 	return actions

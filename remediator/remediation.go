@@ -76,7 +76,7 @@ func (r remediation) rolling() bool {
 func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 
 // staying counts the machines that nobody deletes.
-func (r remediation) staying() int { return len(r.facts.Machines) - r.leaving }
+func (r remediation) staying() int { return r.facts.staying() }
 
 // tooMany says that there are more machines than people want. Where somebody else deleted one meanwhile, there are not, and a
 // newcomer has its place.

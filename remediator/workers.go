@@ -28,6 +28,11 @@ func worker(m *Machine, f *Facts) Decision {
 		if d := f.otherMarked(m); d != nil {
 			return *d
 		}
+		// People want fewer, and the owner has yet to hear of it: it could take the victim for that, and a machine that is well
+		// when the surge is over.
+		if n := f.staying(); n > int(f.Owner.Replicas) {
+			return *wait("scaling", "there are %d machines, and %d are asked for: %s deletes some", n, f.Owner.Replicas, f.Owner.Name)
+		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		why := "the policy allows no surge"
@@ -41,6 +46,20 @@ func worker(m *Machine, f *Facts) Decision {
 	default:
 		return noMethod("a worker needs Surge or OwnerRemediation; of these, Surge only where all machines are of its own MachineSet, and OwnerRemediation only in the current one")
 	}
+}
+
+// staying counts the machines that nobody deletes.
+func (f *Facts) staying() int {
+	return len(f.Machines) - f.leaving()
+}
+
+// leaving counts the machines that are being deleted.
+func (f *Facts) leaving() int {
+	n := 0
+	for i := range f.Machines {
+		n += count(f.Machines[i].Deleting)
+	}
+	return n
 }
 
 // current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
