@@ -62,7 +62,7 @@ var suspensions = []suspension{
 		if r.victim == nil || !r.victim.Paused {
 			return "", "", false
 		}
-		return "machine " + r.victim.Name + " is paused", untilUnpaused, true
+		return "machine " + r.victim.Name + " is paused", "it goes on when the pause of the machine is lifted", true
 	}},
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
@@ -73,6 +73,10 @@ var suspensions = []suspension{
 			return "", "", false
 		}
 		return p.unread(), p.correct() + "; or abort the remediation", true
+	}},
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its place is not taken", writesAll, func(r remediation) (string, string, bool) {
+		_, done := r.complete()
+		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}},
 	{freezeForeign, "replicas are neither what was found nor what was asked for, or were put back before there was a newcomer", writesMarks, func(r remediation) (string, string, bool) {
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
@@ -90,6 +94,13 @@ var suspensions = []suspension{
 			return "", "", false
 		}
 		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, limit, heldBy(r.victim.Hooks)), "see why the machine does not go: its drain, its volumes, its infrastructure", true
+	}},
+	{freezeHeld, "the machine of a control plane is gone, and the deletion of another one is held by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
+		m := r.hangs()
+		if m == nil {
+			return "", "", false
+		}
+		return "the machine is gone; machine " + m.Name + " is being deleted" + hooks(m.Hooks), "see what holds the deletion of machine " + m.Name + ": nothing else happens at " + r.facts.Owner.Name + " meanwhile", true
 	}},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
 		switch {
@@ -121,6 +132,17 @@ var suspensions = []suspension{
 		}
 		return "held by an operator" + until(r.patient.HoldUntil) + because(r.patient.HoldWhy), "release it when you have seen enough", true
 	}},
+}
+
+// hangs is another machine of a control plane whose deletion does not end, nil without.
+func (r remediation) hangs() *Machine {
+	limit := r.facts.Policy.Timeouts.Removal
+	for i := range r.facts.Machines {
+		if m := &r.facts.Machines[i]; r.facts.isControlPlane() && r.in(Settling) && m.Deleting && (len(m.Hooks) > 0 || limit > 0 && r.now.Sub(m.DeletingSince) > limit) {
+			return m
+		}
+	}
+	return nil
 }
 
 // unasked says that the world shows nothing of what is to be asked for.
@@ -167,10 +189,10 @@ type suspended struct {
 	reason, next string
 }
 
-// suspend freezes a remediation, and thaws it.
+// suspend freezes a remediation, and thaws it. For the same rule it is said again when what a human can do has changed.
 func (r remediation) suspend() []Event {
 	switch {
-	case r.by == nil && r.Frozen == "", r.by != nil && r.by.rule == r.Frozen:
+	case r.by == nil && r.Frozen == "", r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext:
 		return nil
 	case r.by == nil:
 		return []Event{Thawed{}}
