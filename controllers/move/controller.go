@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -188,7 +187,7 @@ func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alp
 	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unreadable)
 	status.Conditions = list
 	m.Status = status
-	if equality.Semantic.DeepEqual(before.Status, m.Status) {
+	if conditions.Same(before, m) {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {

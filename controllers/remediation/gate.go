@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,7 +92,7 @@ func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without strin
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = conditions.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
 		conditions.Said{Message: message}, conditions.Said{}, conditions.Said{True: true, Message: message})
-	if equality.Semantic.DeepEqual(p.Status, after.Status) {
+	if conditions.Same(p, after) {
 		return nil
 	}
 	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {

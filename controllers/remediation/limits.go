@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -105,7 +104,7 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	}
 	var unreadable bool
 	s.Conditions, unreadable = conditions.Readable(s.Conditions, before.Generation, before.Unreadable)
-	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+	if conditions.Same(before, after) {
 		return nil
 	}
 	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(before))); err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +29,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after.Status = policyStatus(p, s, totals, wrong)
 	var unreadable bool
 	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
-	if equality.Semantic.DeepEqual(p.Status, after.Status) {
+	if conditions.Same(p, after) {
 		return ctrl.Result{RequeueAfter: calm}, nil
 	}
 	if err := client.IgnoreNotFound(r.Live.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {

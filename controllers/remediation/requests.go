@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -223,7 +222,7 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 func (r *Requests) write(ctx context.Context, request, before *v1alpha1.SurgeRemediation) (written bool, err error) {
 	var unreadable bool
 	request.Status.Conditions, unreadable = conditions.Readable(request.Status.Conditions, request.Generation, before.Unreadable)
-	if equality.Semantic.DeepEqual(before.Status, request.Status) {
+	if conditions.Same(before, request) {
 		return false, nil
 	}
 	if err := r.Live.Status().Patch(ctx, request, client.MergeFrom(before)); apierrors.IsNotFound(err) {

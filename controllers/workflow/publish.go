@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +74,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1a
 	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unreadable)
 	status.Conditions = list
 	w.Status = status
-	if equality.Semantic.DeepEqual(before.Status, w.Status) {
+	if conditions.Same(before, w) {
 		return nil
 	}
 	if err := r.Client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
