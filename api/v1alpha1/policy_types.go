@@ -267,6 +267,7 @@ type InfrastructureCondition struct {
 	// Reason that the condition has; any without.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$`
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 
 // texts are strings among which there is one for every pattern of a field.
 func texts() []string {
-	return []string{"a", "5m", "A", value, "2026-01-31T18:00:00Z"}
+	return []string{"a", "5m", "A", value, "2026-01-31T18:00:00Z", ".status"}
 }
 
 // nonsense are strings among which there are several that a pattern, a format or an enumeration does not take, and those
@@ -39,7 +39,13 @@ func valid(s *schema) any {
 	case "object":
 		return required(s)
 	case "array":
-		return []any{}
+		list := []any{}
+		if s.MinItems != nil {
+			for range *s.MinItems {
+				list = append(list, valid(s.Items.Schema))
+			}
+		}
+		return list
 	case "boolean":
 		return true
 	case "integer", "number":
