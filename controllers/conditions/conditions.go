@@ -7,18 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
 )
-
-// Same says that two forms of an object are stored as the same, so that nothing is to be written: times are stored in seconds,
-// and a status is made with parts of them.
-func Same(before, after client.Object) bool {
-	patch, err := client.MergeFrom(before).Data(after)
-	return err == nil && string(patch) == "{}"
-}
 
 // Said is what is said of one condition.
 type Said struct {

@@ -1,10 +1,8 @@
 package conditions
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,25 +58,5 @@ func TestThrottled(t *testing.T) {
 	}
 	if c := meta.FindStatusCondition(Throttled(list, supervise.Throttled{}, 2), v1alpha1.ConditionThrottled); c.Status != metav1.ConditionFalse || c.Reason == "" {
 		t.Errorf("%+v", c)
-	}
-}
-
-// A status that was read back is not written again for parts of a second, which are not stored.
-func TestSame(t *testing.T) {
-	made := &v1alpha1.SurgeRemediation{Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationMarked, MarkedAt: &metav1.Time{Time: time.Unix(7, 5)}}}
-	data, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored := &v1alpha1.SurgeRemediation{}
-	if err := json.Unmarshal(data, stored); err != nil {
-		t.Fatal(err)
-	}
-	if !Same(stored, made) {
-		t.Error("it would be written again")
-	}
-	made.Status.MarkedAt = &metav1.Time{Time: time.Unix(8, 5)}
-	if Same(stored, made) {
-		t.Error("another second would not be written")
 	}
 }

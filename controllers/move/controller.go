@@ -187,11 +187,8 @@ func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alp
 	list, unreadable := conditions.Readable(status.Conditions, m.Generation, m.Unreadable)
 	status.Conditions = list
 	m.Status = status
-	if conditions.Same(before, m) {
-		return nil
-	}
-	if err := r.Client.Status().Patch(ctx, m, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(err)
+	if written, err := conditions.Write(ctx, r.Client, before, m); !written {
+		return err
 	}
 	if unreadable {
 		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))

@@ -92,11 +92,6 @@ func (r *Gate) tell(ctx context.Context, p *v1alpha1.RepairPolicy, without strin
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = conditions.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
 		conditions.Said{Message: message}, conditions.Said{}, conditions.Said{True: true, Message: message})
-	if conditions.Same(p, after) {
-		return nil
-	}
-	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	return nil
+	_, err := conditions.Write(ctx, r.Client, p, after)
+	return err
 }

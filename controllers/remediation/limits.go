@@ -104,11 +104,8 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	}
 	var unreadable bool
 	s.Conditions, unreadable = conditions.Readable(s.Conditions, before.Generation, before.Unreadable)
-	if conditions.Same(before, after) {
-		return nil
-	}
-	if err := client.IgnoreNotFound(r.Client.Status().Patch(ctx, after, client.MergeFrom(before))); err != nil {
-		return fmt.Errorf("writing the status: %w", err)
+	if written, err := conditions.Write(ctx, r.Client, before, after); !written {
+		return err
 	}
 	if unreadable {
 		r.Recorder.Eventf(before, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
@@ -29,13 +28,11 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	after.Status = policyStatus(p, s, totals, wrong)
 	var unreadable bool
 	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
-	if conditions.Same(p, after) {
-		return ctrl.Result{RequeueAfter: calm}, nil
+	written, err := conditions.Write(ctx, r.Live, p, after)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	if err := client.IgnoreNotFound(r.Live.Status().Patch(ctx, after, client.MergeFrom(p))); err != nil {
-		return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
-	}
-	if unreadable {
+	if written && unreadable {
 		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(p.Unread().String()))
 	}
 	return ctrl.Result{RequeueAfter: calm}, nil

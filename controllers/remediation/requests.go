@@ -222,13 +222,8 @@ func (r *Requests) publish(ctx context.Context, request *v1alpha1.SurgeRemediati
 func (r *Requests) write(ctx context.Context, request, before *v1alpha1.SurgeRemediation) (written bool, err error) {
 	var unreadable bool
 	request.Status.Conditions, unreadable = conditions.Readable(request.Status.Conditions, request.Generation, before.Unreadable)
-	if conditions.Same(before, request) {
-		return false, nil
-	}
-	if err := r.Live.Status().Patch(ctx, request, client.MergeFrom(before)); apierrors.IsNotFound(err) {
-		return false, nil
-	} else if err != nil {
-		return false, fmt.Errorf("writing the status: %w", err)
+	if written, err = conditions.Write(ctx, r.Live, before, request); !written {
+		return false, err
 	}
 	if unreadable {
 		r.Recorder.Eventf(request, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))

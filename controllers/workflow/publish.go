@@ -74,11 +74,8 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1a
 	list, unreadable := conditions.Readable(status.Conditions, w.Generation, w.Unreadable)
 	status.Conditions = list
 	w.Status = status
-	if conditions.Same(before, w) {
-		return nil
-	}
-	if err := r.Client.Status().Patch(ctx, w, client.MergeFrom(before)); err != nil {
-		return client.IgnoreNotFound(err)
+	if written, err := conditions.Write(ctx, r.Client, before, w); !written {
+		return err
 	}
 	if unreadable {
 		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
