@@ -25,7 +25,7 @@ type conn struct {
 	net.Conn
 	most  int64
 	left  atomic.Int64
-	stop  func() bool // the watch over its context
+	stop  func() // the watch over its context
 	leave func()
 	once  sync.Once
 }
@@ -44,9 +44,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		if c.stop != nil {
-			c.stop()
-		}
+		c.stop()
 		c.leave()
 	})
 	return err

@@ -93,9 +93,10 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 		leave()
 		return nil, err
 	}
-	made := &conn{Conn: raw, most: most, leave: leave}
+	ends, stop := context.WithCancel(ctx)
+	made := &conn{Conn: raw, most: most, leave: leave, stop: stop}
 	made.left.Store(most)
-	made.stop = context.AfterFunc(ctx, func() { _ = made.Close() })
+	context.AfterFunc(ends, func() { _ = made.Close() })
 	if err := raw.SetDeadline(deadline); err != nil {
 		_ = made.Close()
 		return nil, err
