@@ -269,3 +269,17 @@ type Ledger struct {
 	// StormPassed is when the last storm ended, zero without.
 	StormPassed time.Time
 }
+
+// staying counts the machines that nobody deletes.
+func (f *Facts) staying() int {
+	return len(f.Machines) - f.leaving()
+}
+
+// leaving counts the machines that are being deleted.
+func (f *Facts) leaving() int {
+	n := 0
+	for i := range f.Machines {
+		n += count(f.Machines[i].Deleting)
+	}
+	return n
+}

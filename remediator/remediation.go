@@ -24,7 +24,6 @@ type remediation struct {
 	// newcomers did not exist when the remediation started, and nobody deletes them.
 	newcomers []*Machine
 	replicas  int32 // of the object where they were asked for
-	leaving   int   // machines of any age that are being deleted
 	waits     int   // of them, those that the remediation waits for: of workers, the victim and newcomers
 }
 
@@ -36,7 +35,6 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 		veteran := contains(a.Request.Baseline, m)
 		switch {
 		case m.Deleting:
-			r.leaving++
 			r.waits += count(f.isControlPlane() || !veteran || m.UID == a.Victim.UID)
 		case !veteran:
 			r.newcomers = append(r.newcomers, m)
@@ -75,12 +73,9 @@ func (r remediation) rolling() bool {
 // extra says that a newcomer is one too many.
 func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 
-// staying counts the machines that nobody deletes.
-func (r remediation) staying() int { return r.facts.staying() }
-
 // tooMany says that there are more machines than people want. Where somebody else deleted one meanwhile, there are not, and a
 // newcomer has its place.
-func (r remediation) tooMany() bool { return r.staying() > r.method.wanted(r) }
+func (r remediation) tooMany() bool { return r.facts.staying() > r.method.wanted(r) }
 
 // unwanted says that newcomers are to go when what was asked for is taken back. A rollout of workers makes and takes its own.
 func (r remediation) unwanted() bool {
@@ -103,17 +98,17 @@ func (r remediation) committed() bool {
 }
 
 // short says that there are fewer machines than people want: the owner is to make one.
-func (r remediation) short() bool { return r.staying() < r.method.wanted(r) }
+func (r remediation) short() bool { return r.facts.staying() < r.method.wanted(r) }
 
 // surplus says that there will be too many machines even without the victim.
 func (r remediation) surplus() bool {
-	return r.staying()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
+	return r.facts.staying()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
 }
 
 // filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine at any
 // moment, and deletes one too many as soon as it hears of the replicas: a newcomer is marked for that.
 func (r remediation) filling() bool {
-	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.staying() < int(r.replicas)
+	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.facts.staying() < int(r.replicas)
 }
 
 // obstructed says that the owner does not scale down to this machine, as components of another one are not well.

@@ -48,20 +48,6 @@ func worker(m *Machine, f *Facts) Decision {
 	}
 }
 
-// staying counts the machines that nobody deletes.
-func (f *Facts) staying() int {
-	return len(f.Machines) - f.leaving()
-}
-
-// leaving counts the machines that are being deleted.
-func (f *Facts) leaving() int {
-	n := 0
-	for i := range f.Machines {
-		n += count(f.Machines[i].Deleting)
-	}
-	return n
-}
-
 // current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
 func (f *Facts) current(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]

@@ -84,7 +84,7 @@ func unwinding(r remediation) []Action {
 // victim, if by nothing else, whose components are not well. Where etcd is external, that remediation always refuses.
 func (r remediation) giveBack() []Action {
 	switch {
-	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.leaving > 0:
+	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.facts.leaving() > 0:
 		return nil
 	case !r.tooMany():
 		return r.keep()

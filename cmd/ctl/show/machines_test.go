@@ -119,7 +119,7 @@ func sick() *fleet.Objects {
 	}
 }
 
-// logged is what the log has of the sick fleet: a surge that waits for its newcomer, of a policy that cannot do anything else now.
+// logged is what the log has of the unhealthy fleet: a surge that waits for its newcomer, of a policy that cannot do anything else now.
 func logged(o *fleet.Objects) *fleet.Objects {
 	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
 	s := &remediator.State{}

@@ -1,0 +1,271 @@
+package remediator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark. One that the owner had begun
+// to make must show up first, or the owner could delete a veteran in its place. It is longer than an owner's slowest call, to an
+// etcd behind a dead kubelet. Waiting costs nothing, as all machines exist.
+const spareAfter = 30 * time.Second
+
+// The transitions.
+//
+//nolint:gochecknoglobals // a table
+var (
+	ownerGone = ends("the owner is gone, and no replicas are raised in the topology of its Cluster", OwnerGone, func(r remediation) string {
+		return when(!r.facts.Owner.Found && !r.orphaned(), "the owner is gone")
+	})
+	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
+		return when((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
+	})
+	victimGone = seen("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
+
+	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
+		return r.victim != nil && r.victim.Deleting
+	})
+	newcomer = transition{
+		when: "a machine exists that did not before, and there is no other newcomer", event: ReplacementObserved{}, to: Replacing,
+		facts: remediation.observed,
+	}
+	another = transition{
+		when: "a machine exists that did not before", event: ReplacementObserved{Extra: true}, to: same,
+		facts: remediation.observed,
+	}
+	relaxed = transition{
+		when: "components of the machine are no longer well, so that the owner makes no other one, and its preflight may be relaxed", event: SurgeRelaxed{}, to: same,
+		facts: remediation.worsened,
+	}
+	replacementReady = transition{
+		when: "the newcomer has joined, and is ready", event: ReplacementReady{}, to: Removing,
+		facts: func(r remediation) []Event {
+			m := r.facts.machine(r.Replacement)
+			if r.Ready || m == nil || !m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+				return nil
+			}
+			return []Event{ReplacementReady{Replacement: r.Replacement}}
+		},
+	}
+	lateReady = transition{
+		when: "the newcomer was not ready in time, and is now; the machine is still unhealthy", event: ReplacementReady{}, to: Removing,
+		facts: func(r remediation) []Event {
+			if m := r.late(); m != nil {
+				return []Event{ReplacementReady{Replacement: m.subject()}}
+			}
+			return nil
+		},
+	}
+	raised = seen("replicas are what was asked for", ScaleRaised{}, same, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleUnseen && r.replicas == r.Request.To
+	})
+	restored = seen("replicas are what they were", ScaleRestored{}, same, func(r remediation) bool {
+		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
+	})
+
+	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
+		return when(r.patient != nil && r.patient.Aborted, "an operator aborted it")
+	})
+	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
+		return when(r.victim != nil && r.victim.Skip, "the machine bears the annotation cluster.x-k8s.io/skip-remediation now")
+	})
+	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
+		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
+	})
+	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
+		healthy := r.patient == nil || r.patient.Mark == nil
+		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold}, r.Frozen)
+		return when(healthy && free && !r.committed() && !r.facts.blinking(), "the machine is healthy again")
+	})
+
+	superseded = cancels("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
+		return when(r.rolling() && r.lasts(limit), "a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
+	})
+	held   = cancels("`hold` has frozen it", Held, func(r remediation) string { return when(r.Frozen == freezeHold, "%s", r.FrozenReason) })
+	unsafe = cancels("`quorum-risk` has frozen it for `timeouts.scaleUp`", Unsafe, func(r remediation) string {
+		return when(r.Frozen == freezeRisk && r.now.Sub(r.FrozenAt) >= r.facts.Policy.Timeouts.ScaleUp, "%s", r.FrozenReason)
+	})
+
+	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	})
+	notReady = cancels("the newcomer is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Ready
+		return when(r.overdue(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
+	})
+	blocked = cancels("the owner cannot delete the machine for `timeouts.scaleUp`, as components of another one are not well", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		return when(r.overdue(limit) && r.stuck(), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	})
+	notRemoved = cancels("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Removal
+		return when(limit > 0 && r.overdue(limit), "%s did not delete the machine within %s%s", r.facts.Owner.Name, limit, r.obstacle())
+	})
+	reverted = cancels("somebody else has put replicas back for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.ScaleUp
+		if r.replicas == r.Request.From {
+			limit = spareAfter
+		}
+		return when(r.Frozen == freezeForeign && r.now.Sub(r.FrozenAt) >= limit, "somebody else set the replicas to %d while %d were asked for", r.replicas, r.Request.To)
+	})
+
+	taken = transition{
+		when: "replicas are back, and there are no more machines than people want: the newcomer has the place of another one", event: SurgeConsumed{}, to: ended,
+		facts: func(r remediation) []Event {
+			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
+				return nil
+			}
+			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" && r.lost() {
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
+			}
+			return []Event{SurgeConsumed{Why: "there are no more machines than people want now: the newcomer has the place of another one"}}
+		},
+	}
+	spared = seen("replicas, lever and conditions are back, the owner knows it, and each newcomer that is too many has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
+
+	cancelled = transition{
+		when: "the newcomers are gone, and nothing of ours is left", event: Cancelled{}, to: ended,
+		facts: func(r remediation) []Event {
+			if len(r.newcomers) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
+				return nil
+			}
+			return []Event{Cancelled{Cause: r.Cause}}
+		},
+	}
+	abandoned = transition{
+		when: "etcd is external, and the owner has not deleted the newcomers within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
+		facts: func(r remediation) []Event {
+			limit := r.facts.Policy.Timeouts.Removal
+			if !r.facts.Owner.ExternalEtcd || limit <= 0 || !r.overdue(limit) || r.waits > 0 || !r.method.undone(r) || r.victim.DeleteMark == DeleteValue || len(r.giveBackOff()) > 0 {
+				return nil
+			}
+			return []Event{Cancelled{Cause: r.Cause}}
+		},
+	}
+	succeeded = transition{
+		when: "the replacement, or all machines, are ready, and nothing of ours is left", event: Succeeded{}, to: ended,
+		facts: func(r remediation) []Event {
+			note, ok := r.complete()
+			if !ok || !r.clean() {
+				return nil
+			}
+			return []Event{Succeeded{Note: note}}
+		},
+	}
+	hanging = transition{
+		when: "a worker is being deleted for longer than `timeouts.removal`, its replacement is ready, and replicas are back", event: Succeeded{}, to: ended,
+		facts: func(r remediation) []Event {
+			limit := r.facts.Policy.Timeouts.Removal
+			if r.facts.isControlPlane() || limit <= 0 || r.now.Sub(r.victim.DeletingSince) <= limit || !r.Ready || r.facts.machine(r.Replacement) == nil || !r.method.undone(r) || r.tooMany() {
+				return nil
+			}
+			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", limit)}}
+		},
+	}
+	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together", TimedOut, func(r remediation) string {
+		limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
+		return when(r.clean() && r.facts.Policy.Unreadable == "" && r.now.Sub(r.Since) > limit, "the machine is gone, and its replacement is not ready in time")
+	})
+)
+
+// when is a reason, if it is so.
+func when(so bool, format string, args ...any) string {
+	if !so {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// overdue says that a step takes too long. While a rollout is to take the marked machine first, it has more time: see superseded.
+func (r remediation) overdue(limit time.Duration) bool {
+	return (!r.rolling() || r.Request.Method == OwnerRemediation) && r.lasts(limit)
+}
+
+// lasts says that a step has taken longer. While nobody can act, no time counts.
+func (r remediation) lasts(limit time.Duration) bool {
+	return r.Frozen == "" && !r.facts.blinking() && r.now.Sub(r.Since) > limit
+}
+
+// worsened says that what was decided for a machine whose components were well, or were told to be, no longer holds. The owner makes
+// no newcomer before they are well again, or it is allowed to.
+func (r remediation) worsened() []Event {
+	if !r.facts.isControlPlane() || r.Request.Method == OwnerRemediation || r.Request.Relaxed || r.Frozen != "" || r.facts.blinking() || r.rolling() || len(r.newcomers) > 0 {
+		return nil
+	}
+	if c := caseOf(r.victim, r.facts); c.answers && len(c.broken) > 0 && c.mayRelax() {
+		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
+	}
+	return nil
+}
+
+// late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
+// components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
+func (r remediation) late() *Machine {
+	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
+		r.patient.Aborted || r.patient.held(r.now) || len(r.facts.Policy.Paused) > 0 || len(r.facts.Fleet.Limits.Paused) > 0 {
+		return nil
+	}
+	for _, m := range r.newcomers {
+		if !r.extra(m) && !handedOver(m) && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+			return m
+		}
+	}
+	return nil
+}
+
+// lost says that a machine from before, other than the victim, is gone or being deleted.
+func (r remediation) lost() bool {
+	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
+		m := r.facts.machine(b)
+		return b.UID != r.Victim.UID && (m == nil || m.Deleting)
+	})
+}
+
+// observed are the newcomers that the log does not know. The first takes the place of a replacement that is not there. Where
+// replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no more.
+func (r remediation) observed() []Event {
+	var events []Event
+	replacement := r.facts.machine(r.Replacement)
+	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
+		replacement = nil
+		for _, m := range r.newcomers {
+			if m.UID != r.Replacement.UID && !r.extra(m) {
+				replacement = m
+				events = append(events, ReplacementObserved{Replacement: m.subject()})
+				break
+			}
+		}
+	}
+	if replacement == nil || !r.scales() || r.rolling() || r.takingBack() || r.in(Settling) && !r.tooMany() {
+		return events
+	}
+	for _, m := range r.newcomers {
+		if m.UID != replacement.UID && !r.extra(m) {
+			events = append(events, ReplacementObserved{Replacement: m.subject(), Extra: true})
+		}
+	}
+	return events
+}
+
+// mayBeSpared says that the victim may lose its mark. There is never a moment with one machine too many and no mark: the owner
+// would delete the oldest, a healthy veteran.
+func (r remediation) mayBeSpared() bool {
+	for _, m := range r.newcomers {
+		if m.DeleteMark == "" && r.unwanted() {
+			return false
+		}
+	}
+	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
+		return false
+	}
+	return len(r.newcomers) > 0 || r.Replacement.UID != "" || r.now.Sub(r.Since) >= spareAfter
+}
+
+// clean says that of a remediation whose victim is gone nothing is left to write, and that nobody deletes a machine.
+func (r remediation) clean() bool {
+	marked := slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
+	return r.waits == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
+}
