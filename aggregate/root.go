@@ -191,7 +191,6 @@ func (r *Root[E, S]) commit(ctx context.Context, events []eventlog.Event) (int, 
 		if size += len(events[n].Data); n > 0 && size > commitBytes {
 			break
 		}
-		events[n].Epoch = r.Seq
 	}
 	commit := eventlog.Commit{Aggregate: r.Name, Expected: r.Seq, Events: events[:n:n]}
 	commit.ID = commit.IDFor(r.Actor)

@@ -30,7 +30,7 @@ type EmbeddedOptions struct {
 	Token string
 	// Stream defaults to DefaultStream.
 	Stream string
-	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or DefaultMaxBytes.
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
 	MaxBytes int64
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger

@@ -10,11 +10,10 @@ import (
 // Kind is the domain an aggregate belongs to: the first subject token after the log's prefix.
 type Kind string
 
-// The domains that write to the log (EVENTLOG.md, "Subjects").
+// The domains that write to the log. KindDaemon is what the log says about itself.
 const (
 	KindRun         Kind = "run"
 	KindMove        Kind = "move"
-	KindPause       Kind = "pause"
 	KindRemediation Kind = "remediation"
 	KindDaemon      Kind = "daemon"
 )
@@ -44,8 +43,6 @@ type Event struct {
 	Causation string
 	// Correlation ties the events of one undertaking across aggregates; may be empty.
 	Correlation string
-	// Epoch is the claim under which a daemon wrote; zero for an operator.
-	Epoch uint64
 	// Data is the fact itself, JSON.
 	Data json.RawMessage
 }

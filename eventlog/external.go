@@ -24,7 +24,7 @@ type ExternalOptions struct {
 	Stream string
 	// Replicas is how many servers must hold the log; 0 is 1.
 	Replicas int
-	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or DefaultMaxBytes.
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
 	MaxBytes int64
 	// Create lets the log be created and resized: for the writer. A reader only opens.
 	Create bool

@@ -16,8 +16,8 @@ import (
 // subjectsOverlap is what a server says of a stream whose subjects another stream of the account has. The client does not name it.
 const subjectsOverlap jetstream.ErrorCode = 10065
 
-// DefaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
-const DefaultMaxBytes = 1 << 30
+// defaultMaxBytes is the size at which a log refuses new commits when no other was given: about a million commits.
+const defaultMaxBytes = 1 << 30
 
 // duplicates is the server's window for comparing message ids. We do not rely on it, and a large one makes a restart
 // slow, because the server loads every message inside it.
@@ -41,7 +41,7 @@ func (s streamSpec) config() jetstream.StreamConfig {
 		Retention:   jetstream.LimitsPolicy,
 		Storage:     jetstream.FileStorage,
 		Replicas:    max(s.replicas, 1),
-		MaxBytes:    cmp.Or(s.maxBytes, DefaultMaxBytes),
+		MaxBytes:    cmp.Or(s.maxBytes, defaultMaxBytes),
 		MaxMsgs:     -1,
 		Discard:     jetstream.DiscardNew,
 		Duplicates:  duplicates,

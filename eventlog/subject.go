@@ -18,7 +18,7 @@ const lowerHex = "0123456789abcdef"
 // Subject is the one concrete subject of the aggregate: scute.log.<kind>.<escaped id>.
 //
 // The escape keeps letters, digits and '-' and writes every other byte as '_' and two lower-case hex digits, so it is
-// injective, reversible by ParseSubject and free of the characters that NATS gives a meaning to.
+// injective, reversible by parseSubject and free of the characters that NATS gives a meaning to.
 func (a Aggregate) Subject() string {
 	return subjectPrefix + string(a.Kind) + "." + escapeID(a.ID)
 }
@@ -41,8 +41,8 @@ func (a Aggregate) validate() error {
 	return nil
 }
 
-// ParseSubject is the inverse of Aggregate.Subject. It refuses every string that Subject does not return.
-func ParseSubject(s string) (Aggregate, error) {
+// parseSubject is the inverse of Aggregate.Subject. It refuses every string that Subject does not return.
+func parseSubject(s string) (Aggregate, error) {
 	rest, ok := strings.CutPrefix(s, subjectPrefix)
 	kind, escaped, dot := strings.Cut(rest, ".")
 	if !ok || !dot || !validKind(kind) {

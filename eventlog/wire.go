@@ -36,7 +36,6 @@ type cloudEvent struct {
 	Actor       string          `json:"actor,omitempty"`
 	Causation   string          `json:"causation,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
-	Epoch       string          `json:"epoch,omitempty"`
 	Data        json.RawMessage `json:"data"`
 }
 
@@ -58,7 +57,7 @@ func (c Commit) encode() (*nats.Msg, error) {
 
 func (c Commit) encodeBinary(m *nats.Msg) {
 	e := c.Events[0]
-	values := make([]string, 0, 11) // one allocation for all of them
+	values := make([]string, 0, 10) // one allocation for all of them
 	set := func(name, value string) {
 		if value != "" {
 			n := len(values)
@@ -76,7 +75,6 @@ func (c Commit) encodeBinary(m *nats.Msg) {
 	set("ce-actor", e.Actor)
 	set("ce-causation", e.Causation)
 	set("ce-correlation", e.Correlation)
-	set("ce-epoch", formatEpoch(e.Epoch))
 	m.Data = e.Data
 }
 
@@ -88,7 +86,7 @@ func (c Commit) encodeBatch(m *nats.Msg) error {
 		batch[i] = cloudEvent{
 			SpecVersion: ceSpecVersion, ID: c.eventID(i), Source: source(m.Subject), Type: e.Type, Subject: c.Aggregate.ID,
 			Time: e.Time.UTC(), ContentType: contentJSON, Actor: e.Actor, Causation: e.Causation, Correlation: e.Correlation,
-			Epoch: formatEpoch(e.Epoch), Data: e.Data,
+			Data: e.Data,
 		}
 	}
 	m.Header[headerContent] = []string{contentBatch}
@@ -162,9 +160,6 @@ func decode(h nats.Header, data []byte) ([]Event, error) {
 	if e.Time, err = time.Parse(time.RFC3339Nano, get("ce-time")); err != nil {
 		return nil, fmt.Errorf("ce-time: %w", err)
 	}
-	if e.Epoch, err = parseEpoch(get("ce-epoch")); err != nil {
-		return nil, err
-	}
 	return []Event{e}, nil
 }
 
@@ -178,35 +173,12 @@ func decodeBatch(data []byte) ([]Event, error) {
 		if b.SpecVersion != ceSpecVersion {
 			return nil, fmt.Errorf("batch: event %d: specversion is %q, not %s", i, b.SpecVersion, ceSpecVersion)
 		}
-		epoch, err := parseEpoch(b.Epoch)
-		if err != nil {
-			return nil, fmt.Errorf("batch: event %d: %w", i, err)
-		}
 		events[i] = Event{
 			ID: b.ID, Type: b.Type, Time: b.Time, Actor: b.Actor, Causation: b.Causation, Correlation: b.Correlation,
-			Epoch: epoch, Data: b.Data,
+			Data: b.Data,
 		}
 	}
 	return events, nil
-}
-
-// The epoch is a string on the wire: a CloudEvents Integer has 32 bits, the epoch has 64.
-func formatEpoch(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatUint(n, 10)
-}
-
-func parseEpoch(s string) (uint64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("epoch: %w", err)
-	}
-	return n, nil
 }
 
 // packTypes lists types for a header, runs of one type counted: "a*200,b". Headers may hold 64 KiB in all.

@@ -54,7 +54,6 @@ func commit(a, n int, expected uint64) eventlog.Commit {
 			Actor:       "daemon/scuted-0",
 			Causation:   "request-7",
 			Correlation: fmt.Sprintf("move-%05d", a),
-			Epoch:       3,
 			Data:        data,
 		}},
 	}

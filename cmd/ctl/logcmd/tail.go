@@ -201,7 +201,7 @@ func (o *tailOptions) write(events []show.Event) error {
 		}
 		line, err := json.Marshal(jsonEvent{
 			Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor,
-			Causation: e.Causation, Correlation: e.Correlation, Epoch: e.Epoch, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
+			Causation: e.Causation, Correlation: e.Correlation, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
 		})
 		if err != nil {
 			return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
@@ -223,7 +223,6 @@ type jsonEvent struct {
 	Actor       string          `json:"actor,omitempty"`
 	Causation   string          `json:"causation,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
-	Epoch       uint64          `json:"epoch,omitempty"`
 	Fact        string          `json:"fact"`
 	Detail      string          `json:"detail,omitempty"`
 	Data        json.RawMessage `json:"data,omitempty"`
