@@ -26,7 +26,7 @@ func (d *daemon) begun(head func(context.Context) (uint64, error), driven bool) 
 			return nil, err
 		}
 		var list []transfer.Remediation
-		for _, b := range d.view.remediations.Begun() {
+		for _, b := range d.view.Remediations.Begun() {
 			list = append(list, toldToMoves(b, driven)...)
 		}
 		return list, nil
@@ -60,11 +60,11 @@ func (d *daemon) thaw(feed *remediation.Feed, move string) {
 	default:
 		return // at the start each owner with something begun has its turn
 	}
-	spec, over := d.view.moves.Over(move)
+	spec, over := d.view.Moves.Over(move)
 	if !over {
 		return
 	}
-	for _, owner := range d.view.remediations.Due() {
+	for _, owner := range d.view.Remediations.Due() {
 		if owner.Namespace == spec.Namespace {
 			feed.Changed(owner)
 		}

@@ -6,14 +6,11 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
-	"scute.dev/internal/trust"
+	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
-	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
 	"scute.dev/remediator"
-	remediations "scute.dev/remediator/runner"
-	runs "scute.dev/workflow/runner"
 )
 
 // A move that asks for remediations is told of all that the log held when it asked, however far behind the view is.
@@ -23,8 +20,8 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	v := &view{moves: moves.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil), usage: usage.New(usage.Limits{}), trust: trust.NewView()}
-	d := &daemon{view: v, projector: projector.New(log, func() *view { return v }, projector.Options{Name: "test"})}
+	v := projection.New(usage.Limits{})
+	d := &daemon{view: v, projector: projector.New(log, func() *projection.View { return v }, projector.Options{Name: "test"})}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	defer func() { cancel(); <-ended }()

@@ -18,8 +18,8 @@ import (
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
 	"scute.dev/eventlog"
+	"scute.dev/internal/projection"
 	"scute.dev/internal/supervise"
-	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
@@ -27,7 +27,6 @@ import (
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
-	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow/prepare"
 	runs "scute.dev/workflow/runner"
 )
@@ -39,8 +38,8 @@ type daemon struct {
 	runs      *runs.Runner
 	remedies  *remedies // nil when switched off
 	env       *prepare.Env
-	view      *view
-	projector *projector.Projector[*view]
+	view      *projection.View
+	projector *projector.Projector[*projection.View]
 	gate      *gate
 	report    *report
 	logger    *slog.Logger
@@ -84,22 +83,19 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.unreadable = &unreadable{}
 	d.env = newEnv(o, config, g, log, home.incarnation)
-	usage := usage.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
+	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.runs.Changed, d.moves.Changed = d.runWatch.told, d.moveWatch.told
-	d.runs.Exceeded = func(namespace string) string { return usage.Exceeded(namespace, time.Now()) }
+	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := &remediation.Feed{}
-	d.view = &view{
-		moves: moves.NewMoves(func(id string) {
-			d.moveWatch.changed(id)
-			d.thaw(feed, id)
-		}),
-		runs:         runs.NewRuns(d.runWatch.changed),
-		remediations: remediations.NewRemediations(feed.Changed), usage: usage, trust: trust.NewView(),
-		news: map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News},
+	d.view.Moves.Changed = func(id string) {
+		d.moveWatch.changed(id)
+		d.thaw(feed, id)
 	}
-	d.view.moves.Home, d.view.runs.LogID, d.view.remediations.LogID = driven, driven.Log, driven.Log
-	d.projector = projector.New(home.log, func() *view { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
+	d.view.Runs.Changed, d.view.Remediations.Changed = d.runWatch.changed, feed.Changed
+	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News}
+	d.view.Moves.Home, d.view.Runs.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log
+	d.projector = projector.New(home.log, func() *projection.View { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
 	var lock *lease
 	if o.LeaderElection {
 		if lock, err = newLease(config, home, written.head); err != nil {
@@ -112,7 +108,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.report = &report{client: d.manager.GetClient(), recorder: d.manager.GetEventRecorder("scuted"), remediation: o.Remediation}
 	d.gate = &gate{
-		log: home.log, view: d.view.trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
+		log: home.log, view: d.view.Trust, caughtUp: d.projector.CaughtUp(), marked: written, lease: lock, reader: d.manager.GetAPIReader(),
 		statuses: newSurvey(d.manager.GetAPIReader(), home.log.ID(), o.Remediation),
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
@@ -136,8 +132,8 @@ func (d *daemon) register(home *home) error {
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
 		other: d.other,
 	}
-	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.moves, Wake: d.moveWatch.wake}
-	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.runs, Wake: d.runWatch.wake}
+	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.Moves, Wake: d.moveWatch.wake}
+	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.Runs, Wake: d.runWatch.wake}
 	return errors.Join(
 		d.manager.Add(always(func(ctx context.Context) error {
 			if err := d.projector.Run(ctx); ctx.Err() == nil {
@@ -166,7 +162,7 @@ func (d *daemon) registerControllers(home *home) error {
 		Moves: struct {
 			*moves.Runner
 			*moves.Moves
-		}{d.moves, d.view.moves},
+		}{d.moves, d.view.Moves},
 		LogID:    home.log.ID(),
 		CaughtUp: d.gate.open,
 		Started:  func(q move.Queue) { d.moveWatch.started(q) },
@@ -179,7 +175,7 @@ func (d *daemon) registerControllers(home *home) error {
 		Runs: struct {
 			*runs.Runner
 			*runs.Runs
-		}{d.runs, d.view.runs},
+		}{d.runs, d.view.Runs},
 		Definer:  d.env,
 		Exceeded: d.runs.Exceeded,
 		CaughtUp: d.gate.open,

@@ -9,12 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/projection"
 	"scute.dev/internal/trust"
 )
 
 // registerMetrics adds scute's own figures to those of the controllers: moves, runs and remediations by phase, tasks by how
 // they stand, and how full the log is.
-func registerMetrics(v *view, log *eventlog.Log, stored *unreadable, shut func() *trust.Fault) {
+func registerMetrics(v *projection.View, log *eventlog.Log, stored *unreadable, shut func() *trust.Fault) {
 	c := newCollector(v, log, stored)
 	c.shut = shut
 	var again prometheus.AlreadyRegisteredError
@@ -24,7 +25,7 @@ func registerMetrics(v *view, log *eventlog.Log, stored *unreadable, shut func()
 	}
 }
 
-func newCollector(v *view, log *eventlog.Log, stored *unreadable) *collector {
+func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *collector {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("scute_"+name, help, labels, nil)
 	}
@@ -46,7 +47,7 @@ func newCollector(v *view, log *eventlog.Log, stored *unreadable) *collector {
 }
 
 type collector struct {
-	view                               *view
+	view                               *projection.View
 	log                                *eventlog.Log
 	stored                             *unreadable
 	moves, runs, tasks, remedies, sick *prometheus.Desc
@@ -62,8 +63,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, n, labels...)
 	}
 	phases := make(map[string]int)
-	for _, id := range c.view.moves.IDs() {
-		if s, ok := c.view.moves.Status(id); ok {
+	for _, id := range c.view.Moves.IDs() {
+		if s, ok := c.view.Moves.Status(id); ok {
 			phases[string(s.Phase)]++
 		}
 	}
@@ -75,7 +76,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(c.distrust, 1, string(f.Reason))
 		}
 	}
-	runs := c.view.runs.Totals()
+	runs := c.view.Runs.Totals()
 	for phase, n := range runs.Phases {
 		gauge(c.runs, float64(n), string(phase))
 	}
@@ -86,7 +87,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.tasks, float64(n), outcome)
 	}
 	sick := 0
-	for phase, n := range c.view.remediations.Phases() {
+	for phase, n := range c.view.Remediations.Phases() {
 		gauge(c.remedies, float64(n), string(phase))
 		sick += n
 	}

@@ -10,11 +10,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
-	moves "scute.dev/mover/runner"
-	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow"
-	runs "scute.dev/workflow/runner"
 )
 
 func TestMetricsCountRunsAndTasks(t *testing.T) {
@@ -38,7 +36,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	if err := r.Drive(t.Context(), "ns/asks/1"); err != nil {
 		t.Fatal(err)
 	}
-	v := &view{moves: moves.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil), usage: usage.New(usage.Limits{})}
+	v := projection.New(usage.Limits{})
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "ns/asks/1"}, 0)
 	if err != nil {
 		t.Fatal(err)

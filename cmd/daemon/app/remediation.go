@@ -21,6 +21,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
+	"scute.dev/internal/projection"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/remediator"
@@ -49,20 +50,20 @@ type remedies struct {
 	limits *remediation.Limits
 }
 
-func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string, v *view, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
+func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
-	teller := &remediation.Teller{LogID: v.remediations.LogID, Instance: incarnation, Logger: logger}
-	v.remediations.Tell, v.remediations.TellSince = teller.Tell, teller.Since()
+	teller := &remediation.Teller{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
+	v.Remediations.Tell, v.Remediations.TellSince = teller.Tell, teller.Since()
 	return &remedies{
 		teller: teller,
 		runner: &runner.Runner{
-			Log: log, Incarnation: incarnation, Logger: logger, View: v.remediations,
+			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations,
 			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
 				if err := caughtUp(ctx, seq); err != nil {
 					return "", err
 				}
-				return moveOf(v.moves, namespace, cluster), nil
+				return moveOf(v.Moves, namespace, cluster), nil
 			},
 		},
 		config: config, guard: g, concurrency: o.RemediationConcurrency,

@@ -1,0 +1,49 @@
+package projection
+
+import (
+	"scute.dev/eventlog"
+	"scute.dev/internal/trust"
+	"scute.dev/internal/usage"
+	moves "scute.dev/mover/runner"
+	remediations "scute.dev/remediator/runner"
+	runs "scute.dev/workflow/runner"
+)
+
+// View is all that the daemon knows of the log. What one part cannot read is set aside for that aggregate alone.
+type View struct {
+	Moves        *moves.Moves
+	Runs         *runs.Runs
+	Remediations *remediations.Remediations
+	Usage        *usage.Usage
+	Trust        *trust.View
+	// News are told of each commit about an aggregate of a kind.
+	News map[eventlog.Kind]func(id string, seq uint64)
+}
+
+// New makes an empty view. The limits are those of a namespace.
+func New(limits usage.Limits) *View {
+	return &View{
+		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil),
+		Usage: usage.New(limits), Trust: trust.NewView(),
+	}
+}
+
+// Apply implements projector.View.
+func (v *View) Apply(r eventlog.Record) error {
+	v.Usage.Apply(r)
+	if tell := v.News[r.Aggregate.Kind]; tell != nil {
+		tell(r.Aggregate.ID, r.Seq)
+	}
+	switch r.Aggregate.Kind {
+	case eventlog.KindMove:
+		return v.Moves.Apply(r)
+	case eventlog.KindRun:
+		return v.Runs.Apply(r)
+	case eventlog.KindRemediation:
+		return v.Remediations.Apply(r)
+	case eventlog.KindDaemon:
+		return v.Trust.Apply(r)
+	default:
+		return nil
+	}
+}
