@@ -36,7 +36,7 @@ type Options struct {
 
 // Build makes a definition of a manifest: every default filled in, every policy looked up (task, kind, workflow, default).
 // It finds all problems at once. With any that is not a warning there is no definition.
-func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
+func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), names: make(map[string]int),
 		valid: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`), reference: reference(),
@@ -52,7 +52,7 @@ func Build(spec *v1alpha1.WorkflowSpec, o Options) (*Definition, []Problem) {
 }
 
 type builder struct {
-	spec      *v1alpha1.WorkflowSpec
+	spec      *v1alpha1.WorkflowRunSpec
 	o         Options
 	kinds     map[string]*v1alpha1.KindPolicy
 	names     map[string]int // of tasks, to their index in the definition

@@ -14,13 +14,13 @@ import (
 )
 
 // shapes are graphs of n tasks that are hard on a validation.
-func shapes() map[string]func(n int) *v1alpha1.WorkflowSpec {
+func shapes() map[string]func(n int) *v1alpha1.WorkflowRunSpec {
 	name := func(i int) string { return fmt.Sprintf("task-%05d", i) }
 	with := func(format string, args ...any) *apiextensionsv1.JSON {
 		return &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, format, args...)}
 	}
-	tasks := func(n int, fill func(i int, t *v1alpha1.TaskSpec)) *v1alpha1.WorkflowSpec {
-		spec := &v1alpha1.WorkflowSpec{Tasks: make([]v1alpha1.TaskSpec, n)}
+	tasks := func(n int, fill func(i int, t *v1alpha1.TaskSpec)) *v1alpha1.WorkflowRunSpec {
+		spec := &v1alpha1.WorkflowRunSpec{Tasks: make([]v1alpha1.TaskSpec, n)}
 		for i := range spec.Tasks {
 			t := &spec.Tasks[i]
 			t.Name, t.Kind = name(i), "Do"
@@ -28,22 +28,22 @@ func shapes() map[string]func(n int) *v1alpha1.WorkflowSpec {
 		}
 		return spec
 	}
-	return map[string]func(n int) *v1alpha1.WorkflowSpec{
-		"a chain that uses the output before": func(n int) *v1alpha1.WorkflowSpec {
+	return map[string]func(n int) *v1alpha1.WorkflowRunSpec{
+		"a chain that uses the output before": func(n int) *v1alpha1.WorkflowRunSpec {
 			return tasks(n, func(i int, t *v1alpha1.TaskSpec) {
 				if i > 0 {
 					t.Needs, t.With = []v1alpha1.Need{{Task: name(i - 1)}}, with(`{"v": "${tasks.%s.output.x}"}`, name(i-1))
 				}
 			})
 		},
-		"a chain that uses the first output": func(n int) *v1alpha1.WorkflowSpec {
+		"a chain that uses the first output": func(n int) *v1alpha1.WorkflowRunSpec {
 			return tasks(n, func(i int, t *v1alpha1.TaskSpec) {
 				if i > 0 {
 					t.Needs, t.With = []v1alpha1.Need{{Task: name(i - 1)}}, with(`{"v": "${tasks.%s.output.x}"}`, name(0))
 				}
 			})
 		},
-		"a chain of points of no return": func(n int) *v1alpha1.WorkflowSpec {
+		"a chain of points of no return": func(n int) *v1alpha1.WorkflowRunSpec {
 			return tasks(n, func(i int, t *v1alpha1.TaskSpec) {
 				t.PointOfNoReturn = true
 				if i > 0 {
@@ -51,7 +51,7 @@ func shapes() map[string]func(n int) *v1alpha1.WorkflowSpec {
 				}
 			})
 		},
-		"one task that joins all others and uses their outputs": func(n int) *v1alpha1.WorkflowSpec {
+		"one task that joins all others and uses their outputs": func(n int) *v1alpha1.WorkflowRunSpec {
 			return tasks(n, func(i int, t *v1alpha1.TaskSpec) {
 				if i < n-1 {
 					return
@@ -64,7 +64,7 @@ func shapes() map[string]func(n int) *v1alpha1.WorkflowSpec {
 				t.With = with(`{"v": %q}`, strings.Join(refs, " "))
 			})
 		},
-		"hooks and handlers": func(n int) *v1alpha1.WorkflowSpec {
+		"hooks and handlers": func(n int) *v1alpha1.WorkflowRunSpec {
 			spec := tasks(1, func(_ int, t *v1alpha1.TaskSpec) {
 				for j := range n {
 					t.After = append(t.After, v1alpha1.HookSpec{StepSpec: v1alpha1.StepSpec{Name: name(j), Kind: "Do"}})
@@ -109,7 +109,7 @@ func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 func TestBuildRefusesWhatTheLogDoesNotTake(t *testing.T) {
 	of := func(n int) []workflow.Problem {
 		with := &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"v": %q}`, strings.Repeat("x", n))}
-		d, problems := workflow.Build(&v1alpha1.WorkflowSpec{
+		d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{
 			Tasks: []v1alpha1.TaskSpec{{StepSpec: v1alpha1.StepSpec{Name: "small", Kind: "Do"}}, {StepSpec: v1alpha1.StepSpec{Name: "large", Kind: "Do", With: with}}},
 			Hooks: v1alpha1.RunHooks{OnFailure: []v1alpha1.HookSpec{{StepSpec: v1alpha1.StepSpec{Name: "tell", Kind: "Do", With: with}}}},
 		}, workflow.Options{Name: "big", Kind: kind})

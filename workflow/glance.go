@@ -5,7 +5,7 @@ import "scute.dev/api/v1alpha1"
 // Glance is what can be said of a run at once, however large it is.
 type Glance struct {
 	Phase  Phase
-	Counts v1alpha1.WorkflowCounts
+	Counts v1alpha1.TaskCounts
 	// InFlight is the number of effects that are being performed.
 	InFlight int
 	// Paused by an operator, as a whole, and why.

@@ -340,7 +340,7 @@ func (s *story) input(t *testing.T, d *datadriven.TestData) workflow.Input {
 // define builds a manifest's spec, and says all that is wrong with it.
 func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.Definition {
 	t.Helper()
-	var spec v1alpha1.WorkflowSpec
+	var spec v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte(d.Input), &spec); err != nil {
 		d.Fatalf(t, "%v", err)
 	}

@@ -21,8 +21,8 @@ const (
 )
 
 // Status is the run as a user sees it, with at most 100 of its tasks.
-func Status(s *State) v1alpha1.WorkflowStatus {
-	out := v1alpha1.WorkflowStatus{
+func Status(s *State) v1alpha1.WorkflowRunStatus {
+	out := v1alpha1.WorkflowRunStatus{
 		Phase: CurrentPhase(s), StartedAt: stamp(s.startedAt), Deadline: stamp(s.deadline), Counts: s.counts(),
 	}
 	if s.Finished() {
@@ -65,8 +65,8 @@ func (s *State) taskPhase(i int) taskPhase {
 	return s.tasks[i].phase
 }
 
-func (s *State) counts() v1alpha1.WorkflowCounts {
-	return v1alpha1.WorkflowCounts{
+func (s *State) counts() v1alpha1.TaskCounts {
+	return v1alpha1.TaskCounts{
 		Tasks: len(s.def), Succeeded: s.count[taskSucceeded], Ignored: s.count[taskIgnored], Skipped: s.count[taskSkipped],
 		Failed: s.count[taskFailed] + s.undoFailedN, Paused: s.count[taskPaused], Running: s.count[taskRunning] + s.count[taskRetrying],
 		Undone: s.undoneN,

@@ -13,14 +13,14 @@ func (m *Move) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (w *Workflow) MarshalJSON() ([]byte, error) {
-	type plain Workflow
+func (w *WorkflowRun) MarshalJSON() ([]byte, error) {
+	type plain WorkflowRun
 	return encode((*plain)(w), w.Unreadable)
 }
 
 // UnmarshalJSON implements json.Unmarshaler: see Unreadable.
-func (w *Workflow) UnmarshalJSON(data []byte) error {
-	type plain Workflow
+func (w *WorkflowRun) UnmarshalJSON(data []byte) error {
+	type plain WorkflowRun
 	return decode(data, (*plain)(w), &w.Unreadable)
 }
 

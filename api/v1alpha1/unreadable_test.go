@@ -15,9 +15,9 @@ func TestUnreadable(t *testing.T) {
 		stored, field, says string
 		o                   interface{ Unread() *UnreadablePart }
 	}{
-		{`{"spec":{"tasks":[{"name":"a","kind":"Exec","needs":"web"}]}}`, "spec.tasks[0].needs", "string", &Workflow{}},
-		{`{"spec":{"tasks":[{"name":"a"},{"name":"b","needs":["a",{"task":"a","frm":1}]}]}}`, "spec.tasks[1].needs[1].frm", "unknown field", &Workflow{}},
-		{`{"spec":{"deadline":"1d"}}`, "spec.deadline", "such as 90s", &Workflow{}},
+		{`{"spec":{"tasks":[{"name":"a","kind":"Exec","needs":"web"}]}}`, "spec.tasks[0].needs", "string", &WorkflowRun{}},
+		{`{"spec":{"tasks":[{"name":"a"},{"name":"b","needs":["a",{"task":"a","frm":1}]}]}}`, "spec.tasks[1].needs[1].frm", "unknown field", &WorkflowRun{}},
+		{`{"spec":{"deadline":"1d"}}`, "spec.deadline", "such as 90s", &WorkflowRun{}},
 		{`{"spec":{"timeouts":{"acknowledgeKinds":{"A.b":"5m","C.d":7}}}}`, "spec.timeouts.acknowledgeKinds.C.d", "in quotes", &Move{}},
 		{`{"spec":{"dryRun":"yes"}}`, "spec.dryRun", "it is of type string, and must be bool", &Move{}},
 		{`{"spec":[]}`, "spec", "array", &RepairPolicy{}},
@@ -26,7 +26,7 @@ func TestUnreadable(t *testing.T) {
 		{`{"spec":{"hold":{"until":[]}}}`, "spec.hold.until", "", &SurgeRemediation{}},
 		{`{"spec":{"template":{"spec":{"hold":{"until":"tomorrow"}}}}}`, "spec.template.spec.hold.until", "parsing time", &SurgeRemediationTemplate{}},
 		{`{"status":{"startedAt":[]}}`, "status.startedAt", "", &Move{}},
-		{`{"status":{"phase":"Running","conditions":{}}}`, "status.conditions", "object", &Workflow{}},
+		{`{"status":{"phase":"Running","conditions":{}}}`, "status.conditions", "object", &WorkflowRun{}},
 	} {
 		stored := strings.Replace(c.stored, "{", `{"metadata":{"name":"bad","namespace":"team","generation":3},`, 1)
 		if err := json.Unmarshal([]byte(stored), c.o); err != nil {

@@ -21,7 +21,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// beforeDocumented are the tasks that the parts of a Workflow in the documentation refer to.
+// beforeDocumented are the tasks that the parts of a WorkflowRun in the documentation refer to.
 const beforeDocumented = `
 - {name: hold, kind: Pause, with: {all: true}}
 - {name: upgrade, kind: Exec, needs: [hold], with: {command: ["true"]}}
@@ -31,7 +31,7 @@ const beforeDocumented = `
 `
 
 // TestDocumentedYAML holds every block of YAML in the documentation, and the examples of RepairPolicies, against the reader of
-// manifests, the definitions of the kinds and the checks of the kinds of tasks. A part of a Workflow is checked in one.
+// manifests, the definitions of the kinds and the checks of the kinds of tasks. A part of a WorkflowRun is checked in one.
 func TestDocumentedYAML(t *testing.T) {
 	block := regexp.MustCompile("(?sm)^```yaml\n(.*?)^```$")
 	checked := map[string]int{}
@@ -55,7 +55,7 @@ func TestDocumentedYAML(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"Workflow", "RepairPolicy", "Move", "part of a Workflow"} {
+	for _, kind := range []string{"WorkflowRun", "RepairPolicy", "Move", "part of a WorkflowRun"} {
 		if checked[kind] == 0 {
 			t.Errorf("the documentation shows no %s; checked: %v", kind, checked)
 		}
@@ -93,8 +93,8 @@ func checkDocumented(block []byte) (kind string, problems []string) {
 		switch {
 		case bytes.Contains(block, []byte("[...]")) || kind == "" && content["hooks"] == nil:
 			return "other", nil
-		case kind == "Workflow":
-			return kind, checkWorkflow(block)
+		case kind == "WorkflowRun":
+			return kind, checkWorkflowRun(block)
 		case content["apiVersion"] == v1alpha1.GroupVersion().String():
 			return kind, checkResource(kind, block)
 		case content["apiVersion"] != nil:
@@ -106,15 +106,15 @@ func checkDocumented(block []byte) (kind string, problems []string) {
 			spec["tasks"] = []any{content}
 		}
 	}
-	manifest, err := partOfWorkflow(spec)
+	manifest, err := partOfWorkflowRun(spec)
 	if err != nil {
 		return "", []string{err.Error()}
 	}
-	return "part of a Workflow", checkWorkflow(manifest)
+	return "part of a WorkflowRun", checkWorkflowRun(manifest)
 }
 
-// partOfWorkflow is a Workflow around a part of one. Tasks that need none need all that are there.
-func partOfWorkflow(spec map[string]any) ([]byte, error) {
+// partOfWorkflowRun is a WorkflowRun around a part of one. Tasks that need none need all that are there.
+func partOfWorkflowRun(spec map[string]any) ([]byte, error) {
 	var tasks []any
 	if err := yaml.Unmarshal([]byte(beforeDocumented), &tasks); err != nil {
 		return nil, err
@@ -127,12 +127,12 @@ func partOfWorkflow(spec map[string]any) ([]byte, error) {
 	}
 	spec["tasks"] = append(tasks, added...)
 	return json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion().String(), "kind": "Workflow", "metadata": map[string]any{"name": "documented", "namespace": "fleet"}, "spec": spec,
+		"apiVersion": v1alpha1.GroupVersion().String(), "kind": "WorkflowRun", "metadata": map[string]any{"name": "documented", "namespace": "fleet"}, "spec": spec,
 	})
 }
 
-// checkWorkflow is what `scutectl run` says before it starts anything.
-func checkWorkflow(manifest []byte) (said []string) {
+// checkWorkflowRun is what `scutectl run` says before it starts anything.
+func checkWorkflowRun(manifest []byte) (said []string) {
 	w, problems, err := runs.Manifest("-", bytes.NewReader(manifest))
 	if err != nil {
 		return []string{err.Error()}

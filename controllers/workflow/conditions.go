@@ -11,7 +11,7 @@ import (
 
 // kstatus says the status in the dialect of kstatus: Reconciling while the run goes on by itself, Stalled when it needs a
 // human or did not end as asked, Ready when it did. A run whose failures were to be ignored ended as asked.
-func kstatus(old []metav1.Condition, s v1alpha1.WorkflowStatus, generation int64) []metav1.Condition {
+func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded:

@@ -25,7 +25,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// Finalizer keeps a Workflow until its run has come to an end, and has given back what it held.
+// Finalizer keeps a WorkflowRun until its run has come to an end, and has given back what it held.
 const Finalizer = "scute.dev/workflow"
 
 const (
@@ -39,19 +39,19 @@ type Runs interface {
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	Glance(id string) (workflow.Glance, bool)
-	Status(id string) (v1alpha1.WorkflowStatus, bool)
+	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
 	Throttled(id string) supervise.Throttled
 }
 
 // Definer builds what a manifest says; *prepare.Env does.
 type Definer interface {
-	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowSpec) (*workflow.Definition, []workflow.Problem, error)
+	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
 
 // Queue is the controller's work queue, as far as it is needed to say that a run has changed in the log.
 type Queue interface{ Add(reconcile.Request) }
 
-// Reconciler brings Workflows and the log together.
+// Reconciler brings WorkflowRuns and the log together.
 type Reconciler struct {
 	Client   client.Client
 	Recorder events.EventRecorder
@@ -72,7 +72,7 @@ type Reconciler struct {
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.Workflow{}).
+		For(&v1alpha1.WorkflowRun{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout, NewQueue: fair.Requests}).
 		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.Started(q)
@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
-	var w v1alpha1.Workflow
+	var w v1alpha1.WorkflowRun
 	if err := r.Client.Get(ctx, req.NamespacedName, &w); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -96,10 +96,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.release(ctx, &w, id, glance, known)
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
-		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
+		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
 	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
-		// The watch brings the Workflow back at once; nothing is started before the finalizer stands.
+		// The watch brings the WorkflowRun back at once; nothing is started before the finalizer stands.
 		return ctrl.Result{}, r.patch(ctx, &w, before)
 	}
 	switch {
@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return r.publish(ctx, &w, id, glance)
 	case adopted:
-		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: scutectl log push; or delete the Workflow")
+		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: scutectl log push; or delete the WorkflowRun")
 	}
 	if r.Exceeded != nil {
 		if why := r.Exceeded(w.Namespace); why != "" && w.Status.FinishedAt == nil {
@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // begin asks for the run that the manifest defines. One that cannot be is refused with all that is wrong with it, and
 // nothing of it comes into the log.
-func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string) error {
+func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id string) error {
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
 		return nil // it was refused, or it ended in a log that is not this one: its last status stands
@@ -133,7 +133,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string)
 	}
 	definition, problems, err := r.Definer.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {
-		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the Workflow may read what its tasks refer to")
+		waiting := r.wait(ctx, w, "preparing the run: "+conditions.Short(err.Error()), "see that the ServiceAccount of the WorkflowRun may read what its tasks refer to")
 		return errors.Join(fmt.Errorf("preparing the run: %w", err), waiting)
 	}
 	if definition == nil {
@@ -158,7 +158,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.Workflow, id string)
 const suspended = "spec.suspend is set"
 
 // suspend pauses and resumes the run as the spec says. What an operator has paused is left to them.
-func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance) error {
+func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance) error {
 	var in workflow.Input
 	switch {
 	case w.Unreadable.Spec != nil: // nobody knows what it asks for
@@ -176,15 +176,15 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.Workflow, id strin
 	return nil
 }
 
-// release lets a deleted Workflow go when its run is over. One that is under way is aborted: what it held is given back,
+// release lets a deleted WorkflowRun go when its run is over. One that is under way is aborted: what it held is given back,
 // what it made stays.
-func (r *Reconciler) release(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance, known bool) (ctrl.Result, error) {
+func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, Finalizer) {
 		return ctrl.Result{}, nil
 	}
 	if known && !g.Settled {
 		if !g.Stopping {
-			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the Workflow was deleted"}); err != nil {
+			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the WorkflowRun was deleted"}); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 			}
 		}
@@ -197,9 +197,9 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.Workflow, id strin
 }
 
 // patch writes the finalizers. They are one list for all writers, so nobody may have written since it was read.
-func (r *Reconciler) patch(ctx context.Context, w, before *v1alpha1.Workflow) error {
+func (r *Reconciler) patch(ctx context.Context, w, before *v1alpha1.WorkflowRun) error {
 	return client.IgnoreNotFound(r.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// actor is how the log calls the one who wants something by way of a Workflow.
-func actor(w *v1alpha1.Workflow) string { return "resource/" + w.Namespace + "/" + w.Name }
+// actor is how the log calls the one who wants something by way of a WorkflowRun.
+func actor(w *v1alpha1.WorkflowRun) string { return "resource/" + w.Namespace + "/" + w.Name }

@@ -9,23 +9,23 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// RunAnnotation names a run that is in the log already, or will be soon: `scutectl log push` sets it on the Workflow of a
+// RunAnnotation names a run that is in the log already, or will be soon: `scutectl log push` sets it on the WorkflowRun of a
 // run that was begun elsewhere.
 const RunAnnotation = "scute.dev/run"
 
-// ID names the run of a Workflow in the log: namespace/name/start of the UID. A Workflow made again under the same name is
-// another run. adopted says that the Workflow names a run that somebody else has begun; an error, that it must not.
-func ID(w *v1alpha1.Workflow) (id string, adopted bool, err error) {
+// ID names the run of a WorkflowRun in the log: namespace/name/start of the UID. A WorkflowRun made again under the same name is
+// another run. adopted says that the WorkflowRun names a run that somebody else has begun; an error, that it must not.
+func ID(w *v1alpha1.WorkflowRun) (id string, adopted bool, err error) {
 	uid := string(w.UID)
 	own := w.Namespace + "/" + w.Name + "/" + uid[:min(len(uid), 8)]
 	named := w.Annotations[RunAnnotation]
 	switch {
-	// A task of a run that applies a Workflow marks it with the same annotation, and with one part more.
+	// A task of a run that applies a WorkflowRun marks it with the same annotation, and with one part more.
 	case named == "" || named == own || strings.Count(named, "/") > 2:
 		return own, false, nil
 	// The run's tasks act in its namespace with its ServiceAccount: no other resource may speak for it.
 	case !strings.HasPrefix(named, w.Namespace+"/"+w.Name+"/"):
-		return own, false, fmt.Errorf("metadata.annotations[%s]: the run %q is not one of %s/%s: give the Workflow the namespace and the name of the run", RunAnnotation, named, w.Namespace, w.Name)
+		return own, false, fmt.Errorf("metadata.annotations[%s]: the run %q is not one of %s/%s: give the WorkflowRun the namespace and the name of the run", RunAnnotation, named, w.Namespace, w.Name)
 	default:
 		return named, true, nil
 	}

@@ -18,7 +18,7 @@ const tell = 10
 
 // news is what a status says that the one before did not: another phase of the run, and tasks that failed for good or wait
 // for an operator. It compares what was published, so a restarted daemon tells nothing twice.
-func news(before, after *v1alpha1.WorkflowStatus) []item {
+func news(before, after *v1alpha1.WorkflowRunStatus) []item {
 	var items []item
 	was := make(map[string]v1alpha1.TaskPhase, len(before.Tasks))
 	for i := range before.Tasks {
@@ -69,7 +69,7 @@ func troubled(p v1alpha1.RunPhase) bool {
 }
 
 // warn tells what is doubtful in a manifest that was accepted.
-func (r *Reconciler) warn(w *v1alpha1.Workflow, problems []workflow.Problem) {
+func (r *Reconciler) warn(w *v1alpha1.WorkflowRun, problems []workflow.Problem) {
 	for i, p := range problems {
 		if i == tell {
 			r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, "Doubtful", "Run", "%d more warnings", len(problems)-tell)

@@ -13,7 +13,7 @@ import (
 // thousands of events a second.
 const publishEvery = time.Second
 
-// pace remembers when the status of each Workflow was last written. The zero value is ready.
+// pace remembers when the status of each WorkflowRun was last written. The zero value is ready.
 type pace struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]published

@@ -18,7 +18,7 @@ import (
 )
 
 // publish writes the log's view of a run into the status, at a bounded pace.
-func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.Workflow, id string, g workflow.Glance) (ctrl.Result, error) {
+func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance) (ctrl.Result, error) {
 	if wait := r.pace.hold(client.ObjectKeyFromObject(w), g.Phase, time.Now()); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
@@ -30,10 +30,10 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.Workflow, id strin
 }
 
 // refuse says what is wrong with a manifest. Nothing of it is in the log.
-func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message string) error {
-	status := v1alpha1.WorkflowStatus{
+func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
+	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
-		Message: "refused, nothing was started: " + conditions.Long(message), Next: "correct it, and make another Workflow",
+		Message: "refused, nothing was started: " + conditions.Long(message), Next: "correct it, and make another WorkflowRun",
 	}
 	if status.FinishedAt == nil {
 		now := metav1.Now().Rfc3339Copy()
@@ -43,28 +43,28 @@ func (r *Reconciler) refuse(ctx context.Context, w *v1alpha1.Workflow, message s
 }
 
 // strand says that a run which has begun is not in the log. It is not begun again: what it did is in the world.
-func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.Workflow) error {
+func (r *Reconciler) strand(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
 	status.Message = "stranded: the event log does not hold the run " + status.RunID + ", which has begun: the log went back, or was replaced"
-	status.Next = "restore the log; or compare what its tasks have made with what is asked for, delete this Workflow, and make another"
+	status.Next = "restore the log; or compare what its tasks have made with what is asked for, delete this WorkflowRun, and make another"
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
 // wait says why a run has not begun.
-func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.Workflow, message, next string) error {
-	return r.write(ctx, w, v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
+func (r *Reconciler) wait(ctx context.Context, w *v1alpha1.WorkflowRun, message, next string) error {
+	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
 // throttle says that a run has not begun because its namespace has reached its quota, and comes back to it.
-func (r *Reconciler) throttle(ctx context.Context, w *v1alpha1.Workflow, why string) (ctrl.Result, error) {
+func (r *Reconciler) throttle(ctx context.Context, w *v1alpha1.WorkflowRun, why string) (ctrl.Result, error) {
 	const lookAgain = time.Minute
-	status := v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPending}
+	status := v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending}
 	return ctrl.Result{RequeueAfter: lookAgain}, r.write(ctx, w, status, supervise.Throttled{Reason: supervise.QuotaExceeded, Message: why})
 }
 
 // write patches the status if it has changed, and tells what is new in it.
-func (r *Reconciler) write(ctx context.Context, w *v1alpha1.Workflow, status v1alpha1.WorkflowStatus, why supervise.Throttled) error {
+func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status v1alpha1.WorkflowRunStatus, why supervise.Throttled) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
 	status.Message = cmp.Or(why.Message, status.Message)

@@ -31,7 +31,7 @@ func TestID(t *testing.T) {
 		"nonsense":              {"up", "fleet/up/01234567", false, "is not one of fleet/up"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789"}}
+			w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", UID: "0123456789"}}
 			if c.annotation != "" {
 				w.Annotations = map[string]string{RunAnnotation: c.annotation}
 			}
@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 		v1alpha1.RunPaused: "Stalled", v1alpha1.RunAborted: "Stalled", v1alpha1.RunRolledBack: "Stalled", v1alpha1.RunRollbackFailed: "Stalled",
 		v1alpha1.RunFailed: "Stalled", v1alpha1.RunStranded: "Stalled",
 	} {
-		list := kstatus([]metav1.Condition{{Type: "Other", Status: "True"}}, v1alpha1.WorkflowStatus{Phase: phase, Message: "as it is", Next: "do that"}, 3)
+		list := kstatus([]metav1.Condition{{Type: "Other", Status: "True"}}, v1alpha1.WorkflowRunStatus{Phase: phase, Message: "as it is", Next: "do that"}, 3)
 		var got []string
 		for _, c := range list {
 			if c.Type == "Other" {
@@ -106,8 +106,8 @@ func TestNews(t *testing.T) {
 	task := func(name string, phase v1alpha1.TaskPhase) v1alpha1.TaskStatus {
 		return v1alpha1.TaskStatus{Name: name, Phase: phase, Message: "why"}
 	}
-	before := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunRunning, Tasks: []v1alpha1.TaskStatus{task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskRunning)}}
-	after := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPaused, Message: "waits", Tasks: []v1alpha1.TaskStatus{
+	before := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunRunning, Tasks: []v1alpha1.TaskStatus{task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskRunning)}}
+	after := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused, Message: "waits", Tasks: []v1alpha1.TaskStatus{
 		task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskPaused), task("b", v1alpha1.TaskSucceeded), task("c", v1alpha1.TaskIgnored),
 	}}
 	want := []item{{"Warning", "TaskPaused", "task a: why"}, {"Warning", "TaskIgnored", "task c: why"}, {"Warning", "Paused", "waits"}}
@@ -117,7 +117,7 @@ func TestNews(t *testing.T) {
 	if again := news(after, after); len(again) != 0 {
 		t.Errorf("told twice: %v", again)
 	}
-	many := &v1alpha1.WorkflowStatus{Phase: v1alpha1.RunPaused}
+	many := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused}
 	for i := range 100 {
 		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
 	}

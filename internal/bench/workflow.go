@@ -69,7 +69,7 @@ func fanout(i int) []v1alpha1.Need {
 func name(i int) string { return fmt.Sprintf("task-%06d", i) }
 
 func graph(n int, needs func(int) []v1alpha1.Need) *workflow.Definition {
-	spec := &v1alpha1.WorkflowSpec{}
+	spec := &v1alpha1.WorkflowRunSpec{}
 	for i := range n {
 		t := v1alpha1.TaskSpec{Needs: needs(i)}
 		t.Name, t.Kind = name(i), "Noop"

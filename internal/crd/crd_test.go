@@ -9,13 +9,13 @@ import (
 
 func TestValidate(t *testing.T) {
 	for name, c := range map[string]struct{ kind, spec, field string }{
-		"good":              {"Workflow", "{tasks: [{name: a, kind: Approve}]}", ""},
-		"null":              {"Workflow", "{tasks: [{name: a, kind: Approve, timeout: null}]}", ""},
-		"of another type":   {"Workflow", "{tasks: [{name: a, kind: Approve, always: 1}]}", "spec.tasks[0].always"},
-		"missing":           {"Workflow", "{tasks: [{name: a}]}", "spec.tasks[0].kind"},
-		"of no pattern":     {"Workflow", "{deadline: 1d, tasks: [{name: a, kind: Approve}]}", "spec.deadline"},
-		"twice in a list":   {"Workflow", "{policies: [{kind: a}, {kind: a}], tasks: [{name: a, kind: Approve}]}", "spec.policies[1]"},
-		"against a rule":    {"Workflow", "{workflow: {name: workload-create}, tasks: [{name: a, kind: Approve}]}", "spec"},
+		"good":              {"WorkflowRun", "{tasks: [{name: a, kind: Approve}]}", ""},
+		"null":              {"WorkflowRun", "{tasks: [{name: a, kind: Approve, timeout: null}]}", ""},
+		"of another type":   {"WorkflowRun", "{tasks: [{name: a, kind: Approve, always: 1}]}", "spec.tasks[0].always"},
+		"missing":           {"WorkflowRun", "{tasks: [{name: a}]}", "spec.tasks[0].kind"},
+		"of no pattern":     {"WorkflowRun", "{deadline: 1d, tasks: [{name: a, kind: Approve}]}", "spec.deadline"},
+		"twice in a list":   {"WorkflowRun", "{policies: [{kind: a}, {kind: a}], tasks: [{name: a, kind: Approve}]}", "spec.policies[1]"},
+		"against a rule":    {"WorkflowRun", "{workflow: {name: workload-create}, tasks: [{name: a, kind: Approve}]}", "spec"},
 		"by its default":    {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: true}, timeouts: {}}", ""},
 		"no such selection": {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {}}", "spec.selection"},
 		"a list for a time": {"SurgeRemediation", "{hold: {until: []}}", "spec.hold.until"},

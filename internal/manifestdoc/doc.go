@@ -1,4 +1,4 @@
-// Command manifestdoc writes docs/manifest.md: the reference of the Workflow manifest, made of the Go types that read it
+// Command manifestdoc writes docs/manifest.md: the reference of the WorkflowRun manifest, made of the Go types that read it
 // and of their comments.
 //
 //	go run ./internal/manifestdoc > docs/manifest.md

@@ -36,7 +36,7 @@ What the API server refuses of each of scute's kinds, by its definition. The ref
 A value of another type than the one in the table is refused everywhere. A null in a field that may be missing is as if it were
 left out. The status is written by scute alone and is not listed.
 
-` + "`scutectl run`" + ` refuses the same of a Workflow without a cluster, except for the number of tasks and of needs. What depends on the
+` + "`scutectl run`" + ` refuses the same of a WorkflowRun without a cluster, except for the number of tasks and of needs. What depends on the
 kind of a task, or on other objects, is not known to a definition: scute says it on the object, in the condition ` + "`Stalled`" + `.
 `
 

@@ -1,6 +1,6 @@
 // Package guard keeps the daemon from reaching an address for somebody who could not reach it without the daemon.
 //
-// The author of a Workflow or of a Secret names a URL or an API server; the daemon dials it from its own place in the
+// The author of a WorkflowRun or of a Secret names a URL or an API server; the daemon dials it from its own place in the
 // network, beside its log, the cloud's metadata service and the Services of other tenants. So the daemon reaches public
 // addresses, and beyond them only what its operator has listed. Every address is checked when it is dialled, after the
 // name was resolved, so that a name cannot lead elsewhere at the second look. Nor does an API server of somebody's fill the

@@ -11,7 +11,7 @@ import (
 
 // changeable are the fields of a spec that may be changed, of the kinds whose spec is otherwise fixed.
 func changeable() map[string][]string {
-	return map[string][]string{"Move": {"abort", "abandonTarget"}, "Workflow": {"suspend"}}
+	return map[string][]string{"Move": {"abort", "abandonTarget"}, "WorkflowRun": {"suspend"}}
 }
 
 // TestFixedSpecs: whatever is added to a fixed spec, taken out of it, or changed in it, is refused by the field's name.

@@ -28,7 +28,7 @@ func TestEditedManifest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	run := func(message string) (code int, said string) {
 		t.Helper()
-		manifest := "apiVersion: scute.dev/v1alpha1\nkind: Workflow\nmetadata: {name: edited, namespace: good}\n" +
+		manifest := "apiVersion: scute.dev/v1alpha1\nkind: WorkflowRun\nmetadata: {name: edited, namespace: good}\n" +
 			"spec: {tasks: [{name: a, kind: Approve, with: {message: '" + message + "'}}]}\n"
 		must(t, os.WriteFile(file, []byte(manifest), 0o600))
 		out, err := in.Scutectl(ctx, "run", "-f", file, "--nats", "nats://"+listen).CombinedOutput()

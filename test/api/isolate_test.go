@@ -25,7 +25,7 @@ import (
 func unreadable() map[string]struct{ spec, field string } {
 	return map[string]struct{ spec, field string }{
 		"Move":         {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
-		"Workflow":     {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
+		"WorkflowRun":  {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
 		"RepairPolicy": {"{selector: {}, hold: 1d}", "spec.hold"},
 		"RepairLimits": {"{window: 1d}", "spec.window"},
 		// Those of machines that are not there: they are read by everybody, and concern nobody.
@@ -104,12 +104,12 @@ func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir stri
 // good makes a run in a namespace without bad objects, and waits until the daemon has taken it up.
 func good(ctx context.Context, t *testing.T, in *scuted.Installation, name string) {
 	t.Helper()
-	w, err := scuted.NewWorkflow("good", name, "", "tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]")
+	w, err := scuted.NewWorkflowRun("good", name, "", "tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]")
 	must(t, err)
 	c, err := in.Client()
 	must(t, err)
 	must(t, c.Create(ctx, w))
-	_, err = in.WaitWorkflow(ctx, "good", name, func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunPaused })
+	_, err = in.WaitWorkflowRun(ctx, "good", name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunPaused })
 	must(t, err)
 }
 

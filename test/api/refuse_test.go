@@ -28,7 +28,7 @@ func bases(kind string) []string {
 			"spec: {target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}}",
 			"spec: {target: {kubeconfigSecretRef: {name: there}}, selection: {clusters: [a]}}",
 		}
-	case "Workflow":
+	case "WorkflowRun":
 		return []string{
 			`spec:
   policies: [{kind: Approve, timeout: 1h}]

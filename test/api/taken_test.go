@@ -48,12 +48,12 @@ func taken() []*rule {
 		return &rule{kind: regexp.MustCompile(kind), field: regexp.MustCompile(field), what: regexp.MustCompile(what), end: end, why: why}
 	}
 	return []*rule{
-		fits("Workflow", `^spec\..*\.retry\.max$`, "^0$", right, "no further attempt: the default"),
-		fits("Workflow", hook+`name$`, `^"`, right, "the name of a hook is any text"),
-		fits("Workflow", `^spec\..*\.(name|kind)$`, `^"`, toReport, "the program knows which there are"),
-		fits("Workflow", `^spec\..*\.(with|undo)$`, `^an? `, toReport, "each kind of task has its own inputs"),
-		fits("Workflow", `^spec\.workflow\.params$`, `^an? `, toReport, "each named workflow has its own parameters"),
-		fits("Workflow", `\.needs\[0\](\.task)?$`, `^(a|")`, toReport, "a structural schema has no item of two types"),
+		fits("WorkflowRun", `^spec\..*\.retry\.max$`, "^0$", right, "no further attempt: the default"),
+		fits("WorkflowRun", hook+`name$`, `^"`, right, "the name of a hook is any text"),
+		fits("WorkflowRun", `^spec\..*\.(name|kind)$`, `^"`, toReport, "the program knows which there are"),
+		fits("WorkflowRun", `^spec\..*\.(with|undo)$`, `^an? `, toReport, "each kind of task has its own inputs"),
+		fits("WorkflowRun", `^spec\.workflow\.params$`, `^an? `, toReport, "each named workflow has its own parameters"),
+		fits("WorkflowRun", `\.needs\[0\](\.task)?$`, `^(a|")`, toReport, "a structural schema has no item of two types"),
 		fits("Move", `\.acknowledgeKinds$`, "^the key "+name, right, "a kind of the core group has no dot"),
 		fits("RepairPolicy", labels+"$", "^the key "+name, right, "the key of a label"),
 		fits("RepairPolicy", labels+`\.|\.values\[0\]$`, `^""$`, right, "the value of a label may be empty"),

@@ -84,7 +84,7 @@ func TestAccess(t *testing.T) {
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
 		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
-		"list workflows.scute.dev",
+		"list workflowruns.scute.dev",
 		"impersonate serviceaccounts") // no request of its own: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,

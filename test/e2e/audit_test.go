@@ -27,7 +27,7 @@ type request struct {
 	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
-	// As whom the user asked to be treated: the ServiceAccount of a Workflow.
+	// As whom the user asked to be treated: the ServiceAccount of a WorkflowRun.
 	ImpersonatedUser *struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`
@@ -67,7 +67,7 @@ func (r request) changes() bool {
 		return false
 	}
 	bookkeeping := []string{
-		"moves.scute.dev", "moves/status.scute.dev", "workflows.scute.dev", "workflows/status.scute.dev", "events.events.k8s.io", "leases.coordination.k8s.io",
+		"moves.scute.dev", "moves/status.scute.dev", "workflowruns.scute.dev", "workflowruns/status.scute.dev", "events.events.k8s.io", "leases.coordination.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io",
 	}
 	return !strings.Contains(r.RequestURI, "dryRun=All") && !slices.Contains(bookkeeping, r.resource())

@@ -21,34 +21,34 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// question is a Workflow that waits for a human.
+// question is a WorkflowRun that waits for a human.
 func question(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string) {
 	t.Helper()
 	c, err := on.Client()
 	must(t, err)
 	must(t, client.IgnoreAlreadyExists(on.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})))
-	w, err := scuted.NewWorkflow(namespace, name, "default", "tasks:\n- {name: ask, kind: Approve, with: {message: 'go on?'}}\n")
+	w, err := scuted.NewWorkflowRun(namespace, name, "default", "tasks:\n- {name: ask, kind: Approve, with: {message: 'go on?'}}\n")
 	must(t, err)
 	must(t, c.Create(ctx, w))
 }
 
-func untilWorkflow(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string, done func(*v1alpha1.Workflow) bool) *v1alpha1.Workflow {
+func untilRun(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string, done func(*v1alpha1.WorkflowRun) bool) *v1alpha1.WorkflowRun {
 	t.Helper()
-	w, err := on.WaitWorkflow(ctx, namespace, name, done)
+	w, err := on.WaitWorkflowRun(ctx, namespace, name, done)
 	must(t, err)
 	return w
 }
 
-// stalled says that a Workflow's condition Stalled is True for a reason.
-func stalled(reason trust.Reason) func(*v1alpha1.Workflow) bool {
-	return func(w *v1alpha1.Workflow) bool {
+// stalled says that a WorkflowRun's condition Stalled is True for a reason.
+func stalled(reason trust.Reason) func(*v1alpha1.WorkflowRun) bool {
+	return func(w *v1alpha1.WorkflowRun) bool {
 		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == string(reason) && strings.Contains(c.Message, "scutectl log reconcile")
 	}
 }
 
 // asks says that a run waits for its human, and that its conditions are of the run again.
-func asks(w *v1alpha1.Workflow) bool {
+func asks(w *v1alpha1.WorkflowRun) bool {
 	c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionStalled)
 	return w.Status.Phase == v1alpha1.RunPaused && c != nil && c.Reason == string(v1alpha1.RunPaused)
 }
@@ -68,39 +68,39 @@ func TestLogOfThePast(t *testing.T) {
 
 	d := life(dir)
 	question(ctx, t, shared.blue, ns, "first")
-	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	untilRun(ctx, t, shared.blue, ns, "first", asks)
 	must(t, d.Stop(ctx))
 	old := filepath.Join(t.TempDir(), "copy")
 	must(t, os.CopyFS(old, os.DirFS(dir)))
 	d = life(dir)
 	question(ctx, t, shared.blue, ns, "second")
-	second := untilWorkflow(ctx, t, shared.blue, ns, "second", asks)
+	second := untilRun(ctx, t, shared.blue, ns, "second", asks)
 	must(t, d.Stop(ctx))
 
 	t.Run("it went back", func(t *testing.T) {
 		d := life(old)
 		for _, name := range []string{"first", "second"} {
-			untilWorkflow(ctx, t, shared.blue, ns, name, stalled(trust.WentBack))
+			untilRun(ctx, t, shared.blue, ns, name, stalled(trust.WentBack))
 		}
 		question(ctx, t, shared.blue, ns, "third")
-		untilWorkflow(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
+		untilRun(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
 		o.run(ctx, t, 0, []string{"LogWentBack", "IN THE CLUSTER", "run/" + second.Status.RunID, "is not in this log", "Nothing was recorded"}, "log", "reconcile", "--nats", o.nats)
-		untilWorkflow(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
+		untilRun(ctx, t, shared.blue, ns, "third", stalled(trust.WentBack))
 		o.run(ctx, t, 0, []string{"Recorded"}, "log", "reconcile", "--yes", "--nats", o.nats)
-		untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
-		untilWorkflow(ctx, t, shared.blue, ns, "third", asks)
-		untilWorkflow(ctx, t, shared.blue, ns, "second", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunStranded })
+		untilRun(ctx, t, shared.blue, ns, "first", asks)
+		untilRun(ctx, t, shared.blue, ns, "third", asks)
+		untilRun(ctx, t, shared.blue, ns, "second", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunStranded })
 		o.run(ctx, t, 0, []string{"Nothing is to be reconciled"}, "log", "reconcile", "--nats", o.nats)
 		must(t, d.Stop(ctx))
 	})
 	t.Run("it was lost", func(t *testing.T) {
 		d := life(t.TempDir())
-		untilWorkflow(ctx, t, shared.blue, ns, "first", stalled(trust.Replaced))
+		untilRun(ctx, t, shared.blue, ns, "first", stalled(trust.Replaced))
 		must(t, d.Stop(ctx))
 	})
 	t.Run("the newest copy is put back", func(t *testing.T) {
 		d := life(old)
-		untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+		untilRun(ctx, t, shared.blue, ns, "first", asks)
 		must(t, d.Stop(ctx))
 	})
 }
@@ -113,7 +113,7 @@ func TestTwoInstallations(t *testing.T) {
 	acting := daemon(t, shared.blue, scuted.DaemonOptions{Health: health})
 	must(t, acting.WaitReady(ctx))
 	question(ctx, t, shared.blue, ns, "first")
-	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	untilRun(ctx, t, shared.blue, ns, "first", asks)
 	other := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: t.TempDir()})
 	for {
 		var list eventsv1.EventList
@@ -143,11 +143,11 @@ func TestTwoClustersOnOneLog(t *testing.T) {
 	must(t, shared.green.ForgetLog(ctx))
 	n.replica(t, "")
 	question(ctx, t, shared.blue, ns, "first")
-	untilWorkflow(ctx, t, shared.blue, ns, "first", asks)
+	untilRun(ctx, t, shared.blue, ns, "first", asks)
 	n.run(t, shared.green, scuted.DaemonOptions{})
 	question(ctx, t, shared.green, ns, "first")
-	untilWorkflow(ctx, t, shared.green, ns, "first", stalled(trust.AnotherCluster))
-	if w := untilWorkflow(ctx, t, shared.blue, ns, "first", asks); w.Status.FinishedAt != nil {
+	untilRun(ctx, t, shared.green, ns, "first", stalled(trust.AnotherCluster))
+	if w := untilRun(ctx, t, shared.blue, ns, "first", asks); w.Status.FinishedAt != nil {
 		t.Error(fmt.Errorf("the run of the first cluster is over: %s", w.Status.Message))
 	}
 }

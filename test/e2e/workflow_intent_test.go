@@ -23,7 +23,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// told checks that Kubernetes events with these reasons came for a Workflow.
+// told checks that Kubernetes events with these reasons came for a WorkflowRun.
 func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...string) {
 	t.Helper()
 	var missing []string
@@ -43,7 +43,7 @@ func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...
 
 // forbidden: an account without permissions gets a final error that says what to grant.
 func (s *stage) forbidden(ctx context.Context, t *testing.T) {
-	w, err := scuted.NewWorkflow(s.ns, "forbidden", "nobody", "tasks:\n"+apply("a", configMap("forbidden", "1"), ", retry: {max: 5}"))
+	w, err := scuted.NewWorkflowRun(s.ns, "forbidden", "nobody", "tasks:\n"+apply("a", configMap("forbidden", "1"), ", retry: {max: 5}"))
 	must(t, err)
 	must(t, s.admin.Create(ctx, w))
 	w = s.rests(ctx, t, "forbidden", v1alpha1.RunAborted)
@@ -63,30 +63,30 @@ func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 
 func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string) {
 	t.Helper()
-	w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
+	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
 	must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
 }
 
 // suspends: nothing starts while it stands; what is in flight ends.
 func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
-	w := s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool {
+	w := s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool {
 		return strings.Contains(w.Status.Message, "suspended before it began")
 	})
 	if w.Status.RunID != "" || s.exists(ctx, t, &corev1.Pod{}, "su") {
 		t.Error("it began")
 	}
 	s.setSuspend(ctx, t, "suspends", "false")
-	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "a").Phase == v1alpha1.TaskRunning })
+	s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "a").Phase == v1alpha1.TaskRunning })
 	s.setSuspend(ctx, t, "suspends", "true")
-	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunPartiallyPaused })
+	s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunPartiallyPaused })
 	s.kubelet.set("su", isReady)
 	w = s.rests(ctx, t, "suspends", v1alpha1.RunPaused)
 	stand(t, w, "a=Succeeded b=Pending")
 	pause(ctx, t, time.Second)
 	s.maps(ctx, t, "!su-b")
 	s.setSuspend(ctx, t, "suspends", "false")
-	s.until(ctx, t, "suspends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
 	s.maps(ctx, t, "su-b")
 }
 
@@ -110,18 +110,18 @@ tasks:
 	}
 	s.run(ctx, t, "pinned", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("pinned", "1"), ""))
 	for _, patch := range []string{`{"spec":{"tasks":[{"name":"a","kind":"Apply","with":{"other":1}}]}}`, `{"spec":{"serviceAccountName":"admin"}}`, `{"spec":{"failurePolicy":"Ignore"}}`, `{"spec":{"deadline":"5m"}}`} {
-		w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
+		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
 		err := s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch)))
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: make another Workflow") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: make another WorkflowRun") {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
 	s.setSuspend(ctx, t, "pinned", "true") // does nothing any more, and is permitted
 	must(t, s.admin.Delete(ctx, w))
-	waitGoneWorkflow(ctx, t, s, "refused")
+	waitGoneWorkflowRun(ctx, t, s, "refused")
 }
 
-// deleted: a Workflow that is deleted while it runs gives back what it held, and what it made stays.
+// deleted: a WorkflowRun that is deleted while it runs gives back what it held, and what it made stays.
 func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "tiny"))
 	all := shared.blue.Side.Client()
@@ -129,11 +129,11 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
 	}))
-	w, err := scuted.NewWorkflow(s.ns, "deleted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [tiny]}}\n"+
+	w, err := scuted.NewWorkflowRun(s.ns, "deleted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [tiny]}}\n"+
 		apply("made", configMap("deleted", "1"), ", needs: [hold]")+apply("never", pod("never", ""), ", needs: [made]"))
 	must(t, err)
 	must(t, s.admin.Create(ctx, w))
-	s.until(ctx, t, "deleted", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning })
+	s.until(ctx, t, "deleted", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning })
 	paused := func() bool {
 		var c clusterv1.Cluster
 		must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "tiny"}, &c))
@@ -143,7 +143,7 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 		t.Fatal("the cluster is not paused")
 	}
 	must(t, s.admin.Delete(ctx, w))
-	waitGoneWorkflow(ctx, t, s, "deleted")
+	waitGoneWorkflowRun(ctx, t, s, "deleted")
 	if paused() {
 		t.Error("the cluster is still paused")
 	}
@@ -162,7 +162,7 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e-lifted-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
 	}))
-	w, err := scuted.NewWorkflow(s.ns, "lifted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [lifted]}}\n"+
+	w, err := scuted.NewWorkflowRun(s.ns, "lifted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [lifted]}}\n"+
 		apply("work", configMap("lifted-work", "1"), ", needs: [hold]")+
 		"- {name: free, kind: Resume, needs: [work], with: {task: hold}}\n"+
 		apply("check", configMap("lifted-check", "1"), ", needs: [free]")+apply("later", pod("lifted-later", crashing), ", needs: [check]"))
@@ -172,7 +172,7 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	s.kubelet.set("lifted-later", "") // it stays as it is made
 	must(t, s.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "lifted-later"}}, client.GracePeriodSeconds(0)))
 	s.command(ctx, t, "lifted", workflow.ResumeRun{Reason: "the Pod is made again"})
-	again := func(w *v1alpha1.Workflow) bool {
+	again := func(w *v1alpha1.WorkflowRun) bool {
 		later := scuted.TaskOf(w, "later")
 		return later.Attempts == 2 && s.exists(ctx, t, &corev1.Pod{}, "lifted-later")
 	}
@@ -191,17 +191,17 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	untouched(t, objects(ctx, t, shared.blue, s.ns))
 }
 
-func waitGoneWorkflow(ctx context.Context, t *testing.T, s *stage, name string) {
+func waitGoneWorkflowRun(ctx context.Context, t *testing.T, s *stage, name string) {
 	t.Helper()
-	for s.exists(ctx, t, &v1alpha1.Workflow{}, name) {
+	for s.exists(ctx, t, &v1alpha1.WorkflowRun{}, name) {
 		pause(ctx, t, 100*time.Millisecond)
 	}
 }
 
-// adopts: a Workflow can name a run that the log has or will have, of its own namespace and name only.
+// adopts: a WorkflowRun can name a run that the log has or will have, of its own namespace and name only.
 func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	adopt := func(name, id string) {
-		w, err := scuted.NewWorkflow(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))
+		w, err := scuted.NewWorkflowRun(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))
 		must(t, err)
 		w.Annotations = map[string]string{"scute.dev/run": id}
 		must(t, s.admin.Create(ctx, w))
@@ -213,7 +213,9 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	}
 	id := s.ns + "/adopted/1"
 	adopt("adopted", id)
-	s.until(ctx, t, "adopted", func(w *v1alpha1.Workflow) bool { return strings.Contains(w.Status.Message, "waiting for the run "+id) })
+	s.until(ctx, t, "adopted", func(w *v1alpha1.WorkflowRun) bool {
+		return strings.Contains(w.Status.Message, "waiting for the run "+id)
+	})
 	s.request(ctx, t, id, "adopted", "tasks:\n"+apply("pushed", configMap("pushed", "1"), ""))
 	w = s.rests(ctx, t, "adopted", v1alpha1.RunSucceeded)
 	if w.Status.RunID != id {
@@ -222,9 +224,9 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "pushed !adopted-own !stolen-own")
 }
 
-// strands: a run that needs what this daemon may not do waits visibly, and its Workflow can be deleted.
+// strands: a run that needs what this daemon may not do waits visibly, and its WorkflowRun can be deleted.
 func (s *stage) strands(ctx context.Context, t *testing.T) {
-	w, err := scuted.NewWorkflow(s.ns, "strands", s.account, "tasks:\n"+apply("a", configMap("strands", "1"), ""))
+	w, err := scuted.NewWorkflowRun(s.ns, "strands", s.account, "tasks:\n"+apply("a", configMap("strands", "1"), ""))
 	must(t, err)
 	id := s.ns + "/strands/1"
 	w.Annotations = map[string]string{"scute.dev/run": id}
@@ -235,5 +237,5 @@ func (s *stage) strands(ctx context.Context, t *testing.T) {
 		t.Errorf("%s", w.Status.Message)
 	}
 	must(t, s.admin.Delete(ctx, w))
-	waitGoneWorkflow(ctx, t, s, "strands")
+	waitGoneWorkflowRun(ctx, t, s, "strands")
 }

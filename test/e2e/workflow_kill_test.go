@@ -82,7 +82,7 @@ type matrix struct {
 	want             map[string]string
 }
 
-// play runs the Workflow once, killed at its n-th write (never if n is 0), and says how it ended, and whether it was killed.
+// play runs the WorkflowRun once, killed at its n-th write (never if n is 0), and says how it ended, and whether it was killed.
 func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]string, died bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -115,7 +115,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	defer cancel()
 	over := make(chan error, 1)
 	go func() {
-		_, err := shared.blue.WaitWorkflow(life, m.ns, name, scuted.Rests)
+		_, err := shared.blue.WaitWorkflowRun(life, m.ns, name, scuted.Rests)
 		over <- err
 	}()
 	select {
@@ -146,7 +146,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 // end is how a run ended: its tasks, and the objects that bear its name, without it.
 func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]string {
 	t.Helper()
-	var w v1alpha1.Workflow
+	var w v1alpha1.WorkflowRun
 	must(t, m.admin.Get(ctx, client.ObjectKey{Namespace: m.ns, Name: name}, &w))
 	end := map[string]string{"phase": string(w.Status.Phase), "message": w.Status.Message, "progress": w.Status.Progress}
 	for i := range w.Status.Tasks {

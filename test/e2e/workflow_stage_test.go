@@ -21,7 +21,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// stage is a namespace in which Workflows play, with an account that may do what they need, and a kubelet.
+// stage is a namespace in which WorkflowRuns play, with an account that may do what they need, and a kubelet.
 type stage struct {
 	ns, account string
 	admin       client.Client
@@ -58,29 +58,29 @@ func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 	return s
 }
 
-// create makes a Workflow of a spec in YAML.
+// create makes a WorkflowRun of a spec in YAML.
 func (s *stage) create(ctx context.Context, t *testing.T, name, spec string) {
 	t.Helper()
-	w, err := scuted.NewWorkflow(s.ns, name, s.account, spec)
+	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
 	must(t, err)
 	must(t, s.admin.Create(ctx, w))
 }
 
-func (s *stage) until(ctx context.Context, t *testing.T, name string, done func(*v1alpha1.Workflow) bool) *v1alpha1.Workflow {
+func (s *stage) until(ctx context.Context, t *testing.T, name string, done func(*v1alpha1.WorkflowRun) bool) *v1alpha1.WorkflowRun {
 	t.Helper()
-	w, err := shared.blue.WaitWorkflow(ctx, s.ns, name, done)
+	w, err := shared.blue.WaitWorkflowRun(ctx, s.ns, name, done)
 	must(t, err)
 	return w
 }
 
-// run makes a Workflow and waits until it rests in a phase.
-func (s *stage) run(ctx context.Context, t *testing.T, name string, phase v1alpha1.RunPhase, spec string) *v1alpha1.Workflow {
+// run makes a WorkflowRun and waits until it rests in a phase.
+func (s *stage) run(ctx context.Context, t *testing.T, name string, phase v1alpha1.RunPhase, spec string) *v1alpha1.WorkflowRun {
 	t.Helper()
 	s.create(ctx, t, name, spec)
 	return s.rests(ctx, t, name, phase)
 }
 
-func (s *stage) rests(ctx context.Context, t *testing.T, name string, phase v1alpha1.RunPhase) *v1alpha1.Workflow {
+func (s *stage) rests(ctx context.Context, t *testing.T, name string, phase v1alpha1.RunPhase) *v1alpha1.WorkflowRun {
 	t.Helper()
 	w := s.until(ctx, t, name, scuted.Rests)
 	if w.Status.Phase != phase {
@@ -90,7 +90,7 @@ func (s *stage) rests(ctx context.Context, t *testing.T, name string, phase v1al
 }
 
 // stand checks how tasks stand: "name=Phase name=Phase ...".
-func stand(t *testing.T, w *v1alpha1.Workflow, want string) {
+func stand(t *testing.T, w *v1alpha1.WorkflowRun, want string) {
 	t.Helper()
 	for _, pair := range strings.Fields(want) {
 		name, phase, _ := strings.Cut(pair, "=")
@@ -124,14 +124,14 @@ func (s *stage) maps(ctx context.Context, t *testing.T, want string) {
 // command is an operator's word, written to the log as scutectl does.
 func (s *stage) command(ctx context.Context, t *testing.T, name string, in workflow.Input) {
 	t.Helper()
-	w := s.until(ctx, t, name, func(w *v1alpha1.Workflow) bool { return w.Status.RunID != "" })
+	w := s.until(ctx, t, name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.RunID != "" })
 	must(t, s.open(ctx, t).Command(ctx, w.Status.RunID, "user/e2e", in))
 }
 
 // request puts a run into the log that no resource asked for.
 func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string) {
 	t.Helper()
-	w, err := scuted.NewWorkflow(s.ns, name, s.account, spec)
+	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
 	must(t, err)
 	env := prepare.Env{Kinds: prepare.Kinds(prepare.Options{ExecEnabled: true})}
 	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)

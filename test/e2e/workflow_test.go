@@ -174,7 +174,7 @@ func (s *stage) mends(ctx context.Context, t *testing.T) {
 		s.exists(ctx, t, &mended, "mends")
 	}
 	s.command(ctx, t, "mends", workflow.ResumeRun{Reason: "mended"})
-	s.until(ctx, t, "mends", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	s.until(ctx, t, "mends", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
 	s.exists(ctx, t, &m, "mends-a")
 	if m.ResourceVersion != before {
 		t.Error("what was done was done again")
@@ -204,7 +204,7 @@ func (s *stage) pausesRetry(ctx context.Context, t *testing.T) {
 		Task: "fails", Action: workflow.ActRetry, Reason: "the manifest was wrong",
 		With: []byte(`{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "pr-instead"}}]}`),
 	})
-	w := s.until(ctx, t, "pr", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	w := s.until(ctx, t, "pr", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
 	stand(t, w, "fails=Succeeded child=Succeeded")
 	s.maps(ctx, t, "pr-instead pr-child")
 }
@@ -212,7 +212,7 @@ func (s *stage) pausesRetry(ctx context.Context, t *testing.T) {
 func (s *stage) pausesIgnore(ctx context.Context, t *testing.T) {
 	s.paused(ctx, t, "pi")
 	s.command(ctx, t, "pi", workflow.Decision{Task: "fails", Action: workflow.ActIgnore, Reason: "it does not matter"})
-	w := s.until(ctx, t, "pi", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunDegraded })
+	w := s.until(ctx, t, "pi", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunDegraded })
 	stand(t, w, "fails=Ignored child=Succeeded")
 	s.maps(ctx, t, "pi-child")
 }
@@ -220,7 +220,7 @@ func (s *stage) pausesIgnore(ctx context.Context, t *testing.T) {
 func (s *stage) pausesIgnoreChildren(ctx context.Context, t *testing.T) {
 	s.paused(ctx, t, "pc")
 	s.command(ctx, t, "pc", workflow.Decision{Task: "fails", Action: workflow.ActIgnoreChildren, Reason: "not today"})
-	w := s.until(ctx, t, "pc", func(w *v1alpha1.Workflow) bool { return w.Status.Phase == v1alpha1.RunDegraded })
+	w := s.until(ctx, t, "pc", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunDegraded })
 	stand(t, w, "fails=Failed child=Skipped")
 	s.maps(ctx, t, "!pc-child")
 }
@@ -254,7 +254,7 @@ func (s *stage) timeouts(ctx context.Context, t *testing.T) {
 		apply("slow", pod("slow-3", ""), "")+
 		apply("impatient", configMap("et-impatient", "1"), ", needs: [{task: slow, timeout: 1s}]")+
 		apply("patient", configMap("et-patient", "1"), ", needs: [slow]"))
-	s.until(ctx, t, "edge-timeout", func(w *v1alpha1.Workflow) bool { return scuted.TaskOf(w, "impatient").Phase == v1alpha1.TaskSkipped })
+	s.until(ctx, t, "edge-timeout", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "impatient").Phase == v1alpha1.TaskSkipped })
 	s.kubelet.set("slow-3", isReady)
 	stand(t, s.rests(ctx, t, "edge-timeout", v1alpha1.RunDegraded), "slow=Succeeded impatient=Skipped patient=Succeeded")
 	s.maps(ctx, t, "!et-impatient et-patient")

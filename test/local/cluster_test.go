@@ -46,7 +46,7 @@ func (c *ctl) run(t *testing.T, want int, args ...string) (out, notes string) {
 
 func (c *ctl) write(t *testing.T, name, spec string) string {
 	t.Helper()
-	text := fmt.Sprintf("apiVersion: scute.dev/v1alpha1\nkind: Workflow\nmetadata: {name: %s, namespace: %s}\nspec:\n%s", name, fleet, spec)
+	text := fmt.Sprintf("apiVersion: scute.dev/v1alpha1\nkind: WorkflowRun\nmetadata: {name: %s, namespace: %s}\nspec:\n%s", name, fleet, spec)
 	path := filepath.Join(c.dir, name+".yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestRunsInACluster(t *testing.T) {
 			t.Errorf("%v", n)
 		}
 		_, notes = c.run(t, 2, "run", "-f", file, "--nats", c.nats)
-		contains(t, notes, "has ended: it is Succeeded. Delete it (kubectl delete workflow again -n fleet)")
+		contains(t, notes, "has ended: it is Succeeded. Delete it (kubectl delete workflowrun again -n fleet)")
 		out, _ = c.run(t, 0, "get", "runs", "-n", fleet)
 		contains(t, out, "again", "Succeeded", "2/2")
 		out, _ = c.run(t, 0, "watch", "run", "again", "-n", fleet)

@@ -15,7 +15,7 @@ import (
 
 const slow = `
 apiVersion: scute.dev/v1alpha1
-kind: Workflow
+kind: WorkflowRun
 metadata: {name: story}
 spec:
   tasks:

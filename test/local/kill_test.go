@@ -22,7 +22,7 @@ import (
 // that is rolled back.
 const story = `
 apiVersion: scute.dev/v1alpha1
-kind: Workflow
+kind: WorkflowRun
 metadata: {name: story}
 spec:
   failurePolicy: %s

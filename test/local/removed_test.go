@@ -10,7 +10,7 @@ import (
 
 const removes = `
 apiVersion: scute.dev/v1alpha1
-kind: Workflow
+kind: WorkflowRun
 metadata: {name: story}
 spec:
   tasks:

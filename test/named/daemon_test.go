@@ -46,13 +46,13 @@ func TestDaemon(t *testing.T) {
 	d := start()
 	request := func(t *testing.T, name, params string) {
 		t.Helper()
-		w, err := scuted.NewWorkflow(served, name, account, "workflow:\n  name: "+name+"\n  params:\n"+indent(params))
+		w, err := scuted.NewWorkflowRun(served, name, account, "workflow:\n  name: "+name+"\n  params:\n"+indent(params))
 		must(t, err)
 		must(t, admin.Create(ctx, w))
 	}
-	rests := func(t *testing.T, name string) *v1alpha1.Workflow {
+	rests := func(t *testing.T, name string) *v1alpha1.WorkflowRun {
 		t.Helper()
-		w, err := in.WaitWorkflow(ctx, served, name, scuted.Rests)
+		w, err := in.WaitWorkflowRun(ctx, served, name, scuted.Rests)
 		must(t, err)
 		if w.Status.Phase != v1alpha1.RunSucceeded {
 			t.Fatalf("%s: %s: %s\n%s", name, w.Status.Phase, w.Status.Message, scuted.Tasks(w))
@@ -119,7 +119,7 @@ writeConfig: {configMap: NAME-applied}
 	})
 	t.Run("management-delete is refused", func(t *testing.T) {
 		request(t, "management-delete", params("m")+"bootstrap: {cluster: {}}\n")
-		_, err := in.WaitWorkflow(ctx, served, "management-delete", func(w *v1alpha1.Workflow) bool {
+		_, err := in.WaitWorkflowRun(ctx, served, "management-delete", func(w *v1alpha1.WorkflowRun) bool {
 			return strings.Contains(w.Status.Message, "scutectl run --local")
 		})
 		must(t, err)

@@ -107,7 +107,7 @@ func newSession(t *testing.T, workflow, params string, spec ...string) *session 
 	s := &session{t: t, dir: dir, manifest: filepath.Join(dir, "workflow.yaml"), program: shared.driver}
 	s.args = []string{"-f", s.manifest, "-log", s.log(), "-kubeconfig", shared.blue.KubeconfigPath()}
 	text := fmt.Sprintf(`apiVersion: scute.dev/v1alpha1
-kind: Workflow
+kind: WorkflowRun
 metadata: {name: %s, namespace: runs}
 spec:
 %s

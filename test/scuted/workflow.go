@@ -13,9 +13,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// NewWorkflow is a Workflow whose spec is YAML, not yet created. It acts as a ServiceAccount of its namespace.
-func NewWorkflow(namespace, name, account, spec string) (*v1alpha1.Workflow, error) {
-	w := &v1alpha1.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+// NewWorkflowRun is a WorkflowRun whose spec is YAML, not yet created. It acts as a ServiceAccount of its namespace.
+func NewWorkflowRun(namespace, name, account, spec string) (*v1alpha1.WorkflowRun, error) {
+	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &w.Spec); err != nil {
 		return nil, fmt.Errorf("reading the spec of %s: %w", name, err)
 	}
@@ -25,15 +25,15 @@ func NewWorkflow(namespace, name, account, spec string) (*v1alpha1.Workflow, err
 	return w, nil
 }
 
-// WaitWorkflow follows a Workflow until done says so. The error says where it stood.
-func (in *Installation) WaitWorkflow(ctx context.Context, namespace, name string, done func(*v1alpha1.Workflow) bool) (*v1alpha1.Workflow, error) {
+// WaitWorkflowRun follows a WorkflowRun until done says so. The error says where it stood.
+func (in *Installation) WaitWorkflowRun(ctx context.Context, namespace, name string, done func(*v1alpha1.WorkflowRun) bool) (*v1alpha1.WorkflowRun, error) {
 	c, err := in.Client()
 	if err != nil {
 		return nil, err
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	w := &v1alpha1.Workflow{}
+	w := &v1alpha1.WorkflowRun{}
 	var last error
 	for {
 		if last = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, w); last == nil && done(w) {
@@ -41,7 +41,7 @@ func (in *Installation) WaitWorkflow(ctx context.Context, namespace, name string
 		}
 		select {
 		case <-ctx.Done():
-			return w, fmt.Errorf("waiting for Workflow %s/%s: %w: phase %q, %s\n%s",
+			return w, fmt.Errorf("waiting for WorkflowRun %s/%s: %w: phase %q, %s\n%s",
 				namespace, name, errors.Join(ctx.Err(), last), w.Status.Phase, w.Status.Message, Tasks(w))
 		case <-tick.C:
 		}
@@ -49,7 +49,7 @@ func (in *Installation) WaitWorkflow(ctx context.Context, namespace, name string
 }
 
 // Rests says that a run goes on no more by itself.
-func Rests(w *v1alpha1.Workflow) bool {
+func Rests(w *v1alpha1.WorkflowRun) bool {
 	switch w.Status.Phase {
 	case "", v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
 		return false
@@ -59,7 +59,7 @@ func Rests(w *v1alpha1.Workflow) bool {
 }
 
 // Tasks is what a status says about tasks, one a line.
-func Tasks(w *v1alpha1.Workflow) string {
+func Tasks(w *v1alpha1.WorkflowRun) string {
 	var s string
 	for i := range w.Status.Tasks {
 		t := &w.Status.Tasks[i]
@@ -69,7 +69,7 @@ func Tasks(w *v1alpha1.Workflow) string {
 }
 
 // TaskOf is the status of one task; the zero value if it is not there.
-func TaskOf(w *v1alpha1.Workflow, name string) v1alpha1.TaskStatus {
+func TaskOf(w *v1alpha1.WorkflowRun, name string) v1alpha1.TaskStatus {
 	for i := range w.Status.Tasks {
 		if w.Status.Tasks[i].Name == name {
 			return w.Status.Tasks[i]

@@ -25,7 +25,7 @@ const (
 	Aborted            Kind = "aborted"             // a remediation
 	Moved              Kind = "moved"               // the cluster, to the other side
 	MoveAborted        Kind = "move-aborted"        // a move, after a while
-	RunStarted         Kind = "run-started"         // a Workflow
+	RunStarted         Kind = "run-started"         // a WorkflowRun
 	ScutedKilled       Kind = "scuted-killed"       // with SIGKILL
 	ScutedStopped      Kind = "scuted-stopped"      // with SIGSTOP, and continued
 	APIServerKilled    Kind = "apiserver-killed"    // with SIGKILL

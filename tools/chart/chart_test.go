@@ -144,7 +144,7 @@ func TestRolesGrantNothingByWildcard(t *testing.T) {
 	}
 }
 
-// impersonation is how the tasks of a Workflow come to act as its ServiceAccount: of accounts, and of nobody else.
+// impersonation is how the tasks of a WorkflowRun come to act as its ServiceAccount: of accounts, and of nobody else.
 func impersonation() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}}
 }
@@ -161,7 +161,7 @@ func TestWorkflowsAreSwitchedOnAndOff(t *testing.T) {
 		return false
 	}
 	if !impersonates(render(t)) {
-		t.Error("tasks of Workflows cannot act as their ServiceAccounts")
+		t.Error("tasks of WorkflowRuns cannot act as their ServiceAccounts")
 	}
 	if impersonates(render(t, "workflows.enabled=false")) {
 		t.Error("workflows.enabled=false leaves the permission to impersonate")

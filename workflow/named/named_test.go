@@ -101,7 +101,7 @@ func build(t *testing.T, name, params string, deps named.Deps) *workflow.Definit
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	d, problems := workflow.Build(&v1alpha1.WorkflowSpec{Tasks: tasks}, workflow.Options{
+	d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{Tasks: tasks}, workflow.Options{
 		Namespace: "fleet", Name: "test",
 		Kind: func(name string) (workflow.KindInfo, bool) {
 			kind, ok := own[name]

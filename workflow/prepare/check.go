@@ -9,7 +9,7 @@ import (
 )
 
 // Check finds what can be told of a manifest without asking any cluster: what it refers to there is not read.
-func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowSpec) []workflow.Problem {
+func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowRunSpec) []workflow.Problem {
 	blind := *e
 	blind.blind = true
 	_, problems, err := blind.Definition(context.Background(), namespace, name, spec)

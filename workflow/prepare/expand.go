@@ -16,7 +16,7 @@ import (
 // The error is one of a cluster that could not be asked for the manifests.
 //
 // origin is the index in the manifest that each task comes from; nil if nothing was expanded.
-func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowSpec) (tasks []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
+func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (tasks []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	apply, ok := e.Kinds["Apply"].(*task.Apply)
 	if !ok {
 		return spec.Tasks, nil, nil, nil
@@ -92,7 +92,7 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*task.ApplyWith, bool) {
 }
 
 // unseen says that a problem is about a part of a task whose manifests a check without a cluster does not read.
-func unseen(p workflow.Problem, spec *v1alpha1.WorkflowSpec) bool {
+func unseen(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
 			return true

@@ -12,9 +12,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-func spec(t *testing.T, text string) *v1alpha1.WorkflowSpec {
+func spec(t *testing.T, text string) *v1alpha1.WorkflowRunSpec {
 	t.Helper()
-	var s v1alpha1.WorkflowSpec
+	var s v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type Env struct {
 
 // Definition builds what a manifest says. Problems that are not warnings refuse it. The error is one of a cluster that
 // could not be asked for manifests.
-func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowSpec) (*workflow.Definition, []workflow.Problem, error) {
+func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	spec = spec.DeepCopy()
 	kinds := e.Kinds
 	var problems []workflow.Problem

@@ -27,8 +27,8 @@ type Runs struct {
 type seen struct {
 	// state is nil once the run is over: nothing changes any more, and a large graph is not kept for it.
 	state  *workflow.State
-	status v1alpha1.WorkflowStatus // of a run that is over
-	glance workflow.Glance         // as of the last commit
+	status v1alpha1.WorkflowRunStatus // of a run that is over
+	glance workflow.Glance            // as of the last commit
 	// namespace is known once the definition is, and kept when the state is not.
 	namespace string
 }
@@ -87,7 +87,7 @@ func (v *Runs) Glance(id string) (g workflow.Glance, ok bool) {
 }
 
 // Status is the view of one run, as its resource shows it.
-func (v *Runs) Status(id string) (status v1alpha1.WorkflowStatus, ok bool) {
+func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
 			return
@@ -138,7 +138,7 @@ func (v *Runs) IDs() []string { return v.view.IDs() }
 // Totals are sums over all runs.
 type Totals struct {
 	Phases   map[v1alpha1.RunPhase]int
-	Tasks    v1alpha1.WorkflowCounts
+	Tasks    v1alpha1.TaskCounts
 	InFlight int
 }
 

@@ -246,7 +246,7 @@ func (w *world) kinds(context.Context, workflow.Header) (task.Kinds, error) {
 
 func (w *world) build(manifest string) *workflow.Definition {
 	w.t.Helper()
-	var spec v1alpha1.WorkflowSpec
+	var spec v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte(manifest), &spec); err != nil {
 		w.t.Fatal(err)
 	}

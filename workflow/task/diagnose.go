@@ -21,7 +21,7 @@ import (
 // Diagnose collects what helps to find out why something failed: objects, their conditions, events, and the logs of
 // pods that are not well. It is made for the error channel (hooks.onFailure), and can be a task as well.
 //
-// In a local run it writes files; in the daemon one ConfigMap beside the Workflow. Both are bounded, and the output says
+// In a local run it writes files; in the daemon one ConfigMap beside the WorkflowRun. Both are bounded, and the output says
 // what was left out. Of Secrets it collects which keys there are and no content; what looks like a key, a token or a
 // password is taken out of everything else.
 //
@@ -78,7 +78,7 @@ func (d *Diagnose) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
-		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be named in a local run", Remedy: "remove it: the daemon writes a ConfigMap beside the Workflow"})
+		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be named in a local run", Remedy: "remove it: the daemon writes a ConfigMap beside the WorkflowRun"})
 	}
 	return problems
 }

@@ -59,7 +59,7 @@ func (e *evidence) write(c *Call, to string) (string, error) {
 	return folder, nil
 }
 
-// keep puts the files into a ConfigMap beside the Workflow.
+// keep puts the files into a ConfigMap beside the WorkflowRun.
 func (d *Diagnose) keep(ctx context.Context, c *Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, ClusterRef{})
 	if err != nil {

@@ -252,7 +252,7 @@ func spellings(value []byte) [][]byte {
 }
 
 // check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the
-// daemon's does not, because the author of a Workflow may not be allowed to read what the daemon can reach.
+// daemon's does not, because the author of a WorkflowRun may not be allowed to read what the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, body []byte, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // newHTTPClient makes a client for one request. That of the daemon reaches only what the guard allows: the daemon is
-// where the author of a Workflow is not, beside its own log and the machine's metadata service.
+// where the author of a WorkflowRun is not, beside its own log and the machine's metadata service.
 func (cs *Clusters) newHTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true,

@@ -67,7 +67,7 @@ type Call struct {
 	// Execution is the same for all attempts until one has succeeded in the log, or the step was undone: what an attempt of the
 	// same execution has left behind may be the outcome that its death kept from the log.
 	Execution int
-	// Namespace and Name of the Workflow; ServiceAccount whose permissions the task has in the daemon.
+	// Namespace and Name of the WorkflowRun; ServiceAccount whose permissions the task has in the daemon.
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with outputs of other tasks filled in.
 	With json.RawMessage

@@ -33,12 +33,12 @@ func needed(v *visit) []rights {
 			own, Problem, "you cannot look at moves", "ask for the ClusterRole scute-viewer, or scute-operator to make moves too",
 		},
 		{
-			[]right{{"get", "scute.dev", "workflows", ""}, {"list", "scute.dev", "workflows", ""}, {"watch", "scute.dev", "workflows", ""}},
-			own, Problem, "you cannot look at workflows", "ask for the ClusterRole scute-viewer, or scute-operator to make workflows too",
+			[]right{{"get", "scute.dev", "workflowruns", ""}, {"list", "scute.dev", "workflowruns", ""}, {"watch", "scute.dev", "workflowruns", ""}},
+			own, Problem, "you cannot look at WorkflowRuns", "ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
 		},
 		{
-			[]right{{"create", "scute.dev", "workflows", ""}},
-			own, Warning, "you cannot make workflows", "ask for the ClusterRole scute-operator, if you are to",
+			[]right{{"create", "scute.dev", "workflowruns", ""}},
+			own, Warning, "you cannot make WorkflowRuns", "ask for the ClusterRole scute-operator, if you are to",
 		},
 		{
 			[]right{{"create", "scute.dev", "moves", ""}, {"patch", "scute.dev", "moves", ""}},

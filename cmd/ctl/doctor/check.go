@@ -62,7 +62,7 @@ type visit struct {
 	all       []*v1alpha1.Move
 	hasMoves  bool // all could be listed
 	installed bool // scute's kinds are served
-	workflows []v1alpha1.Workflow
+	workflows []v1alpha1.WorkflowRun
 }
 
 // check is one question. It reports what it finds, and says whether it makes sense to ask on.

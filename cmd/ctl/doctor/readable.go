@@ -28,7 +28,7 @@ func readable(ctx context.Context, v *visit) {
 	defer cancel()
 	all, bad := 0, 0
 	lists := map[string]client.ObjectList{
-		"Move": &v1alpha1.MoveList{}, "Workflow": &v1alpha1.WorkflowList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{}, "RepairLimits": &v1alpha1.RepairLimitsList{},
+		"Move": &v1alpha1.MoveList{}, "WorkflowRun": &v1alpha1.WorkflowRunList{}, "RepairPolicy": &v1alpha1.RepairPolicyList{}, "RepairLimits": &v1alpha1.RepairLimitsList{},
 		"SurgeRemediation": &v1alpha1.SurgeRemediationList{}, "SurgeRemediationTemplate": &v1alpha1.SurgeRemediationTemplateList{},
 	}
 	for _, kind := range slices.Sorted(maps.Keys(lists)) {
@@ -70,7 +70,7 @@ func unread(subject, kind string, o stored) Result {
 	}
 	ref := strings.ToLower(kind) + " " + o.GetName()
 	remedy := "correct the field: kubectl " + in + "edit " + ref
-	if kind == "Move" || kind == "Workflow" {
+	if kind == "Move" || kind == "WorkflowRun" {
 		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl " + in + "delete " + ref
 	}
 	return problem(subject, remedy, "%s: %s", name, part)

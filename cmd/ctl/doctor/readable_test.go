@@ -25,9 +25,9 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 		{"RepairLimits", &v1alpha1.RepairLimits{}, `"spec":{"window":[]}`, problem("resources",
 			"correct the field: kubectl edit repairlimits bad",
 			`RepairLimits bad: spec.window cannot be read: [] is not a duration: write it in quotes, such as "90s" or "5m"`)},
-		{"Workflow", &v1alpha1.Workflow{}, `"status":{"startedAt":[]}`, warning("resources",
+		{"WorkflowRun", &v1alpha1.WorkflowRun{}, `"status":{"startedAt":[]}`, warning("resources",
 			"nothing, if it passes: scuted writes the status again; else see scuted above, and its log lines",
-			`Workflow fleet/bad: status.startedAt cannot be read: it is of type array, and must be string`)},
+			`WorkflowRun fleet/bad: status.startedAt cannot be read: it is of type array, and must be string`)},
 	} {
 		namespace := `"namespace":"fleet",`
 		if c.kind == "RepairLimits" {

@@ -17,7 +17,7 @@ import (
 // waitingRuns looks for runs that nobody takes up, and for those that wait for a human.
 func waitingRuns(ctx context.Context, v *visit) bool {
 	const subject = "workflows"
-	list := &v1alpha1.WorkflowList{}
+	list := &v1alpha1.WorkflowRunList{}
 	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	err := v.cluster.Client.List(called, list)
@@ -25,7 +25,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		err = v.cluster.Client.List(called, list, client.InNamespace(v.cluster.Namespace))
 	}
 	if err != nil {
-		v.report(warning(subject, "ask for permission to list workflows", "%v", v.cluster.Explain(err)))
+		v.report(warning(subject, "ask for permission to list WorkflowRuns", "%v", v.cluster.Explain(err)))
 		return true
 	}
 	v.workflows = list.Items

@@ -21,7 +21,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// runAnnotation on a Workflow names the run that is pushed.
+// runAnnotation on a WorkflowRun names the run that is pushed.
 const runAnnotation = "scute.dev/run"
 
 type pushOptions struct {
@@ -38,7 +38,7 @@ func newCmdPush(d *Deps) *cobra.Command {
 		Long: `Hand a local run over to the log of a cluster, where it goes on: with all that is done, each event with its time and its
 author. A first management cluster is created by a local run, for example; when it is there, its history belongs to it.
 
-The run is sealed in the folder, its commits are copied, a Workflow is made that shows it, and the daemon goes on with
+The run is sealed in the folder, its commits are copied, a WorkflowRun is made that shows it, and the daemon goes on with
 it if it is not over. Done again it completes what was cut off. The log there is the daemon's in the cluster of the
 kubeconfig, or that of a NATS server (--nats).
 
@@ -51,8 +51,8 @@ them ends there with an error that says so.`,
 	d.Flags.AddNamespace(cmd.Flags())
 	cmd.Flags().Lookup("namespace").Usage = "Namespace of the run; where it is if empty"
 	cmd.Flags().StringVar(&o.Run, "run", "", "Name of the run")
-	cmd.Flags().StringVarP(&o.File, "file", "f", "", "Manifest that the Workflow is to show; made of the run's definition if empty")
-	cmd.Flags().BoolVar(&o.Resource, "resource", true, "Make the Workflow that shows the run")
+	cmd.Flags().StringVarP(&o.File, "file", "f", "", "Manifest that the WorkflowRun is to show; made of the run's definition if empty")
+	cmd.Flags().BoolVar(&o.Resource, "resource", true, "Make the WorkflowRun that shows the run")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	var cluster *reach.Cluster
 	if o.Resource {
 		if cluster, err = to.Cluster(); err != nil {
-			return fmt.Errorf("%w; or leave the Workflow out with --resource=false", err)
+			return fmt.Errorf("%w; or leave the WorkflowRun out with --resource=false", err)
 		}
 	}
 	there, err := to.Log(ctx, o.Env.Err)
@@ -100,7 +100,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 }
 
 // spec of the manifest, if one was given.
-func (o *pushOptions) spec() (*v1alpha1.WorkflowSpec, error) {
+func (o *pushOptions) spec() (*v1alpha1.WorkflowRunSpec, error) {
 	if o.File == "" {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (o *pushOptions) spec() (*v1alpha1.WorkflowSpec, error) {
 	return &w.Spec, nil
 }
 
-func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Log, cluster *reach.Cluster, spec *v1alpha1.WorkflowSpec) error {
+func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Log, cluster *reach.Cluster, spec *v1alpha1.WorkflowRunSpec) error {
 	progress := o.Env.Progress()
 	dir, err := filepath.Abs(here.Where)
 	if err != nil {
@@ -162,31 +162,31 @@ func name(there *reach.Log, cluster *reach.Cluster) string {
 	return where
 }
 
-// resource makes the Workflow that shows the run. The controller waits until the run is in the log.
-func (o *pushOptions) resource(ctx context.Context, cluster *reach.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowSpec) error {
+// resource makes the WorkflowRun that shows the run. The controller waits until the run is in the log.
+func (o *pushOptions) resource(ctx context.Context, cluster *reach.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowRunSpec) error {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	if spec == nil {
 		made := push.Spec(state.Definition())
 		spec = &made
 	}
-	w := &v1alpha1.Workflow{
+	w := &v1alpha1.WorkflowRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: state.Namespace, Name: state.Name, Annotations: map[string]string{runAnnotation: id}},
 		Spec:       *spec,
 	}
 	err := cluster.Client.Create(ctx, w)
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			err = fmt.Errorf("making the Workflow %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
+			err = fmt.Errorf("making the WorkflowRun %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
 		}
 		return err
 	}
-	var found v1alpha1.Workflow
+	var found v1alpha1.WorkflowRun
 	if err := cluster.Client.Get(ctx, client.ObjectKeyFromObject(w), &found); err != nil {
-		return fmt.Errorf("reading the Workflow %s/%s, which exists already: %w", w.Namespace, w.Name, cluster.Explain(err))
+		return fmt.Errorf("reading the WorkflowRun %s/%s, which exists already: %w", w.Namespace, w.Name, cluster.Explain(err))
 	}
 	if found.Annotations[runAnnotation] != id {
-		return fmt.Errorf("the Workflow %s/%s exists already and is another run: delete it there, then push again", w.Namespace, w.Name)
+		return fmt.Errorf("the WorkflowRun %s/%s exists already and is another run: delete it there, then push again", w.Namespace, w.Name)
 	}
 	return nil // of an earlier try
 }

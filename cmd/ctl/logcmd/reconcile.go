@@ -112,7 +112,7 @@ func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own 
 		return own, marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
 	marks.Lease = trust.MarkOf(lease.Annotations)
-	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.Workflows, statuses.Remediations)
+	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.WorkflowRuns, statuses.Remediations)
 	if err != nil {
 		return own, marks, cluster.Explain(err)
 	}
@@ -184,7 +184,7 @@ func (s *openings) outcomes(ctx context.Context, cluster *reach.Cluster) ([]trus
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	var moves v1alpha1.MoveList
-	var workflows v1alpha1.WorkflowList
+	var workflows v1alpha1.WorkflowRunList
 	if err := errors.Join(cluster.Client.List(ctx, &moves), cluster.Client.List(ctx, &workflows)); err != nil {
 		return nil, fmt.Errorf("listing what is open in the cluster: %w", cluster.Explain(err))
 	}

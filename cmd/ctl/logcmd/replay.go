@@ -169,9 +169,9 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 	report := f.run.Report()
 	f.Run = &report
 	return struct {
-		Definition string                  `json:"definition"`
-		Status     v1alpha1.WorkflowStatus `json:"status"`
-		Report     *runs.Report            `json:"report"`
+		Definition string                     `json:"definition"`
+		Status     v1alpha1.WorkflowRunStatus `json:"status"`
+		Report     *runs.Report               `json:"report"`
 	}{fold.State.Hash, f.run.Status, f.Run}, nil
 }
 

@@ -69,7 +69,7 @@ func drive(t *testing.T, log aggregate.Log, incarnation string, fail ...string) 
 // begin has a run in a log that was aborted by its second task.
 func begin(t *testing.T, log *eventlog.Log, fail ...string) {
 	t.Helper()
-	spec := &v1alpha1.WorkflowSpec{Tasks: []v1alpha1.TaskSpec{
+	spec := &v1alpha1.WorkflowRunSpec{Tasks: []v1alpha1.TaskSpec{
 		{StepSpec: v1alpha1.StepSpec{Name: "a", Kind: "Step"}},
 		{StepSpec: v1alpha1.StepSpec{Name: "b", Kind: "Step"}, Needs: []v1alpha1.Need{{Task: "a"}}},
 	}}

@@ -11,10 +11,10 @@ import (
 	"scute.dev/workflow"
 )
 
-// Spec is a manifest that says what a definition does. It is what the Workflow of a pushed run shows: the run itself goes on
+// Spec is a manifest that says what a definition does. It is what the WorkflowRun of a pushed run shows: the run itself goes on
 // with its definition.
-func Spec(d *workflow.Definition) v1alpha1.WorkflowSpec {
-	spec := v1alpha1.WorkflowSpec{
+func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
+	spec := v1alpha1.WorkflowRunSpec{
 		FailurePolicy: d.Policy, Deadline: duration(d.Deadline), ServiceAccountName: d.ServiceAccount,
 	}
 	for i := range d.OnFailure {

@@ -31,11 +31,11 @@ tasks:
 
 // What is made of a definition defines it again.
 func TestSpecSaysWhatTheDefinitionDoes(t *testing.T) {
-	var spec v1alpha1.WorkflowSpec
+	var spec v1alpha1.WorkflowRunSpec
 	if err := yaml.UnmarshalStrict([]byte(manifest), &spec); err != nil {
 		t.Fatal(err)
 	}
-	build := func(spec *v1alpha1.WorkflowSpec) *workflow.Definition {
+	build := func(spec *v1alpha1.WorkflowRunSpec) *workflow.Definition {
 		d, problems := workflow.Build(spec, workflow.Options{Namespace: "fleet", Name: "x", Kind: func(string) (workflow.KindInfo, bool) { return workflow.KindInfo{}, true }})
 		if d == nil {
 			t.Fatal(problems)

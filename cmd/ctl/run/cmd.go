@@ -54,7 +54,7 @@ func Commands(env *cli.Env, o Options) []*cobra.Command {
 }
 
 // names of the resource below a verb.
-func aliases() []string { return []string{"runs", "workflow", "workflows", "wf"} }
+func aliases() []string { return []string{"runs", "workflowrun", "workflowruns", "wfr"} }
 
 func newDeps(env *cli.Env, cmd *cobra.Command, o Options) *deps {
 	d := &deps{Env: env, Flags: reach.New(), Options: o}

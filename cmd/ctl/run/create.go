@@ -19,8 +19,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// runInCluster makes the Workflow, or resumes the one that is there, and follows it.
-func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, problems []workflow.Problem) error {
+// runInCluster makes the WorkflowRun, or resumes the one that is there, and follows it.
+func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
 	problems = runs.Together(problems, o.foresee(w))
 	if refused(problems) {
 		return o.refuse(problems)
@@ -63,12 +63,12 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.Workflow, pro
 
 // foresee finds what the daemon would refuse, as far as it can be told without the cluster. Whether Exec is enabled there
 // is for the daemon to say.
-func (o *runOptions) foresee(w *v1alpha1.Workflow) []workflow.Problem {
+func (o *runOptions) foresee(w *v1alpha1.WorkflowRun) []workflow.Problem {
 	env := o.offers(prepare.Options{Clusters: &task.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
 	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
 
-func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1alpha1.Workflow) error {
+func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1alpha1.WorkflowRun) error {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	if err := cluster.Client.Create(ctx, w); err != nil {
@@ -79,15 +79,15 @@ func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1al
 }
 
 // unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
-// filled in: only suspend of a Workflow can be changed. A user who may not make that request is not stopped by it.
-func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *v1alpha1.Workflow) error {
+// filled in: only suspend of a WorkflowRun can be changed. A user who may not make that request is not stopped by it.
+func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *v1alpha1.WorkflowRun) error {
 	if runs.Finished(r.Phase()) {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	asking, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	there := &v1alpha1.Workflow{}
+	there := &v1alpha1.WorkflowRun{}
 	if err := at.cluster.Client.Get(asking, key, there); err != nil {
 		return fmt.Errorf("reading run %s: %w", key, at.cluster.Explain(err))
 	}
@@ -120,7 +120,7 @@ func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
 	phase := r.Phase()
 	switch {
 	case runs.Finished(phase):
-		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflow %s -n %s) and run this again, or choose another name", name, phase, r.Name, r.Namespace)
+		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this again, or choose another name", name, phase, r.Name, r.Namespace)
 	case !runs.Rests(phase):
 		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
 		return nil

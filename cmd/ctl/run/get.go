@@ -88,7 +88,7 @@ func (o *getOptions) show(list []*runs.Run, namespace string) error {
 	switch {
 	case o.Format.Value == "name":
 		for _, r := range list {
-			if _, err := fmt.Fprintf(o.Env.Out, "workflow.scute.dev/%s\n", r.Name); err != nil {
+			if _, err := fmt.Fprintf(o.Env.Out, "workflowrun.scute.dev/%s\n", r.Name); err != nil {
 				return err
 			}
 		}

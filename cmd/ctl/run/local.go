@@ -67,7 +67,7 @@ func (l *local) open(ctx context.Context, log *reach.Log) error {
 	return nil
 }
 
-func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.Workflow, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
+func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	l := o.newLocal(policy, o.Parallel)
 	d, more, err := l.env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
 	if err != nil {

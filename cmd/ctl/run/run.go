@@ -35,11 +35,11 @@ func newCmdRun(env *cli.Env, options Options) *cobra.Command {
 		Long: `Run a workflow, or go on with it where it stopped, and follow it to where it rests.
 
 With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
-(` + reach.LocalDir + ` in the current folder, or --log). Without, the Workflow resource is made and the daemon runs it.
+(` + reach.LocalDir + ` in the current folder, or --log). Without, the WorkflowRun resource is made and the daemon runs it.
 
 The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
 process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the
-next one begins, in a cluster delete the Workflow first or choose another name. A manifest that was edited meanwhile is
+next one begins, in a cluster delete the WorkflowRun first or choose another name. A manifest that was edited meanwhile is
 refused, with the plan by which migrate would adopt it.
 
 A manifest that is not valid starts nothing. All that is wrong with it is said at once.
@@ -60,7 +60,7 @@ and the same command resumes.`,
 	}
 	o.deps = newDeps(env, cmd, options)
 	f := cmd.Flags()
-	f.StringVarP(&o.File, "file", "f", "", "Manifest of the Workflow; - is the standard input")
+	f.StringVarP(&o.File, "file", "f", "", "Manifest of the WorkflowRun; - is the standard input")
 	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty. Local runs")
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
@@ -92,7 +92,7 @@ func (o *runOptions) run(ctx context.Context) error {
 func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	switch {
 	case o.File == "":
-		return "", cli.Usagef("-f is missing: name the manifest of the Workflow, or - for the standard input")
+		return "", cli.Usagef("-f is missing: name the manifest of the WorkflowRun, or - for the standard input")
 	case o.Parallel < 0:
 		return "", cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
 	case !o.Flags.Local && o.Flags.Dir != "":
@@ -112,7 +112,7 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 }
 
 // place settles the namespace: what the manifest says, or -n, or "default".
-func (o *runOptions) place(w *v1alpha1.Workflow) error {
+func (o *runOptions) place(w *v1alpha1.WorkflowRun) error {
 	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
 		return cli.Usagef("-n is %s and metadata.namespace is %s: leave one out", o.Flags.Namespace, w.Namespace)
 	}

@@ -23,9 +23,9 @@ import (
 // manifestLimit bounds a manifest; an API server takes less.
 const manifestLimit = 32 << 20
 
-// Manifest reads a Workflow from a file, or from in for "-". What is wrong with it comes as problems, all at once as far
+// Manifest reads a WorkflowRun from a file, or from in for "-". What is wrong with it comes as problems, all at once as far
 // as it can be read; an error is one of the file.
-func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem, error) {
+func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	data, err := read(path, in)
 	if err != nil {
 		return nil, nil, err
@@ -35,9 +35,9 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	case len(documents) == 0:
-		return nil, []workflow.Problem{{Field: path, Message: "it is empty", Remedy: "write a Workflow"}}, nil
+		return nil, []workflow.Problem{{Field: path, Message: "it is empty", Remedy: "write a WorkflowRun"}}, nil
 	case len(documents) > 1:
-		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one Workflow to a file"}}, nil
+		return nil, []workflow.Problem{{Field: path, Message: fmt.Sprintf("it has %d documents", len(documents)), Remedy: "write one WorkflowRun to a file"}}, nil
 	}
 	document, problems := withoutBadDurations(documents[0])
 	broken, err := againstSchema(document)
@@ -55,10 +55,10 @@ func Manifest(path string, in io.Reader) (*v1alpha1.Workflow, []workflow.Problem
 	if w.Spec.ServiceAccountName == "" {
 		w.Spec.ServiceAccountName = "default" // as the schema of the resource has it: a run may be handed over to a cluster
 	}
-	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "Workflow" {
+	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "WorkflowRun" {
 		problems = append(problems, workflow.Problem{
 			Field: "kind", Message: fmt.Sprintf("it is a %s of %s", orNothing(w.Kind), orNothing(w.APIVersion)),
-			Remedy: fmt.Sprintf("write apiVersion: %s and kind: Workflow", v1alpha1.GroupVersion()),
+			Remedy: fmt.Sprintf("write apiVersion: %s and kind: WorkflowRun", v1alpha1.GroupVersion()),
 		})
 	}
 	for _, p := range validation.IsDNS1123Subdomain(w.Name) {
@@ -126,18 +126,18 @@ func said(document []byte) bool {
 	return false
 }
 
-// manifest is a Workflow that is read whole or not at all.
-type manifest v1alpha1.Workflow
+// manifest is a WorkflowRun that is read whole or not at all.
+type manifest v1alpha1.WorkflowRun
 
 // DeepCopyObject implements runtime.Object.
 func (m *manifest) DeepCopyObject() runtime.Object {
-	return (*manifest)((*v1alpha1.Workflow)(m).DeepCopy())
+	return (*manifest)((*v1alpha1.WorkflowRun)(m).DeepCopy())
 }
 
 // decode is strict: a field that there is not is a problem, as is one that stands there twice.
-func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
+func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
-	w := &v1alpha1.Workflow{}
+	w := &v1alpha1.WorkflowRun{}
 	_, _, err := s.Decode(document, nil, (*manifest)(w))
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
@@ -145,7 +145,7 @@ func decode(document []byte) (*v1alpha1.Workflow, []workflow.Problem) {
 		return w, nil
 	case !isStrict && notAnObject(document):
 		return nil, []workflow.Problem{{
-			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: Workflow, metadata and spec",
+			Field: "manifest", Message: "it is a text, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
 		}}
 	case !isStrict:
 		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}

@@ -15,7 +15,7 @@ type Run struct {
 	// ID in the log; "" for a resource that nobody has taken up.
 	ID string
 	// Status with the tasks that matter most; Tasks gives all.
-	Status v1alpha1.WorkflowStatus
+	Status v1alpha1.WorkflowRunStatus
 	// State is the fold of the log; nil if only the resource could be read.
 	State *workflow.State
 	// History of the tasks; nil if only the resource could be read.

@@ -20,7 +20,7 @@ func againstSchema(document []byte) ([]workflow.Problem, error) {
 	if object["spec"] == nil {
 		return nil, nil // the decoder says so
 	}
-	v, err := crd.New("Workflow")
+	v, err := crd.New("WorkflowRun")
 	if err != nil {
 		return nil, err
 	}

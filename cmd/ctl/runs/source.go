@@ -13,18 +13,18 @@ type Source = source.Source[*Run]
 
 const noun = "run"
 
-// InCluster reads the Workflow resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+// InCluster reads the WorkflowRun resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
 func InCluster(c *reach.Cluster, notice func(error)) Source {
-	return &source.Cluster[*v1alpha1.Workflow, *Run]{
+	return &source.Cluster[*v1alpha1.WorkflowRun, *Run]{
 		Cluster: c, Noun: noun, Notice: notice,
-		New:     func() *v1alpha1.Workflow { return &v1alpha1.Workflow{} },
-		NewList: func() client.ObjectList { return &v1alpha1.WorkflowList{} },
+		New:     func() *v1alpha1.WorkflowRun { return &v1alpha1.WorkflowRun{} },
+		NewList: func() client.ObjectList { return &v1alpha1.WorkflowRunList{} },
 		Of:      OfResource,
 	}
 }
 
-// OfResource is the run that a Workflow shows.
-func OfResource(w *v1alpha1.Workflow) *Run {
+// OfResource is the run that a WorkflowRun shows.
+func OfResource(w *v1alpha1.WorkflowRun) *Run {
 	return &Run{
 		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,
 	}

@@ -51,7 +51,7 @@ func (v View) RunTable(list []*runs.Run, namespaces, wide bool) []string {
 	return t.Lines(v.Paint, v.Width)
 }
 
-func done(c v1alpha1.WorkflowCounts) string {
+func done(c v1alpha1.TaskCounts) string {
 	return fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
 }
 
@@ -111,7 +111,7 @@ func (v View) until(t time.Time) string {
 }
 
 // counts is a bar with the numbers that are not nothing.
-func (v View) counts(c v1alpha1.WorkflowCounts) string {
+func (v View) counts(c v1alpha1.TaskCounts) string {
 	n := c.Succeeded + c.Ignored + c.Skipped
 	as := term.Cyan
 	if n == c.Tasks {

@@ -126,7 +126,7 @@ func (d *daemon) register(home *home) error {
 	if err := d.registerControllers(home); err != nil {
 		return err
 	}
-	d.unreadable.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowList{})
+	d.unreadable.in(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
 	registerMetrics(d.view, home.log, d.unreadable, d.gate.shut)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
@@ -182,7 +182,7 @@ func (d *daemon) registerControllers(home *home) error {
 		Started:  func(q workflow.Queue) { d.runWatch.started(q) },
 	}
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the Workflow controller: %w", err)
+		return fmt.Errorf("preparing the WorkflowRun controller: %w", err)
 	}
 	return nil
 }

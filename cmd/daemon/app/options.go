@@ -35,9 +35,9 @@ type Options struct {
 	// Remediation looks after machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
-	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and Workflows may lead the daemon to.
+	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and WorkflowRuns may lead the daemon to.
 	AllowAddresses []string
-	// EnableExec lets Workflows run commands in the daemon's own container.
+	// EnableExec lets WorkflowRuns run commands in the daemon's own container.
 	EnableExec bool
 	// DefaultFailurePolicy of runs that name none; "" is Abort.
 	DefaultFailurePolicy string
@@ -100,8 +100,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.NamespaceBytes, "namespace-bytes-per-hour", o.NamespaceBytes, "the same in bytes")
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
-	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves and Workflows may nevertheless lead scuted to, for example 10.0.0.0/8")
-	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: whoever may create a Workflow then has what the daemon has")
+	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves and WorkflowRuns may nevertheless lead scuted to, for example 10.0.0.0/8")
+	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: whoever may create a WorkflowRun then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
 

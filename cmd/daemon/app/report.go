@@ -34,11 +34,11 @@ func (r *report) event(reason, note string) {
 	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Act", "%s", conditions.Short(note))
 }
 
-// stall says on every Move, Workflow and SurgeRemediation that is not over why nothing is done about it. When the gate opens,
+// stall says on every Move, WorkflowRun and SurgeRemediation that is not over why nothing is done about it. When the gate opens,
 // their controllers write what is true then.
 func (r *report) stall(ctx context.Context, f *trust.Fault) error {
 	var moves v1alpha1.MoveList
-	var workflows v1alpha1.WorkflowList
+	var workflows v1alpha1.WorkflowRunList
 	err := errors.Join(r.client.List(ctx, &moves), r.client.List(ctx, &workflows))
 	for i := range moves.Items {
 		if m := &moves.Items[i]; m.Status.FinishedAt == nil {

@@ -16,7 +16,7 @@ import (
 // The kinds whose statuses name a log and a sequence of it.
 const (
 	Moves        = "Move"
-	Workflows    = "Workflow"
+	WorkflowRuns = "WorkflowRun"
 	Remediations = "SurgeRemediation"
 )
 

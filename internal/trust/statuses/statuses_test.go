@@ -57,17 +57,17 @@ func TestMark(t *testing.T) {
 		asked  int
 	}{
 		"nothing there":      {pages{}, trust.Mark{}, 3},
-		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, Workflows: {at("own", int64(6))}}}, trust.Mark{LogID: "own", Sequence: 7}, 3},
+		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, WorkflowRuns: {at("own", int64(6))}}}, trust.Mark{LogID: "own", Sequence: 7}, 3},
 		"of another log":     {pages{statuses: map[string][]any{Moves: {at("other", int64(9)), at("", int64(8)), nil}}}, trust.Mark{}, 3},
 		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, at("own", int64(9)))}}, trust.Mark{LogID: "own", Sequence: 9}, 5},
 		"cannot be read":     {pages{statuses: map[string][]any{Moves: {at("own", "9"), at("own", 9.5), []any{"own"}, at("own", int64(2))}}}, trust.Mark{LogID: "own", Sequence: 2}, 3},
 		"below zero":         {pages{statuses: map[string][]any{Moves: {at("own", int64(-9))}}}, trust.Mark{}, 3},
 		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Remediations: missing}}, trust.Mark{LogID: "own", Sequence: 4}, 2},
-		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Workflows: apierrors.NewNotFound(schema.GroupResource{}, "")}}, trust.Mark{LogID: "own", Sequence: 4}, 2},
+		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, trust.Mark{LogID: "own", Sequence: 4}, 2},
 		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, trust.Mark{}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Mark(t.Context(), &c.server, "own", Moves, Workflows, Remediations)
+			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Remediations)
 			if err != nil || got != c.want {
 				t.Errorf("the mark is %v, want %v; %v", got, c.want, err)
 			}
@@ -77,7 +77,7 @@ func TestMark(t *testing.T) {
 		})
 	}
 	refused := errors.New("refused")
-	if _, err := Mark(t.Context(), &pages{fails: map[string]error{Workflows: refused}}, "own", Moves, Workflows); !errors.Is(err, refused) {
+	if _, err := Mark(t.Context(), &pages{fails: map[string]error{WorkflowRuns: refused}}, "own", Moves, WorkflowRuns); !errors.Is(err, refused) {
 		t.Errorf("a list that fails is %v: nothing is known then", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// promise is a Workflow that was begun, and how it is to end.
+// promise is a WorkflowRun that was begun, and how it is to end.
 type promise struct {
 	on   *side
 	name string
@@ -78,7 +78,7 @@ func (p *player) calm(ctx context.Context, on *side, cluster string) error {
 	}
 }
 
-// runStarted begins a Workflow: one that succeeds, or one that fails and is rolled back.
+// runStarted begins a WorkflowRun: one that succeeds, or one that fails and is rolled back.
 func (p *player) runStarted(ctx context.Context, f soak.Fault) (undo, string, error) {
 	r := promise{on: p.side(f.Where), name: fmt.Sprintf("run-%d", f.Number), want: v1alpha1.RunSucceeded}
 	first, second := r.name+"-a", r.name+"-b"
@@ -91,7 +91,7 @@ func (p *player) runStarted(ctx context.Context, f soak.Fault) (undo, string, er
 		r.maps = []string{first, second}
 		spec += fmt.Sprintf(wait, "", first)
 	}
-	w, err := scuted.NewWorkflow(runsNamespace, r.name, account, spec)
+	w, err := scuted.NewWorkflowRun(runsNamespace, r.name, account, spec)
 	if err != nil {
 		return nil, "", err
 	}
@@ -101,7 +101,7 @@ func (p *player) runStarted(ctx context.Context, f soak.Fault) (undo, string, er
 	p.mu.Lock()
 	p.runs = append(p.runs, r)
 	p.mu.Unlock()
-	return nil, fmt.Sprintf("Workflow %s, which is to end %s", r.name, r.want), nil
+	return nil, fmt.Sprintf("WorkflowRun %s, which is to end %s", r.name, r.want), nil
 }
 
 // apply is a task that makes a ConfigMap; it outlasts an API server that is away for a while.

@@ -129,12 +129,12 @@ func (w *watcher) runsMissing(ctx context.Context) ([]string, error) {
 	}
 	var missing []string
 	for _, r := range runs {
-		now := &v1alpha1.Workflow{}
+		now := &v1alpha1.WorkflowRun{}
 		if err := r.on.admin.Get(ctx, client.ObjectKey{Namespace: runsNamespace, Name: r.name}, now); err != nil {
 			return missing, err
 		}
 		if now.Status.Phase != r.want {
-			missing = append(missing, fmt.Sprintf("Workflow %s is %s, and is to be %s: %s", r.name, now.Status.Phase, r.want, now.Status.Message))
+			missing = append(missing, fmt.Sprintf("WorkflowRun %s is %s, and is to be %s: %s", r.name, now.Status.Phase, r.want, now.Status.Message))
 			continue
 		}
 		for _, name := range r.maps {

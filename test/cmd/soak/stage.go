@@ -24,7 +24,7 @@ const (
 	fleet         = "fleet" // namespace of the clusters that stay
 	roam          = "roam"  // of the one that is moved
 	runsNamespace = "runs"
-	account       = "runs" // that Workflows act as
+	account       = "runs" // that WorkflowRuns act as
 	policyName    = "repair"
 
 	controlPlanes = 3

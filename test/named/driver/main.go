@@ -37,7 +37,7 @@ func code() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime has one of its own in the common set
-	file := flags.String("f", "", "manifest of the Workflow")
+	file := flags.String("f", "", "manifest of the WorkflowRun")
 	dir := flags.String("log", "", "folder of the log")
 	kubeconfig := flags.String("kubeconfig", "", "of the run's own cluster")
 	err := flags.Parse(os.Args[1:])
@@ -56,7 +56,7 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	var w v1alpha1.Workflow
+	var w v1alpha1.WorkflowRun
 	if err := yaml.UnmarshalStrict(data, &w); err != nil {
 		return err
 	}

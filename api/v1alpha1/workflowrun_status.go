@@ -58,8 +58,8 @@ const (
 	VerdictBlocking  Verdict = "Blocking"  // it failed, and ends the run or its branch
 )
 
-// WorkflowStatus is the log's view of the run.
-type WorkflowStatus struct {
+// WorkflowRunStatus is the log's view of the run.
+type WorkflowRunStatus struct {
 	// ObservedGeneration is the generation of the spec that the log has taken note of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -97,7 +97,7 @@ type WorkflowStatus struct {
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// Counts of all tasks.
 	// +optional
-	Counts WorkflowCounts `json:"counts,omitzero"`
+	Counts TaskCounts `json:"counts,omitzero"`
 	// Progress is "done/all", for the printer column.
 	// +optional
 	Progress string `json:"progress,omitempty"`
@@ -110,8 +110,8 @@ type WorkflowStatus struct {
 	TasksOmitted int `json:"tasksOmitted,omitempty"`
 }
 
-// WorkflowCounts count tasks by how they stand.
-type WorkflowCounts struct {
+// TaskCounts count tasks by how they stand.
+type TaskCounts struct {
 	Tasks     int `json:"tasks"`
 	Succeeded int `json:"succeeded"`
 	Ignored   int `json:"ignored"`

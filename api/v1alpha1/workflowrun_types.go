@@ -5,19 +5,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkflowSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
+// WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
 // changed: the log has pinned the rest when the run began.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
 // +kubebuilder:validation:XValidation:rule="!has(self.tasks) || self.tasks == self.tasks",fieldPath=".tasks",message="an item of needs must not be null"
-// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.hooks) == has(oldSelf.hooks) && (!has(self.hooks) || self.hooks == oldSelf.hooks)",fieldPath=".hooks",message="hooks cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName)",fieldPath=".serviceAccountName",message="serviceAccountName cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: make another Workflow, or let the run go on with another definition by scutectl migrate"
-type WorkflowSpec struct {
+// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.hooks) == has(oldSelf.hooks) && (!has(self.hooks) || self.hooks == oldSelf.hooks)",fieldPath=".hooks",message="hooks cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName)",fieldPath=".serviceAccountName",message="serviceAccountName cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+type WorkflowRunSpec struct {
 	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
 	// +optional
@@ -37,7 +37,7 @@ type WorkflowSpec struct {
 	// Hooks run before and after all tasks, and after a failure.
 	// +optional
 	Hooks RunHooks `json:"hooks,omitzero"`
-	// ServiceAccountName is the ServiceAccount of the Workflow's namespace whose permissions the tasks have. Only the
+	// ServiceAccountName is the ServiceAccount of the WorkflowRun's namespace whose permissions the tasks have. Only the
 	// daemon uses it; a local run acts with the operator's own kubeconfig.
 	// +optional
 	// +kubebuilder:default=default
@@ -258,35 +258,35 @@ type Retry struct {
 	Recreate bool `json:"recreate,omitempty"`
 }
 
-// Workflow is a run of a graph of tasks.
+// WorkflowRun is one execution of a graph of tasks.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=wf,categories=scute
+// +kubebuilder:resource:shortName=wfr,categories=scute
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Run",type=string,JSONPath=`.status.runID`,priority=1
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.next`,priority=1
-type Workflow struct {
+type WorkflowRun struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// +required
-	Spec WorkflowSpec `json:"spec"`
+	Spec WorkflowRunSpec `json:"spec"`
 	// +optional
-	Status WorkflowStatus `json:"status,omitzero"`
+	Status WorkflowRunStatus `json:"status,omitzero"`
 
 	// Unreadable is what could not be read of it; it is not of the resource.
 	Unreadable `json:"-"`
 }
 
-// WorkflowList is a list of Workflows.
+// WorkflowRunList is a list of WorkflowRuns.
 //
 // +kubebuilder:object:root=true
-type WorkflowList struct {
+type WorkflowRunList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitzero"`
-	Items           []Workflow `json:"items"`
+	Items           []WorkflowRun `json:"items"`
 }
