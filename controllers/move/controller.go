@@ -19,8 +19,8 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
 	"scute.dev/controllers/conditions"
-	"scute.dev/controllers/fair"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )

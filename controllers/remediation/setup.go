@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/fair"
+	"scute.dev/internal/fair"
 )
 
 // gather is how long changes in a namespace are gathered before its policies are looked at: each look counts all of it.

@@ -21,7 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
-	"scute.dev/controllers/fair"
+	"scute.dev/internal/fair"
 	"scute.dev/remediator"
 )
 

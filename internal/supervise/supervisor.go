@@ -8,104 +8,139 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
+
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 )
 
-// Supervisor drives everything that is due, a bounded number at once, for as long as it runs. Its fields are set before
-// use and not changed.
+// Supervisor drives everything that is due, a bounded number at once, for as long as it runs. Its exported fields are set
+// before use and not changed.
 type Supervisor struct {
-	// Noun is what is driven, for log lines.
+	// Noun is what is driven, for log lines and metrics.
 	Noun string
-	// Due lists what Drive has something to do for.
-	Due func() []string
+	// IDs lists everything, due or not. It is asked once.
+	IDs func() []string
+	// Due says that Drive has something to do for one of them after a wait, which may be zero. It is false when only a change
+	// can make it due.
+	Due func(id string) (wait time.Duration, due bool)
 	// Drive takes one of them as far as it goes.
 	Drive func(ctx context.Context, id string) error
 	// Namespace of what has this id.
 	Namespace func(id string) string
-	// Lost is the error by which Drive says that another process drives it now.
-	Lost error
-	// Wake is signalled when what is due may have changed.
-	Wake <-chan struct{}
 	// Limit bounds what is driven at once, most of which waits; it is 1 or more. It is shared by the namespaces as Places
 	// are. Places bound what works.
 	Limit int
 	// Throttle is told of what is due and not driven, as Limit are, and when that has passed. It must not block.
 	Throttle func(id string, why Throttled)
 	Logger   *slog.Logger
+
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
+	backoff workqueue.TypedRateLimiter[string]
+	// rested is when the backoff of what was driven before is over; kept until it is no longer due.
+	rested  map[string]time.Time
+	driven  share
+	waiting map[string]string // for others to end: the namespace by id
+	wg      sync.WaitGroup
 }
 
-// restDelay is how long something whose driving ended is left alone: it may have failed, because of the log for example,
-// and the view may not have come as far as its end.
-const restDelay = 2 * time.Second
+// What was driven is not driven again for the first of these, then for longer each time, up to the last, until it is no
+// longer due: its driving may have failed, because of the log for example, and the view may not have come as far as its end.
+const firstBackoff, lastBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// lookEvery is how often at most Due is asked, however often it is woken: to look at thousands of runs takes milliseconds.
-const lookEvery = 50 * time.Millisecond
+// Changed says that what has this id may have become due. It does not block. Before Run it does nothing: Run looks at all.
+func (s *Supervisor) Changed(id string) {
+	s.mu.Lock()
+	q := s.queue
+	s.mu.Unlock()
+	if q != nil {
+		q.Add(id)
+	}
+}
 
-// Run drives until ctx ends, and returns when all has been let go of.
+// Run drives until ctx ends, and returns when all has been let go of. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
-	var (
-		wg      sync.WaitGroup
-		running = make(map[string]bool)
-		driven  = newShare(s.Limit)
-		ended   = make(chan string)
-		rest    = time.NewTicker(restDelay)
-		resting = make(map[string]bool)
-		waiting = make(map[string]bool) // for others to end
-		looked  time.Time
-		look    <-chan time.Time // when Due is asked next; nil when nothing calls for it
-	)
-	defer rest.Stop()
-	start := func() {
-		look, looked = nil, time.Now()
-		waited := waiting
-		waiting = make(map[string]bool)
-		for _, id := range s.Due() {
-			namespace := s.Namespace(id)
-			if running[id] || resting[id] {
-				continue
-			}
-			if !driven.admits(namespace) {
-				waiting[id] = true
-				s.Throttle(id, s.tooMany())
-				continue
-			}
-			running[id] = true
-			s.Throttle(id, Throttled{})
-			driven.take(namespace)
-			wg.Go(func() {
-				s.drive(ctx, id)
-				select {
-				case ended <- id:
-				case <-ctx.Done():
-				}
-			})
+	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff)
+	q := fair.New(s.Noun+"s", backoff, s.Namespace)
+	defer context.AfterFunc(ctx, q.ShutDown)()
+	s.mu.Lock()
+	s.queue, s.backoff, s.driven = q, backoff, newShare(s.Limit)
+	s.rested, s.waiting = make(map[string]time.Time), make(map[string]string)
+	s.mu.Unlock()
+	for _, id := range s.IDs() {
+		q.Add(id)
+	}
+	for {
+		id, over := q.Get()
+		if over {
+			s.wg.Wait()
+			return
 		}
-		for id := range waited {
-			if !waiting[id] && !running[id] { // it is over, or nobody has to do anything for it
-				s.Throttle(id, Throttled{})
-			}
+		if ctx.Err() != nil || !s.begin(ctx, id) {
+			q.Done(id)
 		}
 	}
-	start()
-	for {
-		select {
-		case <-ctx.Done():
-			wg.Wait()
-			return
-		case <-look:
-			start()
-			continue
-		case <-s.Wake:
-		case id := <-ended:
-			delete(running, id)
-			driven.give(s.Namespace(id))
-			resting[id] = true
-		case <-rest.C:
-			clear(resting)
+}
+
+// begin drives one of them in a goroutine of its own if it is due, has rested and is admitted.
+func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
+	wait, due := s.Due(id)
+	namespace := s.Namespace(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := time.Until(s.rested[id])
+	switch {
+	case !due && rest <= 0:
+		delete(s.rested, id)
+		s.backoff.Forget(id)
+		fallthrough
+	case !due:
+		delete(s.waiting, id)
+		s.Throttle(id, Throttled{})
+		return false
+	case max(wait, rest) > 0:
+		s.queue.AddAfter(id, max(wait, rest))
+		return false
+	case !s.driven.admits(namespace):
+		s.waiting[id] = namespace
+		s.Throttle(id, s.tooMany())
+		return false
+	}
+	delete(s.waiting, id)
+	s.Throttle(id, Throttled{})
+	s.driven.take(namespace)
+	s.admit()
+	s.wg.Go(func() {
+		s.drive(ctx, id)
+		s.end(id, namespace)
+	})
+	return true
+}
+
+// end lets one of them rest; another one has its place.
+func (s *Supervisor) end(id, namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.driven.give(namespace)
+	rest := s.backoff.When(id)
+	s.rested[id] = time.Now().Add(rest)
+	s.queue.Done(id)
+	s.queue.AddAfter(id, rest)
+	s.admit()
+}
+
+// admit has the first of each namespace that waits come in again. mu is held.
+func (s *Supervisor) admit() {
+	first := make(map[string]string)
+	for id, namespace := range s.waiting {
+		if before, ok := first[namespace]; !ok || id < before {
+			first[namespace] = id
 		}
-		if look == nil {
-			look = time.After(lookEvery - time.Since(looked))
-		}
+	}
+	for _, id := range first {
+		s.queue.Add(id)
 	}
 }
 
@@ -127,7 +162,7 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 		log.Error("stopping; the last that happened to the "+s.Noun+" is lost", "error", err)
 	case ctx.Err() != nil:
 		log.Info("stopping; the " + s.Noun + " goes on when a daemon runs again")
-	case errors.Is(err, s.Lost), errors.Is(err, eventlog.ErrConflict):
+	case errors.Is(err, aggregate.ErrLost), errors.Is(err, eventlog.ErrConflict):
 		log.Info("letting go of "+s.Noun, "reason", err)
 	default:
 		log.Error("driving "+s.Noun+" failed; trying again", "error", err)

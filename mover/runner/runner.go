@@ -41,35 +41,10 @@ type Runner struct {
 	// holds none.
 	Places *supervise.Places
 	Logger *slog.Logger
-	// Changed is called when Throttled of a move has changed; it must not block. May be nil.
-	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// After fires when a time has passed; nil is time.After.
-	After func(time.Duration) <-chan time.Time
 
-	throttles supervise.Throttles
-	listeners supervise.Listeners
-}
-
-// News says that the log holds a commit about a move: the driver that waits takes it in at once, an operator's decision
-// above all. It does not block.
-func (r *Runner) News(id string, seq uint64) { r.listeners.Tell(id, seq) }
-
-func (r *Runner) after(d time.Duration) <-chan time.Time {
-	if r.After != nil {
-		return r.After(d)
-	}
-	return time.After(d)
-}
-
-// Throttled says whether a move waits for others, and for what.
-func (r *Runner) Throttled(id string) supervise.Throttled { return r.throttles.Of(id) }
-
-func (r *Runner) throttle(id string, why supervise.Throttled) {
-	if r.throttles.Set(id, why) && r.Changed != nil {
-		r.Changed(id)
-	}
+	supervise.Drivers
 }
 
 const (
@@ -94,7 +69,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := m.Append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
 	}
-	news, stop := r.listeners.Listen(id)
+	news, stop := r.Listen(id)
 	defer stop()
 	d := &drive{
 		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
@@ -146,10 +121,10 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 		return d.conclude(ctx, step, *failed)
 	}
 	if d.place.Ask(); !d.place.Held() {
-		d.runner.throttle(d.Name.ID, supervise.Throttled{
+		d.runner.Throttle(d.Name.ID, supervise.Throttled{
 			Reason: supervise.NoFreePlace, Message: "waits for a free place: as many moves work as may at once (--move-concurrency)",
 		})
-		defer d.runner.throttle(d.Name.ID, supervise.Throttled{})
+		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
 		return d.place.Take(ctx)
 	}
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
@@ -202,7 +177,7 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return ctx.Err()
 	}
-	over := d.runner.after(wait)
+	over := d.runner.Alarm(wait)
 	for {
 		select {
 		case <-ctx.Done():

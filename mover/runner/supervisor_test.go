@@ -19,13 +19,9 @@ import (
 func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
 	r.Places = supervise.NewPlaces(limit)
-	wake := make(chan struct{}, 1)
-	moves = runner.NewMoves(func(string) {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
+	moves = runner.NewMoves(nil)
+	supervisor := r.Supervisor(moves)
+	moves.Changed = supervisor.Changed
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -35,7 +31,7 @@ func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *r
 			return nil
 		})
 	})
-	wg.Go(func() { (&runner.Supervisor{Runner: r, Moves: moves, Wake: wake}).Run(ctx) })
+	wg.Go(func() { supervisor.Run(ctx) })
 	stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
 	t.Cleanup(stop)
 	return moves, stop
@@ -219,8 +215,8 @@ func TestSupervisorWaitsForAHuman(t *testing.T) {
 	}
 	moves, _ := drive(t, l, r, 1)
 	eventually(t, "the failure", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseFailed })
-	if due := moves.Due(); len(due) != 0 {
-		t.Errorf("due: %v", due)
+	if _, due := moves.Due("go"); due {
+		t.Error("it is due")
 	}
 	if err := r.Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"slices"
+	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
@@ -81,16 +81,15 @@ func (m *Moves) namespace(id string) string {
 	return spec.Namespace
 }
 
-// Due lists the moves that Drive has something to do for.
-func (m *Moves) Due() []string {
-	var ids []string
-	for id, e := range m.view.All() {
-		if foreign, _ := m.Home.Foreign(e.State); e.Err == nil && foreign == "" && mover.Due(e.State) {
-			ids = append(ids, id)
+// Due says that Drive has something to do for a move, at once.
+func (m *Moves) Due(id string) (wait time.Duration, due bool) {
+	m.view.Read(id, func(e *aggregate.Entry[*mover.State]) {
+		if e != nil && e.Err == nil && mover.Due(e.State) {
+			foreign, _ := m.Home.Foreign(e.State)
+			due = foreign == ""
 		}
-	}
-	slices.Sort(ids)
-	return ids
+	})
+	return 0, due
 }
 
 // IDs lists all moves.

@@ -189,8 +189,10 @@ func Same(followed, replayed *Book) error {
 // Open is what the log has begun and not ended: nothing, when all faults are over and everything has settled.
 func (b *Book) Open() []string {
 	var open []string
-	for _, id := range b.Moves.Due() {
-		open = append(open, "move "+id)
+	for _, id := range b.Moves.IDs() {
+		if _, due := b.Moves.Due(id); due {
+			open = append(open, "move "+id)
+		}
 	}
 	for phase, n := range b.Machines.Phases() {
 		open = append(open, fmt.Sprintf("%d remediations %s", n, phase))

@@ -27,10 +27,10 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if !workflow.Due(a.State, r.now()) {
+	if !workflow.Due(a.State, r.now()) || workflow.StrandedHere(a.State, r.Incarnation) {
 		return nil
 	}
-	news, stop := r.listeners.Listen(id)
+	news, stop := r.Listen(id)
 	defer stop()
 	d := &drive{
 		runner: r, a: a, id: id, news: news, clock: newClock(r.now), place: r.Places.Place(a.State.Namespace),
@@ -39,7 +39,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	a.Now = d.clock.now
 	defer func() {
 		d.place.Give()
-		r.throttle(id, supervise.Throttled{})
+		r.Throttle(id, supervise.Throttled{})
 	}()
 	defer d.land()
 	return d.run(ctx)
@@ -247,7 +247,7 @@ func (d *drive) wait(ctx context.Context) error {
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
-	look, err := d.sleep(ctx, d.runner.after(wake))
+	look, err := d.sleep(ctx, d.runner.Alarm(wake))
 	if err != nil {
 		return err
 	}

@@ -5,15 +5,6 @@ import (
 	"scute.dev/workflow"
 )
 
-// Throttled says whether a run waits for others, and for what.
-func (r *Runner) Throttled(id string) supervise.Throttled { return r.throttles.Of(id) }
-
-func (r *Runner) throttle(id string, why supervise.Throttled) {
-	if r.throttles.Set(id, why) && r.Changed != nil {
-		r.Changed(id)
-	}
-}
-
 // exceeded says which quota keeps the run from starting anything; "" for none. A run that winds down is never kept from it.
 func (d *drive) exceeded() string {
 	if d.runner.Exceeded == nil || workflow.Look(d.a.State).Stopping {
@@ -52,7 +43,7 @@ func (d *drive) share() (granted bool, err error) {
 			why = supervise.Throttled{Reason: supervise.NoFreePlace, Message: "waits for a free place: as many runs work as may at once (--run-concurrency)"}
 		}
 	}
-	d.runner.throttle(d.id, why)
+	d.runner.Throttle(d.id, why)
 	return !held && d.place.Held(), nil
 }
 

@@ -38,26 +38,10 @@ type Runner struct {
 	Logger *slog.Logger
 	// Exceeded says which quota keeps a namespace from starting anything, "" for none. May be nil.
 	Exceeded func(namespace string) string
-	// Changed is called when Throttled of a run has changed; it must not block. May be nil.
-	Changed func(id string)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// After fires when a time has passed; nil is time.After.
-	After func(time.Duration) <-chan time.Time
 
-	throttles supervise.Throttles
-	listeners supervise.Listeners
-}
-
-// News says that the log holds a commit about a run: the driver that waits takes it in at once, an operator's decision
-// above all. It does not block.
-func (r *Runner) News(id string, seq uint64) { r.listeners.Tell(id, seq) }
-
-func (r *Runner) after(d time.Duration) <-chan time.Time {
-	if r.After != nil {
-		return r.After(d)
-	}
-	return time.After(d)
+	supervise.Drivers
 }
 
 const defaultParallel = 16

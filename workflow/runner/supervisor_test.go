@@ -23,13 +23,9 @@ import (
 // supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it.
 func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 	r.Places = supervise.NewPlaces(limit)
-	wake := make(chan struct{}, 1)
-	runs := runner.NewRuns(func(string) {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	})
+	runs := runner.NewRuns(nil)
+	supervisor := r.Supervisor(runs)
+	runs.Changed = supervisor.Changed
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -39,7 +35,7 @@ func (w *world) supervise(r *runner.Runner, limit int) *runner.Runs {
 			return nil
 		})
 	})
-	wg.Go(func() { (&runner.Supervisor{Runner: r, Runs: runs, Wake: wake}).Run(ctx) })
+	wg.Go(func() { supervisor.Run(ctx) })
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
 	return runs
 }
@@ -225,11 +221,11 @@ func TestSupervisorLeavesStrandedRuns(t *testing.T) {
 	runs := w.supervise(r, 1)
 	w.request("tasks: [{name: a, kind: Do}]")
 	w.untilPhase(runs, id, v1alpha1.RunStranded)
-	if due := runs.Due(r.Incarnation); len(due) != 0 {
-		t.Errorf("it is due again, however often it is looked at: %v", due)
+	if _, due := runs.Due(id, r.Incarnation); due {
+		t.Error("it is due again, however often it is looked at")
 	}
-	if due := runs.Due("another"); len(due) != 1 {
-		t.Errorf("another process has nothing to do: %v", due)
+	if _, due := runs.Due(id, "another"); !due {
+		t.Error("another process has nothing to do")
 	}
 	mu.Lock()
 	able = true
@@ -290,7 +286,7 @@ func TestStatusIsBounded(t *testing.T) {
 	if !ok || err != nil || len(raw) > 200<<10 || len(status.Tasks) != 100 || status.TasksOmitted != 99_900 {
 		t.Errorf("%v %v: %d bytes, %d tasks, %d left out", ok, err, len(raw), len(status.Tasks), status.TasksOmitted)
 	}
-	if n := testing.AllocsPerRun(100, func() { runs.Glance("ns/large/1"); runs.Due("one") }); n > 100 {
+	if n := testing.AllocsPerRun(100, func() { runs.Glance("ns/large/1"); runs.Due("ns/large/1", "one") }); n > 100 {
 		t.Errorf("a glance at 100,000 tasks allocates %v times", n)
 	}
 }

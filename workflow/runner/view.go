@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"slices"
 	"time"
 
 	"scute.dev/aggregate"
@@ -107,19 +106,22 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 	return status, ok
 }
 
-// Due lists the runs that Drive has something to do for in this process. One that this process has found itself unable to
-// go on with is due again when it has changed.
-func (v *Runs) Due(incarnation string) []string {
-	now := time.Now()
-	var ids []string
-	for id, e := range v.view.All() {
-		state := e.State.state
-		if e.Err == nil && state != nil && workflow.Due(state, now) && !workflow.StrandedHere(state, incarnation) {
-			ids = append(ids, id)
+// Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has
+// found itself unable to go on with is due again when it has changed.
+func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
+	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
+		if e == nil || e.Err != nil || e.State.state == nil || workflow.StrandedHere(e.State.state, incarnation) {
+			return
 		}
-	}
-	slices.Sort(ids)
-	return ids
+		now := time.Now()
+		if due = workflow.Due(e.State.state, now); due {
+			return
+		}
+		if at := workflow.NextAt(e.State.state); e.State.known() && at.After(now) {
+			wait, due = at.Sub(now), true
+		}
+	})
+	return wait, due
 }
 
 // namespace of a run that is due, "" for another.

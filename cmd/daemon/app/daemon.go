@@ -48,7 +48,8 @@ type daemon struct {
 	// unreadable counts stored objects that cannot be read.
 	unreadable *unreadable
 
-	moveWatch, runWatch *watch
+	moveSupervisor, runSupervisor *supervise.Supervisor
+	moveWatch, runWatch           *watch
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -85,14 +86,20 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.env = newEnv(o, config, g, log, home.incarnation)
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
-	d.runs.Changed, d.moves.Changed = d.runWatch.told, d.moveWatch.told
+	d.runs.Changed, d.moves.Changed = d.runWatch.changed, d.moveWatch.changed
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := &remediation.Feed{}
+	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.view.Moves.Changed = func(id string) {
+		d.moveSupervisor.Changed(id)
 		d.moveWatch.changed(id)
 		d.thaw(feed, id)
 	}
-	d.view.Runs.Changed, d.view.Remediations.Changed = d.runWatch.changed, feed.Changed
+	d.view.Runs.Changed = func(id string) {
+		d.runSupervisor.Changed(id)
+		d.runWatch.changed(id)
+	}
+	d.view.Remediations.Changed = feed.Changed
 	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log
 	d.projector = projector.New(home.log, func() *projection.View { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
@@ -132,8 +139,6 @@ func (d *daemon) register(home *home) error {
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
 		other: d.other,
 	}
-	moveSupervisor := &moves.Supervisor{Runner: d.moves, Moves: d.view.Moves, Wake: d.moveWatch.wake}
-	runSupervisor := &runs.Supervisor{Runner: d.runs, Runs: d.view.Runs, Wake: d.runWatch.wake}
 	return errors.Join(
 		d.manager.Add(always(func(ctx context.Context) error {
 			if err := d.projector.Run(ctx); ctx.Err() == nil {
@@ -148,8 +153,8 @@ func (d *daemon) register(home *home) error {
 				d.report.event("AnotherInstallation", err.Error())
 			})
 		})),
-		d.manager.Add(d.leading(moveSupervisor.Run)),
-		d.manager.Add(d.leading(runSupervisor.Run)),
+		d.manager.Add(d.leading(d.moveSupervisor.Run)),
+		d.manager.Add(d.leading(d.runSupervisor.Run)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		d.manager.Add(always(func(ctx context.Context) error { return mind(ctx, home.log, minded, d.logger) })),
 		d.manager.AddReadyzCheck("log", ready.check),

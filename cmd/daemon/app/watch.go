@@ -7,9 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// watch hands on what a part of the view says: to the supervisor, and to the controller.
+// watch hands on to a controller what a part of the view says.
 type watch struct {
-	wake     chan struct{}
 	resource func(id string) types.NamespacedName
 
 	mu    sync.RWMutex
@@ -19,7 +18,7 @@ type watch struct {
 type queue interface{ Add(reconcile.Request) }
 
 func newWatch(resource func(id string) types.NamespacedName) *watch {
-	return &watch{wake: make(chan struct{}, 1), resource: resource}
+	return &watch{resource: resource}
 }
 
 // started takes the controller's queue.
@@ -31,15 +30,6 @@ func (w *watch) started(q queue) {
 
 // changed does not block. The projector and everything that is driven call it.
 func (w *watch) changed(id string) {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-	w.told(id)
-}
-
-// told hands a change on to the controller alone: what is due is the same as before.
-func (w *watch) told(id string) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.queue != nil { // else it will look at every resource when it starts

@@ -1,0 +1,34 @@
+package supervise
+
+import "testing"
+
+func TestNews(t *testing.T) {
+	var d Drivers
+	d.News("a", 1) // nobody listens
+	news, stop := d.Listen("a")
+	other, _ := d.Listen("b")
+	d.News("a", 2)
+	d.News("a", 3)
+	if seq := <-news; seq != 3 || len(news) != 0 || len(other) != 0 {
+		t.Errorf("heard of %d, and %d more, and %d of another", seq, len(news), len(other))
+	}
+	next, _ := d.Listen("a")
+	stop() // the older one; the next listens on
+	if d.News("a", 4); len(next) != 1 || len(news) != 0 {
+		t.Errorf("the next hears %d, the one before %d", len(next), len(news))
+	}
+}
+
+func TestThrottled(t *testing.T) {
+	changes := 0
+	d := Drivers{Changed: func(string) { changes++ }}
+	for _, why := range []Throttled{{}, {Reason: NoFreePlace}, {Reason: NoFreePlace}, {}, {}} {
+		d.Throttle("a", why)
+		if d.Throttled("a") != why || d.Throttled("b") != (Throttled{}) {
+			t.Errorf("after %+v: %+v", why, d.Throttled("a"))
+		}
+	}
+	if changes != 2 {
+		t.Errorf("%d changes were told, want 2", changes)
+	}
+}
