@@ -77,10 +77,7 @@ const (
 )
 
 // Wait is an object and why it is waited for, or why it stays.
-type Wait struct {
-	Ref object.Ref `json:"ref"`
-	Why string     `json:"why"`
-}
+type Wait = pause.Wait
 
 // The facts of a move, in the order in which a good one meets them.
 type (

@@ -49,12 +49,9 @@ type State struct {
 	TargetID string
 	Findings []Finding
 
-	Baseline map[object.Ref]pause.Baseline
-	Roots    []pause.Root
+	pause.State // of the source
 	// MoreRoots: the list of Roots is not complete yet.
 	MoreRoots bool
-	PausedAt  time.Time
-	Acks      map[object.Ref]pause.Signal
 
 	Draft    []Item
 	Plan     []Item

@@ -175,7 +175,7 @@ func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root, mark bool
 		if !mark || isEmptying(u) {
 			return nil
 		}
-		return annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
+		return hold.Annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
 	})
 }
 

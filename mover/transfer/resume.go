@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -34,7 +34,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 		if err != nil {
 			return err
 		}
-		return annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], noMarks())
+		return hold.Annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], noMarks())
 	})
 	if err != nil {
 		return nil, err
@@ -94,10 +94,12 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 	if t.firstAwakeLook.IsZero() {
 		t.firstAwakeLook = time.Now()
 	}
-	if time.Since(t.firstAwakeLook) < touchAfter {
+	if time.Since(t.firstAwakeLook) < hold.TouchAfter {
 		return out, nil // most wake by themselves
 	}
-	t.touch(ctx, t.target, t.onto, wake)
+	t.touch(ctx, hold.Writer{
+		Cluster: t.target, Workers: t.workers(), Kind: func(ref object.Ref) (kube.Type, error) { return t.onto[ref.GroupKind()], nil },
+	}, wake)
 	return out, nil
 }
 
@@ -117,7 +119,7 @@ func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) 
 	}
 	o := object.Observe(u)
 	if o.Touched {
-		if err := annotate(ctx, t.target, typ, item.Ref, o.UID, map[string]any{object.TouchAnnotation: nil}); err != nil {
+		if err := hold.Annotate(ctx, t.target, typ, item.Ref, o.UID, map[string]any{object.TouchAnnotation: nil}); err != nil {
 			return "", err
 		}
 	}
@@ -194,33 +196,14 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err := t.mayUnpause(ctx, s); err != nil {
 		return nil, err
 	}
-	err := parallel(ctx, t.workers(), s.Roots, func(ctx context.Context, root pause.Root) error {
-		typ, err := t.kind(root.Ref)
-		if err != nil {
-			return err
-		}
-		return hold.Restore(ctx, t.Source, typ, root, t.mark())
-	})
-	if err != nil {
+	w := t.writer()
+	if err := w.Restore(ctx, s.Roots, t.mark()); err != nil {
 		return nil, err
 	}
-	// Machines do not watch their Cluster's pause: they sleep on for a minute or more unless they are touched.
 	members, _, err := t.members(ctx, s.Spec, false)
 	if err != nil {
 		return nil, err
 	}
-	var asleep, touched []object.Ref
-	for _, m := range members.Objects {
-		switch {
-		case m.Touched:
-			touched = append(touched, m.Ref)
-		case m.Machine != nil && m.Paused == object.True && !m.PausedByUser:
-			asleep = append(asleep, m.Ref)
-		}
-	}
-	t.touch(ctx, t.Source, t.types, asleep)
-	err = parallel(ctx, t.workers(), touched, func(ctx context.Context, ref object.Ref) error {
-		return annotate(ctx, t.Source, t.types[ref.GroupKind()], ref, "", map[string]any{object.TouchAnnotation: nil})
-	})
-	return mover.SourceBack{}, err
+	t.touches.By = t.ID
+	return mover.SourceBack{}, w.Wake(ctx, &t.touches, subjects(members))
 }

@@ -11,7 +11,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/pause"
 )
 
 // world is one look at the source: the facts about every object that a selection may mean.
@@ -28,12 +27,9 @@ func selection(s mover.Spec) mover.Selection {
 // else may use a class), and what is labelled for moving in the whole cluster.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world, error) {
 	w := &world{hashes: make(map[object.Ref]string)}
-	clusterType, ok := t.types["Cluster."+object.CoreGroup]
-	if !ok {
-		return nil, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
-	}
-	if t.pausing {
-		return w, t.read(ctx, w, t.below(spec.Namespace), hash)
+	clusterType, err := t.clusters()
+	if err != nil {
+		return nil, err
 	}
 	if err := t.read(ctx, w, []listing{{clusterType, ""}}, hash); err != nil {
 		return nil, err
@@ -58,16 +54,13 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world
 	return w, t.read(ctx, w, parts, hash)
 }
 
-// below is what a pause has to look at: the clusters' own namespace, without what has no controller. Nothing outside of
-// it has to be readable.
-func (t *Transfer) below(namespace string) []listing {
-	var parts []listing
-	for _, kind := range slices.Sorted(maps.Keys(t.types)) {
-		if typ := t.types[kind]; typ.Namespaced && !typ.Plain() {
-			parts = append(parts, listing{typ, namespace})
-		}
+// clusters is the kind of Clusters at the source.
+func (t *Transfer) clusters() (kube.Type, error) {
+	typ, ok := t.types["Cluster."+object.CoreGroup]
+	if !ok {
+		return typ, final("install Cluster API in this cluster, or make the Move where it is", "the source does not serve Clusters of %s", object.CoreGroup)
 	}
-	return parts
+	return typ, nil
 }
 
 // listing is a kind in a namespace; "" is everywhere.
@@ -124,24 +117,5 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, hash bool) (mov
 	if err != nil {
 		return mover.Members{}, nil, err
 	}
-	m := mover.Select(w.objects, selection(spec))
-	if t.pausing {
-		m.Objects = slices.DeleteFunc(m.Objects, func(m mover.Member) bool { return m.ClusterOf == "" })
-	}
-	return m, w, nil
-}
-
-// held says whether a user's own pause is in force on an object.
-func held(o mover.Member, clusters map[string]bool) bool {
-	return o.PausedByUser || clusters[o.ClusterOf]
-}
-
-func pausedClusters(members []mover.Member) map[string]bool {
-	paused := make(map[string]bool)
-	for _, m := range members {
-		if pause.IsCluster(m.Ref) && m.Cluster.Paused {
-			paused[m.Ref.Name] = true
-		}
-	}
-	return paused
+	return mover.Select(w.objects, selection(spec)), w, nil
 }

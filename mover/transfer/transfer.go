@@ -15,6 +15,7 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -42,15 +43,11 @@ type Transfer struct {
 	onto     map[string]kube.Type // the target's
 	unserved []string             // definitions of the source that are labelled and not served
 
-	// pausing says that there is no move, only its pause: see Hold.
-	pausing bool
-
 	// lifted says that somebody lifted the pause while the source was emptied, and that it was not seen at rest since.
 	lifted atomic.Bool
 
-	lastGraph string // of the look before, to see when nothing changes any more
-	spoke     map[string]bool
-	touched   map[object.Ref]time.Time
+	watch   pause.Watch
+	touches hold.Touches
 	// firstAwakeLook is when this process first looked whether the target is awake.
 	firstAwakeLook time.Time
 }
@@ -275,12 +272,7 @@ func isFinal(err error) bool {
 }
 
 // mark is what the roots bear while they are held.
-func (t *Transfer) mark() hold.Mark {
-	if t.pausing {
-		return hold.ByRun(t.ID)
-	}
-	return hold.ByMove(t.ID, t.log)
-}
+func (t *Transfer) mark() hold.Mark { return hold.ByMove(t.ID, t.log) }
 
 // isOurs says whether an object carries the mark of this very move: the same move of another log is another one.
 func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.Holder(u) == t.mark() }

@@ -5,5 +5,8 @@
 // of a run. The mark and the pause are one write:
 // who finds another's mark keeps off, and who finds none of his own has nothing to put back.
 //
+// Writer writes the pauses of many roots at once, and wakes controllers. Pause is a whole acknowledged pause for its own sake:
+// look, set, acknowledged, restore, asleep. Which objects belong to its Clusters is told by a Graph, which mover/transfer has.
+//
 // What never may live here: the rules of who must acknowledge (package pause).
 package hold

@@ -10,9 +10,9 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"scute.dev/internal/redact"
-	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
 // holding sets and lifts the pause of one record.
@@ -20,8 +20,8 @@ type holding struct {
 	call    *Call
 	cluster *Cluster
 	record  paused
-	hold    *transfer.Hold // nil when no Cluster API Cluster is selected
-	found   transfer.Found
+	hold    *hold.Pause // nil when no Cluster API Cluster is selected
+	found   hold.Found
 	// switches are those of the record that are to be turned on.
 	switches []pausedSwitch
 }
@@ -33,7 +33,11 @@ func newHolding(ctx context.Context, clusters *Clusters, c *Call, record paused)
 	}
 	h := &holding{call: c, cluster: cluster, record: record}
 	if len(record.Clusters) > 0 || record.All {
-		h.hold = transfer.NewHold(cluster.Kube, record.Holder, record.selection())
+		graph, err := transfer.NewGraph(ctx, cluster.Kube, record.selection())
+		if err != nil {
+			return nil, err
+		}
+		h.hold = hold.NewPause(cluster.Kube, graph, record.Holder)
 	}
 	return h, nil
 }
@@ -191,7 +195,7 @@ func linger(ctx context.Context, d time.Duration) error {
 }
 
 // naming says what is waited for: the first few.
-func naming(list []mover.Wait) string {
+func naming(list []pause.Wait) string {
 	const named = 5
 	var said []string
 	for _, w := range list[:min(len(list), named)] {

@@ -16,7 +16,7 @@ import (
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
-	"scute.dev/mover"
+	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
 
@@ -213,7 +213,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	still := make(map[object.Ref]time.Time)
 	pace := pausePace()
 	for {
-		var busy []mover.Wait
+		var busy []pause.Wait
 		for _, s := range h.switches {
 			u, err := h.cluster.get(ctx, s.Ref)
 			if err != nil {
@@ -230,9 +230,9 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 			case !on:
 				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
 			case working(u):
-				busy = append(busy, mover.Wait{Ref: s.Ref, Why: "its controller is at work on it"})
+				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "its controller is at work on it"})
 			case time.Since(still[s.Ref]) < settleTime:
-				busy = append(busy, mover.Wait{Ref: s.Ref, Why: "it was written to a moment ago"})
+				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "it was written to a moment ago"})
 			}
 		}
 		if len(busy) == 0 && ctx.Err() == nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"scute.dev/kube/object"
-	"scute.dev/mover/transfer"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 	"scute.dev/workflow"
 )
 
@@ -113,7 +113,7 @@ func (r *Resume) Undo(ctx context.Context, c *Call) error {
 }
 
 // unchanged keeps the roots that stand as they were recorded.
-func unchanged(found transfer.Found, recorded []pausedRoot) transfer.Found {
+func unchanged(found hold.Found, recorded []pausedRoot) hold.Found {
 	was := make(map[object.Ref]pause.Root, len(recorded))
 	for _, r := range recorded {
 		was[r.Ref] = r.Root

@@ -1,0 +1,50 @@
+package transfer
+
+import (
+	"context"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// Graph is what belongs to Clusters of one namespace: what a pause has to bring to rest though nothing is moved. Nothing outside
+// of the namespace has to be readable.
+type Graph struct {
+	transfer  Transfer
+	selection mover.Selection
+}
+
+// NewGraph asks which kinds the cluster serves.
+func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph, error) {
+	g := &Graph{transfer: Transfer{Source: c}, selection: sel}
+	if err := g.transfer.connect(ctx, mover.Spec{}, "", false); err != nil {
+		return nil, err
+	}
+	_, err := g.transfer.clusters()
+	return g, err
+}
+
+// Kind is how the server serves the kind of an object.
+func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind(ref) }
+
+// Below are the Clusters and what belongs to them. others are all objects of the namespace that have controllers.
+func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
+	var parts []listing
+	for _, typ := range g.transfer.types {
+		if typ.Namespaced && !typ.Plain() {
+			parts = append(parts, listing{typ, g.selection.Namespace})
+		}
+	}
+	w := &world{hashes: make(map[object.Ref]string)}
+	if err := g.transfer.read(ctx, w, parts, false); err != nil {
+		return nil, nil, err
+	}
+	for _, o := range subjects(mover.Select(w.objects, g.selection)) {
+		if o.Cluster != "" {
+			below = append(below, o)
+		}
+	}
+	return below, w.objects, nil
+}

@@ -1,0 +1,203 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// ErrLifted: a root is no longer paused, or gone, and it was not the holder's doing.
+var ErrLifted = errors.New("it is not paused any more, or gone, and it was not scute that did it: find out what resets it (a GitOps tool?), and stop that while it is paused")
+
+// ErrEmptied: a move deletes what belongs to a root.
+var ErrEmptied = errors.New("it stays paused, because a move has begun to delete what belongs to it")
+
+// Graph finds what a pause of Clusters has to bring to rest.
+type Graph interface {
+	// Below are the Clusters and what belongs to them. others are objects that show which kinds speak of being paused.
+	Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error)
+	// Kind is how the server serves the kind of an object.
+	Kind(object.Ref) (kube.Type, error)
+}
+
+// Pause is an acknowledged pause of Clusters, for its own sake. It is used by one goroutine at a time.
+type Pause struct {
+	writer  Writer
+	graph   Graph
+	mark    Mark
+	state   pause.State
+	watch   pause.Watch
+	touches Touches
+}
+
+// workers bounds the calls in flight of one pause.
+const workers = 16
+
+// NewPause prepares a pause. key is what the mark on the roots says.
+func NewPause(c *kube.Cluster, graph Graph, key string) *Pause {
+	return &Pause{
+		writer: Writer{Cluster: c, Kind: graph.Kind, Workers: workers}, graph: graph, mark: ByRun(key), touches: Touches{By: key},
+	}
+}
+
+// Found is what one look before the pause shows.
+type Found struct {
+	// Roots are all that is to be paused; each with the state that it had before this holder's pause.
+	Roots []pause.Root
+	// Stale are the objects that call themselves paused while nothing holds them: their word counts for nothing later.
+	Stale map[object.Ref]pause.Baseline
+	// Owners say who had set the pauses that were found.
+	Owners map[object.Ref]string
+}
+
+// Look observes what is to be paused. known are the roots of an earlier look: what it says of a root that bears the
+// holder's mark still holds, because what the root says now is the holder's own doing.
+func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
+	f := Found{Stale: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string)}
+	below, _, err := p.graph.Below(ctx)
+	if err != nil {
+		return f, err
+	}
+	users := make(pause.Users)
+	for _, o := range below {
+		if !pause.IsCluster(o.Ref) {
+			continue
+		}
+		root, owner, err := p.root(ctx, o.Ref, known)
+		if err != nil {
+			return f, err
+		}
+		f.Roots = append(f.Roots, root)
+		if root.Found {
+			f.Owners[o.Ref], users[o.Ref.Name] = owner, true
+		}
+	}
+	for _, o := range below {
+		if o.Paused == object.True && !users.Hold(o) {
+			f.Stale[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused}
+		}
+	}
+	return f, nil
+}
+
+// root reads one Cluster, with the fields' owners.
+func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (root pause.Root, owner string, err error) {
+	typ, err := p.graph.Kind(ref)
+	if err != nil {
+		return root, "", err
+	}
+	u, err := p.writer.Cluster.Get(ctx, typ, ref.Namespace, ref.Name)
+	if err != nil {
+		return root, "", err
+	}
+	root = pause.RootOf(object.Observe(u))
+	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == root.UID }); i >= 0 && Holder(u) == p.mark {
+		return known[i], "", nil
+	}
+	return root, Owner(u, "f:spec", "f:paused"), nil
+}
+
+// Set pauses the roots and marks them.
+func (p *Pause) Set(ctx context.Context, f Found) error {
+	below, _, err := p.graph.Below(ctx)
+	if err != nil {
+		return err
+	}
+	p.state.Roots, p.state.Baseline = f.Roots, make(map[object.Ref]pause.Baseline)
+	maps.Copy(p.state.Baseline, f.Stale)
+	users := make(pause.Users)
+	for _, root := range f.Roots {
+		if root.Found {
+			users[root.Ref.Name] = true
+		}
+	}
+	for _, o := range below {
+		if _, stale := f.Stale[o.Ref]; !stale && users.Hold(o) {
+			p.state.Baseline[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
+		}
+	}
+	if err := p.writer.Set(ctx, p.state.Roots, p.mark); err != nil {
+		return err
+	}
+	p.state.PausedAt = time.Now()
+	return nil
+}
+
+// Acknowledged takes one look at everything below the roots. It is done when nothing is pending and two looks in a row
+// saw the same objects.
+func (p *Pause) Acknowledged(ctx context.Context) (how map[object.Ref]pause.Signal, pending []pause.Wait, done bool, err error) {
+	below, others, err := p.graph.Below(ctx)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if root, lifted := p.state.Lifted(below); lifted {
+		return nil, nil, false, fmt.Errorf("%s: %w", root, ErrLifted)
+	}
+	now := time.Now()
+	look := p.watch.Look(&p.state, below, others, now)
+	if now.Sub(p.state.PausedAt) >= TouchAfter {
+		p.touches.Touch(ctx, p.writer, look.Wake)
+	}
+	if p.state.Acks == nil {
+		p.state.Acks = make(map[object.Ref]pause.Signal)
+	}
+	maps.Copy(p.state.Acks, look.New)
+	return p.state.Acks, look.Pending, look.Stable, nil
+}
+
+// Restore puts back the pause states that were found and wakes what acknowledged the pause. A root without the holder's
+// mark is left alone.
+func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
+	for _, root := range roots {
+		typ, err := p.graph.Kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		u, err := p.writer.Cluster.Get(ctx, typ, root.Ref.Namespace, root.Ref.Name)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err == nil && u.GetUID() == root.UID {
+			if by := u.GetAnnotations()[object.EmptyingAnnotation]; by != "" {
+				return fmt.Errorf("%s: %w: %s", root.Ref, ErrEmptied, by)
+			}
+		}
+	}
+	if err := p.writer.Restore(ctx, roots, p.mark); err != nil {
+		return err
+	}
+	below, _, err := p.graph.Below(ctx)
+	if err != nil {
+		return err
+	}
+	return p.writer.Wake(ctx, &p.touches, below)
+}
+
+// Asleep are objects below the roots that still call themselves paused while nothing holds them any more. The look
+// wakes the Machines among them, which do not watch their Cluster's pause.
+func (p *Pause) Asleep(ctx context.Context) ([]pause.Wait, error) {
+	below, _, err := p.graph.Below(ctx)
+	if err != nil {
+		return nil, err
+	}
+	users := pause.UsersOf(below)
+	var asleep []pause.Wait
+	var wake []object.Ref
+	for _, o := range below {
+		if o.Paused == object.True && !users.Hold(o) {
+			asleep = append(asleep, pause.Wait{Ref: o.Ref, Why: "condition Paused is still True"})
+			wake = append(wake, o.Ref)
+		}
+	}
+	p.touches.Touch(ctx, p.writer, wake)
+	return asleep, nil
+}

@@ -1,0 +1,146 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Writer writes to many objects of one cluster at once.
+type Writer struct {
+	Cluster *kube.Cluster
+	// Kind is how the server serves the kind of an object.
+	Kind func(object.Ref) (kube.Type, error)
+	// Workers bounds the calls in flight; it is 1 or more.
+	Workers int
+}
+
+// Set pauses roots and marks them. Doing it again changes nothing.
+func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
+	return all(ctx, w.Workers, roots, func(ctx context.Context, root pause.Root) error {
+		typ, err := w.Kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		return Set(ctx, w.Cluster, typ, root, mark)
+	})
+}
+
+// Restore puts back the pause states that were found. A root without the mark is left alone.
+func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) error {
+	return all(ctx, w.Workers, roots, func(ctx context.Context, root pause.Root) error {
+		typ, err := w.Kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		return Restore(ctx, w.Cluster, typ, root, mark)
+	})
+}
+
+// Wake wakes the Machines below roots that were restored, which do not watch their Cluster's pause and would sleep on for a minute
+// or more, and takes off what is left of earlier touches.
+func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) error {
+	var asleep, touched []object.Ref
+	for _, o := range subjects {
+		switch {
+		case o.Touched:
+			touched = append(touched, o.Ref)
+		case o.Machine != nil && o.Paused == object.True && !o.PausedByUser:
+			asleep = append(asleep, o.Ref)
+		}
+	}
+	t.Touch(ctx, w, asleep)
+	return all(ctx, w.Workers, touched, func(ctx context.Context, ref object.Ref) error {
+		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
+	})
+}
+
+// Annotate sets annotations, or takes them off where the value is nil. An object that is gone needs none.
+func (w Writer) Annotate(ctx context.Context, ref object.Ref, uid types.UID, annotations map[string]any) error {
+	typ, err := w.Kind(ref)
+	if err != nil {
+		return err
+	}
+	return Annotate(ctx, w.Cluster, typ, ref, uid, annotations)
+}
+
+// Annotate is Writer.Annotate for an object of a known type.
+func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, annotations map[string]any) error {
+	meta := map[string]any{"annotations": annotations}
+	if uid != "" {
+		meta["uid"] = uid
+	}
+	raw, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return err
+	}
+	err = c.Do(ctx, "annotate "+ref.String(), func(ctx context.Context) error {
+		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// TouchAfter is how long an object may be silent before its controller is woken by a write, and touchEvery how often.
+const (
+	TouchAfter = 500 * time.Millisecond
+	touchEvery = 15 * time.Second
+)
+
+// Touches wake the controllers of silent objects by a write that changes nothing: an annotation set and taken off. They
+// are used by one goroutine at a time.
+type Touches struct {
+	// By is the value of the annotation.
+	By string
+
+	last map[object.Ref]time.Time
+}
+
+// Touch only hurries: that it failed is no failure.
+func (t *Touches) Touch(ctx context.Context, w Writer, refs []object.Ref) {
+	if t.last == nil {
+		t.last = make(map[object.Ref]time.Time)
+	}
+	now := time.Now()
+	var due []object.Ref
+	for _, ref := range refs {
+		if now.Sub(t.last[ref]) >= touchEvery {
+			t.last[ref] = now
+			due = append(due, ref)
+		}
+	}
+	_ = all(ctx, w.Workers, due, func(ctx context.Context, ref object.Ref) error {
+		if err := w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: t.By}); err != nil {
+			return err
+		}
+		return w.Annotate(ctx, ref, "", map[string]any{object.TouchAnnotation: nil})
+	})
+}
+
+// all works on every item, at most limit at once, until one fails.
+func all[T any](ctx context.Context, limit int, items []T, work func(context.Context, T) error) error {
+	group, both := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
+	for _, item := range items {
+		if both.Err() != nil {
+			break
+		}
+		group.Go(func() error { return work(both, item) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
