@@ -128,12 +128,30 @@ func (r remediation) leadAway() []Action {
 	if !member.answering() || !member.Leader || len(r.victim.broken(r.facts.Owner.ExternalEtcd)) == 0 {
 		return nil
 	}
+	var to *Member
 	for i := range r.facts.Etcd.Members {
-		if other := &r.facts.Etcd.Members[i]; other.Node != member.Node && !other.Learner && other.answering() {
+		other := &r.facts.Etcd.Members[i]
+		if other.Node == member.Node || other.Learner || !other.answering() {
+			continue
+		}
+		if r.facts.stays(other) {
 			return []Action{r.set(Lead, other.Node)}
 		}
+		if to == nil {
+			to = other
+		}
 	}
-	return nil
+	if to == nil {
+		return nil
+	}
+	return []Action{r.set(Lead, to.Node)}
+}
+
+// stays says that a member of etcd is on a machine that is well, and that nobody deletes. Leadership on another one would have to be
+// moved again before that machine goes, and its owner may be unable to.
+func (f *Facts) stays(member *Member) bool {
+	m := f.claimed(*member)
+	return m != nil && !m.Deleting && len(m.broken(f.Owner.ExternalEtcd)) == 0
 }
 
 func (r remediation) relaxOn() []Action {
