@@ -33,6 +33,10 @@ func worker(m *Machine, f *Facts) Decision {
 		if n := f.staying(); n > int(f.Owner.Replicas) {
 			return *wait("scaling", "there are %d machines, and %d are asked for: %s deletes some", n, f.Owner.Replicas, f.Owner.Name)
 		}
+		if other := f.leavingFirst(); other != nil && !remediates {
+			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", "deleting-machine",
+				"machine %s is being deleted%s: the replicas that make up for it come from the current MachineSet, and with fewer again %s would take machines of this one", other.Name, hooks(other.Hooks), f.Owner.Name)
+		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		why := "the policy allows no surge"
@@ -51,6 +55,15 @@ func worker(m *Machine, f *Facts) Decision {
 // current says that the machine is of the MachineSet whose machines its MachineDeployment keeps, and has remediated.
 func (f *Facts) current(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
+}
+
+// leavingFirst is the first machine that is being deleted, nil for none.
+func (f *Facts) leavingFirst() *Machine {
+	i := slices.IndexFunc(f.Machines, func(m Machine) bool { return m.Deleting })
+	if i < 0 {
+		return nil
+	}
+	return &f.Machines[i]
 }
 
 // gives is the MachineSet that loses a machine when there is one too many: the oldest that has any.
