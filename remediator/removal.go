@@ -28,11 +28,12 @@ var (
 	}
 )
 
-// outwaited says that a wait that the policy bounds has lasted too long, and that nobody wants the machine left alone. A limit of 0 is
-// none.
+// outwaited says that a wait that the policy bounds has lasted too long, and that nobody wants the machine, or all machines, left
+// alone: what it runs ends with it, and somebody may be looking after that. A limit of 0 is none.
 func (r remediation) outwaited(since time.Time, limit time.Duration) bool {
 	free := r.by == nil || r.by.writes == writesAll
-	return free && !r.victim.Skip && limit > 0 && !since.IsZero() && r.now.Sub(since) >= limit
+	alone := r.victim.Skip || r.patient != nil && (r.patient.Aborted || r.patient.held(r.now)) || r.facts.pauseRequested()
+	return free && !alone && limit > 0 && !since.IsZero() && r.now.Sub(since) >= limit
 }
 
 // hasten has the deletion of the victim wait no longer for what it was said of.

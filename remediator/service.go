@@ -43,7 +43,7 @@ func services(s *State, f *Facts, now time.Time) []Event {
 
 // mayBegin says that neither a move, a pause nor a pause request keeps scute from beginning anything.
 func (f *Facts) mayBegin() bool {
-	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && len(f.Policy.Paused) == 0 && len(f.Fleet.Limits.Paused) == 0
+	return f.Move == "" && !f.Cluster.Paused && !f.Owner.Paused && !f.pauseRequested()
 }
 
 // silent says that nothing is heard of the machine's Node. That its cluster could not be reached is another thing.

@@ -135,12 +135,13 @@ func (w *world) alive(m *machine) bool {
 // known: scute knows how to ask this kind of owner.
 func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
-// release is what an operator is told to do. A remediation that is frozen because somebody else set the replicas is aborted;
-// afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted.
+// release is what an operator is told to do. A hold is taken off, also one of earlier that is written on a later request. A remediation
+// that is frozen because somebody else set the replicas is aborted; afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted.
 func (g *guard) release() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {
 		if m.Request != nil {
+			m.Request.Hold = false
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 		}
 		if patient := g.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, patient.Decision.Rule) && !m.Deleting {

@@ -126,8 +126,8 @@ var suspensions = []suspension{
 		}
 		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it goes on when the pause requests are gone", r.unasked() && len(p.Paused) > 0
 	}},
-	{freezeHold, "nothing is asked for yet, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
-		if !r.unasked() || r.patient == nil || !r.patient.held(r.now) {
+	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
+		if !r.unasked() && !r.unanswered() || r.patient == nil || !r.patient.held(r.now) {
 			return "", "", false
 		}
 		return "held by an operator" + until(r.patient.HoldUntil) + because(r.patient.HoldWhy), "release it when you have seen enough", true
@@ -150,6 +150,11 @@ func (r remediation) unasked() bool {
 	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newcomers) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
 }
 
+// unanswered says that the machine was handed over, and its owner has not begun to delete it.
+func (r remediation) unanswered() bool {
+	return r.Request.Method == OwnerRemediation && r.in(Requesting) && r.victim != nil && !r.victim.Deleting
+}
+
 // unsafe is the risk of a hand-over until the owner has begun to act on it, and of a surge until it is asked for. After that, its
 // owner knows best.
 func (r remediation) unsafe() risk {
@@ -157,10 +162,10 @@ func (r remediation) unsafe() risk {
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.blinking() {
 		return risk{}
 	}
-	switch handOver := r.Request.Method == OwnerRemediation; {
-	case handOver && r.in(Requesting):
+	switch {
+	case r.unanswered():
 		return f.removed(r.victim)
-	case !handOver && r.unasked() && !Count(f.Etcd).MayAdd():
+	case r.Request.Method != OwnerRemediation && r.unasked() && !Count(f.Etcd).MayAdd():
 		return f.minority("with a newcomer that fails")
 	default:
 		return risk{}

@@ -205,7 +205,7 @@ func (r remediation) worsened() []Event {
 // components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
 func (r remediation) late() *Machine {
 	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
-		r.patient.Aborted || r.patient.held(r.now) || len(r.facts.Policy.Paused) > 0 || len(r.facts.Fleet.Limits.Paused) > 0 {
+		r.patient.Aborted || r.patient.held(r.now) || r.facts.pauseRequested() {
 		return nil
 	}
 	for _, m := range r.newcomers {

@@ -165,8 +165,15 @@ func (g gate) permits(a Action) bool {
 	}
 }
 
-// risks says that after the write a machine may be away.
-func (a Action) risks() bool { return a.Do == HandOver || a.Do == MakeRung }
+// risks says that after the write a machine may be away, or what it runs may be.
+func (a Action) risks() bool {
+	switch a.Do {
+	case HandOver, MakeRung, SkipDrain, SkipDetach:
+		return true
+	default:
+		return a.Do == SetOutOfService && a.Value != ""
+	}
+}
 
 // takesOff says that a write only takes off what scute has written.
 func (a Action) takesOff() bool {
@@ -186,26 +193,34 @@ func (g gate) corrects(a Action) bool {
 	return a.Do == SetMark && m != nil && m.Mark != ""
 }
 
-// consents says that neither the policy nor a human is against it.
+// consents says that neither the policy nor a human is against it. What was begun by a hand-over comes to its end where pause requests
+// ask to begin nothing; what would be one step more is not made.
 func (g gate) consents(a Action) bool {
 	m, p := g.facts.machine(a.Machine), g.state.Patients[a.Machine.UID]
 	switch {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
-	case a.Do == MakeRung:
-		return p != nil && !p.Aborted && !p.held(g.now) && len(g.facts.Policy.Paused) == 0 && len(g.facts.Fleet.Limits.Paused) == 0
-	default:
+	case p != nil && (p.Aborted || p.held(g.now)):
+		return false
+	case a.Do == HandOver:
 		return true
+	default:
+		return p != nil && !g.facts.pauseRequested()
 	}
 }
 
+// pauseRequested says that the policy, or RepairLimits, are asked to begin nothing.
+func (f *Facts) pauseRequested() bool {
+	return len(f.Policy.Paused) > 0 || len(f.Fleet.Limits.Paused) > 0
+}
+
 // holds says that the control plane is at no risk without the machine: quorum stands, another machine serves the API, and nobody
-// deletes one.
+// deletes one. A machine that is being deleted, or is off, is away already.
 func (g gate) holds(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
 	switch {
-	case !f.isControlPlane():
+	case !f.isControlPlane() || a.Do != HandOver && a.Do != MakeRung:
 		return true
 	case blind(f) != nil:
 		return false
