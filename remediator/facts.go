@@ -115,9 +115,11 @@ type Machine struct {
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach say that its deletion is told not to wait for that.
 	SkipsDrain, SkipsDetach bool
-	// Off says whether its infrastructure machine says that the machine is off; Absent when nobody asked. OffBy is by which condition.
-	Off   object.Truth
-	OffBy string
+	// Off says whether its infrastructure machine says that the machine is off; Absent when nobody asked. OffBy is by which condition,
+	// and OffSince since when it says so.
+	Off      object.Truth
+	OffBy    string
+	OffSince time.Time
 	// OutOfService is the value of scute.dev/out-of-service, "" without: its Node has, or is about to have, scute's taint.
 	OutOfService string
 	// Hooks are deletion hooks of somebody other than the owner, by phase and name: pre-drain/backup.

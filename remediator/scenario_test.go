@@ -309,10 +309,13 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"rung-failed":     func() error { m.FailedRungs = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
-	case "infra":
-		m.Off, m.OffBy = object.False, ""
+	case "infra": // on, gone, or off, and for how long that is said
+		m.Off, m.OffBy, m.OffSince = object.False, "", time.Time{}
 		if value == "off" {
-			m.Off, m.OffBy = object.True, "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped"
+			m.Off, m.OffBy, m.OffSince = object.True, "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped", w.now
+			if word(3) != "" {
+				m.OffSince = w.now.Add(-duration(d, t, word(3)))
+			}
 		} else if value == "gone" {
 			m.Off = object.Unknown
 		}

@@ -10,17 +10,26 @@ import (
 	"scute.dev/kube/object"
 )
 
+// stopping is how long a machine that stops may still report: what says that it is off may be older than its silence by that.
+const stopping = 10 * time.Minute
+
 // SaysOff names the first of the conditions by which the policy knows that a machine is off, among those that its infrastructure machine
-// has; "" without.
-func (p Policy) SaysOff(conditions []metav1.Condition) string {
+// has, and since when; "" without.
+func (p Policy) SaysOff(conditions []metav1.Condition) (by string, since time.Time) {
 	for _, off := range p.Off {
 		for _, c := range conditions {
 			if c.Type == off.Type && object.Truth(c.Status) == off.Status && (off.Reason == "" || c.Reason == off.Reason) {
-				return fmt.Sprintf("its infrastructure machine has the condition %s %s, reason %s", c.Type, c.Status, c.Reason)
+				return fmt.Sprintf("its infrastructure machine has the condition %s %s, reason %s", c.Type, c.Status, c.Reason), c.LastTransitionTime.Time
 			}
 		}
 	}
-	return ""
+	return "", time.Time{}
+}
+
+// off says that the machine is off for certain. What was said of it before its Node reported last is of an earlier outage: whoever says it
+// has not looked since.
+func (m *Machine) off() bool {
+	return m.Off == object.True && m.silent() && !m.OffSince.Add(stopping).Before(m.Conditions[clusterv1.MachineNodeReadyCondition].Since)
 }
 
 // services says which Nodes are to be out of service, and which are to be in service again.
@@ -34,7 +43,7 @@ func services(s *State, f *Facts, now time.Time) []Event {
 		switch back := p.inService(m, f); {
 		case p.OutOfService != "" && back != "":
 			events = append(events, NodeInService{Machine: p.Subject, Why: back})
-		case p.OutOfService == "" && back == "" && m.Off == object.True && m.silent() && !p.held(now) && f.mayBegin():
+		case p.OutOfService == "" && back == "" && m.off() && !p.held(now) && f.mayBegin():
 			events = append(events, NodeOutOfService{Machine: p.Subject, Node: m.Node, Why: m.OffBy})
 		}
 	}

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -21,7 +23,11 @@ func Conditions(o *unstructured.Unstructured) []metav1.Condition {
 			}
 			// What is of another type is read as "".
 			text := func(field string) string { s, _, _ := unstructured.NestedString(fields, field); return s }
-			found = append(found, metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason")})
+			c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason")}
+			if at, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
+				c.LastTransitionTime = metav1.NewTime(at)
+			}
+			found = append(found, c)
 		}
 	}
 	return found

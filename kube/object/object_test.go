@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -165,6 +167,24 @@ status:
 `))
 	want := &object.ClusterFacts{ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true}
 	if diff := cmp.Diff(want, o.Cluster); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConditionsOfAnyProvider(t *testing.T) {
+	raw := `{"status": {
+		"conditions": [{"type": "InstanceReady", "status": "False", "reason": "InstanceStopped", "lastTransitionTime": "2026-05-01T12:00:00Z"}, "no condition"],
+		"v1beta2": {"conditions": [{"type": "Ready", "status": 7, "lastTransitionTime": "yesterday"}]}
+	}}`
+	o := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(raw), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	want := []metav1.Condition{
+		{Type: "InstanceReady", Status: "False", Reason: "InstanceStopped", LastTransitionTime: metav1.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
+		{Type: "Ready"},
+	}
+	if diff := cmp.Diff(want, object.Conditions(o)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -81,7 +81,8 @@ func (d *deed) certainlyOff(ctx context.Context, m *clusterv1.Machine) error {
 		return foreign("the machine's infrastructure machine is gone")
 	case err != nil:
 		return fmt.Errorf("asking whether the machine is off: %w", err)
-	case d.facts.Policy.SaysOff(object.Conditions(infra)) == "":
+	}
+	if by, _ := d.facts.Policy.SaysOff(object.Conditions(infra)); by == "" {
 		return foreign("the %s %s does not say (any more) that the machine is off", kind.Kind, kind.Name)
 	}
 	return nil

@@ -47,7 +47,7 @@ func (e *Eye) off(ctx context.Context, of *clusterv1.Machine, policy remediator.
 		return refused(err)
 	}
 	m.Off = object.False
-	if m.OffBy = policy.SaysOff(object.Conditions(infra)); m.OffBy != "" {
+	if m.OffBy, m.OffSince = policy.SaysOff(object.Conditions(infra)); m.OffBy != "" {
 		m.Off = object.True
 	}
 	return nil
