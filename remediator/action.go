@@ -65,3 +65,9 @@ type Action struct {
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
 	ours bool
 }
+
+// Follows says that a write is made only after another one: both belong to the remediation that has been started, or are about one
+// machine. What concerns another machine does not wait for it.
+func (a Action) Follows(other Action) bool {
+	return a.ours && other.ours || !a.ours && !other.ours && a.Machine.UID == other.Machine.UID
+}

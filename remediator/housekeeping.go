@@ -54,7 +54,10 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 		}
 	}
 	slices.SortStableFunc(actions, func(a, b Action) int {
-		return cmp.Or(cmp.Compare(a.Machine.Name, b.Machine.Name), cmp.Compare(a.Machine.UID, b.Machine.UID))
+		return cmp.Or(
+			cmp.Compare(count(b.Do == DropRung), count(a.Do == DropRung)), // a step may put the control plane at risk
+			cmp.Compare(a.Machine.Name, b.Machine.Name), cmp.Compare(a.Machine.UID, b.Machine.UID),
+		)
 	})
 	return actions
 }

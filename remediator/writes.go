@@ -10,9 +10,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actions are the writes that the state calls for and the facts do not show, in their order. One that fails keeps those that
-// follow it from being performed: first the writes of the remediation that has been started, then the marks and requests of all
-// machines. Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
+// Actions are the writes that the state calls for and the facts do not show, in their order: first those of the remediation that has
+// been started, then the marks and requests of all machines. One that fails keeps those that follow it from being performed
+// (Action.Follows). Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
 func Actions(s *State, f *Facts, now time.Time) []Action {
 	g := newGate(s, f, now)
 	var actions []Action

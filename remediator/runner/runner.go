@@ -65,6 +65,8 @@ const (
 	// A turn whose write failed is made again after retryFirst, then less and less often.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
+	// mayFail bounds how many writes of a turn fail: each may take long to do so.
+	mayFail = 4
 )
 
 // Turn looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
@@ -234,13 +236,29 @@ func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
 	} else if err := r.refresh(ctx, e); err != nil {
 		return err
 	}
+	return r.perform(ctx, e, f, actions)
+}
+
+// perform makes writes. One that fails keeps those back that follow it, and no others: the withdrawal of a step that puts one machine at
+// risk does not wait for what cannot be written on another one.
+func (r *Runner) perform(ctx context.Context, e *entry, f *remediator.Facts, actions []remediator.Action) error {
+	var failed []remediator.Action
+	var errs []error
 	for _, a := range actions {
-		if err := r.Hand.Perform(ctx, f, a); err != nil {
-			return fmt.Errorf("%s (%s): %w", a.Do, a.Machine.Name, err)
+		if slices.ContainsFunc(failed, a.Follows) {
+			continue
 		}
-		r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Do, "machine", a.Machine.Name)
+		err := r.Hand.Perform(ctx, f, a)
+		if err == nil {
+			r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Do, "machine", a.Machine.Name)
+			continue
+		}
+		failed, errs = append(failed, a), append(errs, fmt.Errorf("%s (%s): %w", a.Do, a.Machine.Name, err))
+		if ctx.Err() != nil || len(failed) == mayFail {
+			break
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // setback says in the log that a write failed, once for each reason, and when it is tried again.

@@ -80,6 +80,29 @@ func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 	}
 }
 
+// A write that is refused keeps those of other machines from nothing.
+func TestAWriteThatIsRefused(t *testing.T) {
+	l, w := openLog(t), newWorld("refused")
+	w.facts.Policy.Hold = time.Hour
+	w.sicken(0)
+	w.sicken(1)
+	w.before = func(a remediator.Action) error {
+		if a.Do == remediator.MakeRequest && a.Machine.Name == "m1" {
+			return errRefused
+		}
+		return nil
+	}
+	again, err := process(t, "one", l, w).Turn(t.Context(), w.facts.Owner.Owner)
+	if err != nil || again == 0 || again > time.Second {
+		t.Errorf("again in %s, error %v", again, err)
+	}
+	for i, requested := range []bool{false, true} {
+		if m := w.facts.Machines[i]; m.Mark == "" || (m.Request != nil) != requested {
+			t.Errorf("%s: mark %q, request %v, want one: %t", m.Name, m.Mark, m.Request, requested)
+		}
+	}
+}
+
 var errDead = errors.New("the process is dead")
 
 // mortal is the log as a process sees it that dies at one of its appends: before it is sent, or after it was stored.
