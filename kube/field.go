@@ -2,15 +2,27 @@ package kube
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/util/jsonpath"
 )
 
 // Field is what an object has at a JSONPath, such as .status.phase; "" where it has nothing.
+//
+// The path, and often the object, is somebody else's. So a path is of fields, indexes and filters: each of them finds no more than
+// the object has. What multiplies (..a..a, ['a','a']) would find more than there is memory for.
 func Field(o map[string]any, path string) (string, error) {
+	text := "{" + path + "}"
+	parsed, err := jsonpath.Parse("field", text)
+	if err == nil {
+		err = plain(parsed.Root)
+	}
 	p := jsonpath.New("field").AllowMissingKeys(true)
-	if err := p.Parse("{" + path + "}"); err != nil {
+	if err == nil {
+		err = p.Parse(text)
+	}
+	if err != nil {
 		return "", fmt.Errorf("reading JSONPath %s: %w", path, err)
 	}
 	var found bytes.Buffer
@@ -18,4 +30,38 @@ func Field(o map[string]any, path string) (string, error) {
 		return "", fmt.Errorf("looking for %s: %w", path, err)
 	}
 	return found.String(), nil
+}
+
+// plain refuses a path that may find more than an object has.
+func plain(root *jsonpath.ListNode) error {
+	if len(root.Nodes) == 1 {
+		if path, is := root.Nodes[0].(*jsonpath.ListNode); is {
+			return steps(path.Nodes, false)
+		}
+	}
+	return errors.New("it is more than one path: name one field")
+}
+
+// steps of a path, or of one side of a comparison, which may be a value.
+func steps(nodes []jsonpath.Node, comparison bool) error {
+	for _, node := range nodes {
+		var err error
+		switch node := node.(type) {
+		case *jsonpath.FieldNode, *jsonpath.ArrayNode, *jsonpath.WildcardNode:
+		case *jsonpath.FilterNode:
+			err = errors.Join(steps(node.Left.Nodes, true), steps(node.Right.Nodes, true))
+		case *jsonpath.ListNode:
+			err = steps(node.Nodes, comparison)
+		case *jsonpath.TextNode, *jsonpath.IntNode, *jsonpath.FloatNode, *jsonpath.BoolNode:
+			if !comparison {
+				err = fmt.Errorf("%s is a value: name a field", node)
+			}
+		default:
+			err = fmt.Errorf("%s is not allowed: name the field by its full path, with indexes and filters where it is in a list", node)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -174,7 +174,8 @@ type EscalationStep struct {
 
 // FieldValue is a field of an object that has a value.
 type FieldValue struct {
-	// JSONPath of the field, as kubectl has it: .status.phase, or .status.conditions[?(@.type=="Failed")].status
+	// JSONPath of the field, as kubectl has it: .status.phase, or .status.conditions[?(@.type=="Failed")].status. It has fields,
+	// indexes and filters only.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\.`
 	JSONPath string `json:"jsonPath"`

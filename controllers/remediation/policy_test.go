@@ -164,6 +164,8 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		return []v1alpha1.EscalationStep{{Name: "reboot", Timeout: *after(time.Minute), Template: runtime.RawExtension{Raw: []byte(template)}}}
 	}
 	fine := `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"Metal3Remediation","spec":{}}`
+	costly := step(fine)
+	costly[0].FailedWhen = []v1alpha1.FieldValue{{JSONPath: "..a..a..a", Value: "x"}}
 	for name, c := range map[string]struct {
 		spec v1alpha1.RepairPolicySpec
 		want string
@@ -175,6 +177,8 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		"no kind":        {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1"}`)}, `spec.escalation[0].template: apiVersion "v1" and kind "": both`},
 		"a role":         {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role"}`)}, "kind Role grants access"},
 		"a secret":       {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1","kind":"Secret"}`)}, "kind Secret grants access"},
+		"a large one":    {v1alpha1.RepairPolicySpec{Escalation: step(strings.Repeat(" ", 64<<10) + fine)}, "it may have 65536"},
+		"a costly path":  {v1alpha1.RepairPolicySpec{Escalation: costly}, "spec.escalation[0].failedWhen[0].jsonPath: reading JSONPath ..a..a..a"},
 		"no time":        {v1alpha1.RepairPolicySpec{Escalation: []v1alpha1.EscalationStep{{Template: runtime.RawExtension{Raw: []byte(fine)}}}}, "spec.escalation[0].timeout is 0s"},
 		"no wait":        {v1alpha1.RepairPolicySpec{Timeouts: v1alpha1.RepairTimeouts{Ready: after(0)}}, "spec.timeouts.ready is 0s: it must be more than 0"},
 		"back in time":   {v1alpha1.RepairPolicySpec{Hold: after(-time.Second)}, "spec.hold is -1s: it must not be below 0"},

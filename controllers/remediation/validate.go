@@ -95,6 +95,9 @@ func template(raw []byte) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`
 	}
+	if len(raw) > act.MostTemplate {
+		return fmt.Errorf("it has %d bytes: it may have %d", len(raw), act.MostTemplate)
+	}
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return fmt.Errorf("it is no object: %w: write one with apiVersion and kind", err)
 	}

@@ -22,6 +22,13 @@ import (
 	"scute.dev/remediator"
 )
 
+const (
+	// MostTemplate is how large the template of a rung may be, in bytes. A few of them say "here a value", so what is made from it is
+	// larger; mostValue bounds one that is read from an object.
+	MostTemplate = 64 << 10
+	mostValue    = 1 << 10
+)
+
 // RungLabel holds the name of the machine that a gentler cure is asked for.
 const RungLabel = "scute.dev/remediation"
 
@@ -130,6 +137,9 @@ func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung st
 			continue
 		}
 		template := &unstructured.Unstructured{}
+		if n := len(step.Template.Raw); n > MostTemplate {
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, rung, n, MostTemplate)
+		}
 		if err := template.UnmarshalJSON(step.Template.Raw); err != nil {
 			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, rung, err)
 		}
@@ -179,7 +189,10 @@ func (d *deed) words(ctx context.Context, template *unstructured.Unstructured, m
 	if err != nil {
 		return nil, err
 	}
-	named := infrastructure.FindAllSubmatch(raw, -1)
+	named := make(map[string]string) // the paths by the words
+	for _, word := range infrastructure.FindAllSubmatch(raw, -1) {
+		named[string(word[0])] = string(word[1])
+	}
 	if len(named) == 0 {
 		return strings.NewReplacer(pairs...), nil
 	}
@@ -192,15 +205,22 @@ func (d *deed) words(ctx context.Context, template *unstructured.Unstructured, m
 	if err := d.get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: of.Name}, infra); err != nil {
 		return nil, err
 	}
-	for _, word := range named {
-		value, err := kube.Field(infra.Object, string(word[1]))
-		if err != nil {
+	return fields(infra, named, pairs)
+}
+
+// fields adds what the infrastructure machine has where the words of a template say.
+func fields(infra *unstructured.Unstructured, named map[string]string, pairs []string) (*strings.Replacer, error) {
+	for word, path := range named {
+		value, err := kube.Field(infra.Object, path)
+		switch {
+		case err != nil:
 			return nil, err
+		case value == "":
+			return nil, fmt.Errorf("%s: the %s %s has no such field: correct the template", word, infra.GetKind(), infra.GetName())
+		case len(value) > mostValue:
+			return nil, fmt.Errorf("%s: the %s %s has more than %d bytes there: name a field with one value", word, infra.GetKind(), infra.GetName(), mostValue)
 		}
-		if value == "" {
-			return nil, fmt.Errorf("%s: the %s %s has no such field: correct the template", word[0], infra.GetKind(), infra.GetName())
-		}
-		pairs = append(pairs, string(word[0]), value)
+		pairs = append(pairs, word, value)
 	}
 	return strings.NewReplacer(pairs...), nil
 }
