@@ -139,7 +139,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// An object that holds an event which nobody here knows stops; the others go on.
+// An object with an unknown event stops; the others continue.
 func TestUnreadable(t *testing.T) {
 	ctx, log := t.Context(), openLog(t)
 	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })

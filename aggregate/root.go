@@ -135,8 +135,8 @@ func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	return nil
 }
 
-// Record applies events that were decided at a time, so that more can be decided on them. Store makes them durable; until then
-// nobody may be told of them, and nothing may be done because of them.
+// Record applies events that were decided at a time, so that more can be decided on them. Store makes them durable;
+// until then they must not be reported, and no effect may follow from them.
 func (r *Root[E, S]) Record(at time.Time, events ...E) error {
 	events, encoded, err := r.encode(at, events)
 	if err != nil {

@@ -69,7 +69,7 @@ func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
 	fn(v.entries[id])
 }
 
-// All are the objects, in no order, while nothing is folded in. Nothing of them is changed or kept.
+// All returns the objects, in no order, while no commit is applied. The caller must not change or retain them.
 func (v *View[E, S]) All() iter.Seq2[string, *Entry[S]] {
 	return func(yield func(string, *Entry[S]) bool) {
 		v.mu.RLock()

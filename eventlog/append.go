@@ -30,7 +30,7 @@ const (
 	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, told by an atomic batch
 )
 
-// errInFlight says that a write on the subject is under way and its end not known yet.
+// errInFlight says that a write on the subject has started and its result is not known yet.
 var errInFlight error = &unsettledError{errors.New("a write on the aggregate is in flight")}
 
 // Append stores a commit, if the aggregate is still as it was when the decision was made. It returns
@@ -43,9 +43,9 @@ var errInFlight error = &unsettledError{errors.New("a write on the aggregate is 
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
 //	ErrMissing, ErrConfig         the log is not what it was, or its files were removed under it
 //
-// An answer that does not tell is never handed on: Append publishes the same commit again (the expected sequence
-// admits it only once) and reads the aggregate to see whose commit stands there. Without a deadline in ctx it takes
-// up to 15 seconds.
+// The result is never unknown: after a timeout Append publishes the same commit again (the expected sequence admits it
+// only once) and reads the aggregate to find out whose commit was stored. Without a deadline in ctx it takes up to 15
+// seconds.
 func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	m, err := c.encode()
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		// Nobody listens on the subject: the stream is gone, or has no leader for the moment.
+		// There is no responder on the subject: the stream was deleted, or has no leader at the moment.
 		if _, err := l.state(ctx); errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) {
 			return Receipt{}, err
 		}
@@ -153,7 +153,7 @@ func (l *Log) settle(ctx context.Context, c Commit, free error) (Receipt, error)
 	case ok && next.CommitID == c.ID:
 		return Receipt{Seq: next.Seq, AlreadyStored: true}, nil
 	case ok:
-		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but commit %s stands at %d", ErrConflict, c.Expected, next.CommitID, next.Seq)
+		return Receipt{}, fmt.Errorf("%w: expected sequence %d to be its last, but commit %s is at %d", ErrConflict, c.Expected, next.CommitID, next.Seq)
 	}
 	last, ok, err := l.last(ctx, c.Aggregate.Subject())
 	switch {
@@ -177,7 +177,7 @@ func unsettled(err error) bool {
 	return errors.As(err, &u)
 }
 
-// newBackOff waits 50 ms, then longer up to 1 s, with jitter; maxElapsed 0 goes on until the context ends.
+// newBackOff waits 50 ms, then longer up to 1 s, with jitter; with maxElapsed 0 it continues until the context ends.
 func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),

@@ -136,8 +136,8 @@ func (c *Catalog[E]) Encode(e E) (Event, error) {
 }
 
 // Decode turns an event into its fact, upcast to the current version. ErrUnknownType says that this program does not
-// know the type, that it was written in a newer version, or that it has a field that this program does not know: the event
-// is kept, and only the aggregate that needs it stops.
+// know the type, that it was written in a newer version, or that it has a field that this program does not know: the
+// event stays in the log, and only the aggregate that needs it stops.
 func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	var none E
 	name, version, ok := c.parse(ev.Type)

@@ -159,6 +159,6 @@ func TestIDFor(t *testing.T) {
 		seen[other.IDFor("me")] = true
 	}
 	if len(seen) != 7 {
-		t.Errorf("%d of 7 commits have an ID of their own", len(seen))
+		t.Errorf("%d of 7 commits have a unique ID", len(seen))
 	}
 }

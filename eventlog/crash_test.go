@@ -70,8 +70,8 @@ func playAppender() {
 }
 
 // TestKillLosesNothing kills a process that appends, hundreds of times, and checks after each that what it had seen
-// acknowledged is in the log, where it was, once. On a slow machine it stops at 100 kills after 40 seconds;
-// SCUTE_KILLS sets how many there are to be, however long they take.
+// acknowledged is in the log, where it was, once. On a slow machine it stops at 100 kills after 40 seconds; SCUTE_KILLS
+// sets the number of kills, however long they take.
 func TestKillLosesNothing(t *testing.T) {
 	kills, atLeast := 200, 100
 	if s := os.Getenv("SCUTE_KILLS"); s != "" {
@@ -133,7 +133,7 @@ func TestKillLosesNothing(t *testing.T) {
 		}
 	}
 	verifyCrash(t, dir, acked)
-	t.Logf("%d kills, %d commits acknowledged, none missing or doubled; %d commits were under way at a kill and settled by appending them again", done, len(acked), settled)
+	t.Logf("%d kills, %d commits acknowledged, none missing or doubled; %d commits were being appended at a kill and were settled by appending them again", done, len(acked), settled)
 }
 
 // idOf cuts "aggregate id number" to "aggregate id".

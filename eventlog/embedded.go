@@ -160,7 +160,7 @@ func untilReady(ctx context.Context, srv *server.Server, fatal <-chan string) er
 // serverLogger hands the server's lines to slog. Its traces, which would hold event data, are off.
 type serverLogger struct {
 	to    *slog.Logger
-	fatal chan<- string // the first reason why the server cannot go on
+	fatal chan<- string // the first reason why the server cannot continue
 }
 
 func (l serverLogger) Noticef(f string, v ...any) { l.to.Debug("nats: " + fmt.Sprintf(f, v...)) }

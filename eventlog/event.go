@@ -70,7 +70,7 @@ func (c Commit) IDFor(actor string) string {
 	return fmt.Sprintf("%s/%s/%d/%x", c.Aggregate.ID, actor, c.Expected, h.Sum(nil)[:8])
 }
 
-// Receipt says where a commit stands in the log.
+// Receipt says where a commit is in the log.
 type Receipt struct {
 	// Seq is the commit's sequence in the log.
 	Seq uint64

@@ -83,7 +83,8 @@ func TestConnectToNobody(t *testing.T) {
 func TestReplicated(t *testing.T) {
 	var urls []string
 	var servers []*server.Server
-	// A server is one of a cluster when it has a route, be it to nobody; the others learn theirs from the first.
+	// A server is a member of a cluster if it has a route, even to no server; the others learn their routes from the
+	// first.
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
 		srv := serverTest(t, &server.Options{

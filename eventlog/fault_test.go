@@ -126,7 +126,7 @@ func TestServerStandsStill(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// The signal is on its way; wait until the process does stand still.
+	// The signal was sent; wait until the process has stopped.
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("the server is not stopped: %v, %v", status, err)
@@ -209,7 +209,7 @@ func TestCommitLostInTheMiddle(t *testing.T) {
 		mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
 	}
 	// What the configuration forbids can still be done by someone who changes the configuration first. The server
-	// refuses to drop DenyDelete, so a stream without it stands in for one whose message went.
+	// refuses to drop DenyDelete, so a stream without it simulates one that lost a message.
 	ctx := within(t, time.Minute)
 	config := streamSpec{name: "OTHER"}.config()
 	config.Subjects, config.DenyDelete = []string{"other.*.*"}, false
@@ -271,7 +271,7 @@ func TestDamagedTail(t *testing.T) {
 				}
 				l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
 				if err == nil {
-					// The server trusted its index. Whoever reads must then be told.
+					// The server trusted its index. The reader must then get an error.
 					defer l.Close()
 					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, ErrGap) {
 						t.Errorf("read: %v", rerr)
@@ -323,7 +323,7 @@ func glob(t *testing.T, dir, name string) string {
 	return found[0]
 }
 
-// TestPoisonedMessageStopsNobody: what someone publishes by hand is delivered, and belongs to nobody.
+// TestPoisonedMessageStopsNobody: a message that someone publishes by hand is delivered, and belongs to no aggregate.
 func TestPoisonedMessageStopsNobody(t *testing.T) {
 	l := openTest(t, EmbeddedOptions{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))

@@ -41,9 +41,9 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 	return cursor, nil
 }
 
-// Follow hands every commit after a sequence to fn, and goes on with new ones until ctx ends, fn fails, the log is
-// closed, or the log is no longer what it was (ErrGap, ErrMissing). It outlasts a broken connection, without a loss or a
-// repetition. Its error is never nil.
+// Follow passes every commit after a sequence to fn, and continues with new ones until ctx ends, fn fails, the log is
+// closed, or the log was damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating
+// a commit. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
 	cursor := after
 	err := l.read(ctx, &cursor, math.MaxUint64, 0, fn)

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestFrozenStore: a write that fails freezes the embedded server until it is started again. The log says so, as what it
-// is, and can be opened again once the disk takes writes. A limit on the size of a file stands in for a full disk.
+// TestFrozenStore: a write that fails freezes the embedded server until it is started again. The log reports this with
+// the cause, and can be opened again once the disk accepts writes. A limit on the size of a file simulates a full disk.
 func TestFrozenStore(t *testing.T) {
 	dir, a := t.TempDir(), moveOf("a")
 	l := openTest(t, EmbeddedOptions{Dir: dir})

@@ -38,8 +38,8 @@ type Log struct {
 	place  *place
 }
 
-// Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log.
-// It fails with ErrMissing when the stream is gone or was made anew, with ErrGap when a stored commit is missing.
+// Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log. It fails with
+// ErrMissing when the stream was deleted or created again, with ErrGap when a stored commit is missing.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Log) URL() string {
 	return l.server.ClientURL()
 }
 
-// Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads under way end
+// Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads in progress end
 // with an error. What was acknowledged is on disk already.
 func (l *Log) Close() error {
 	l.nc.Close()

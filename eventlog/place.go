@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// place is where an embedded log is on its disk. The server writes on when its files are removed under it, and acknowledges
-// what nobody will ever read. The names of the files tell.
+// place is where an embedded log is on its disk. The server continues to write after its files were removed, and
+// acknowledges commits that can never be read. The names of the files reveal this.
 type place struct {
 	dir   string
 	files map[string]os.FileInfo

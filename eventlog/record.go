@@ -64,7 +64,7 @@ func (r Record) follows() (uint64, bool) {
 
 func newRecord(seq uint64, stored time.Time, subject string, h nats.Header, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(h), subject: subject, header: h, data: data}
-	// A subject that cannot be parsed leaves Aggregate zero: it belongs to nobody, and must stop nobody.
+	// A subject that cannot be parsed leaves Aggregate zero: the commit belongs to no aggregate, and must stop none.
 	r.Aggregate, _ = parseSubject(subject)
 	return r
 }

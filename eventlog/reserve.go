@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// reserved is the share of MaxBytes, one part in so many, that is kept for what has begun: an abort, a rollback or a decision
-// can be recorded when the log takes nothing new.
+// reserved is the share of MaxBytes, one part in so many, that is reserved for what has begun: an abort, a rollback or
+// a decision can be recorded when the log accepts nothing new.
 const reserved = 20
 
 // AcceptsNew says whether the log takes a commit that begins an aggregate.
@@ -29,6 +29,6 @@ func (l *Log) admit(ctx context.Context, c Commit) error {
 	if s.AcceptsNew() {
 		return nil
 	}
-	return fmt.Errorf("%w for anything new: it holds %d of %d bytes, and the last %d %% are kept for what has begun; raise its limit, nothing was forgotten",
+	return fmt.Errorf("%w for anything new: it holds %d of %d bytes, and the last %d %% are reserved for what has begun; raise its limit, nothing was forgotten",
 		ErrFull, s.Bytes, s.MaxBytes, 100/reserved)
 }

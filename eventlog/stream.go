@@ -71,7 +71,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		}
 	}
 	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == subjectsOverlap {
-		return nil, fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log an account of its own, or a server", ErrConfig)
+		return nil, fmt.Errorf("%w: another stream of this NATS account has the subjects of an event log already; give this log its own account, or its own server", ErrConfig)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

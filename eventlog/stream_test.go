@@ -92,7 +92,7 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 	})
 }
 
-// emptyHost is a server on which nobody has the log's subjects.
+// emptyHost is a server without a stream for the log's subjects.
 func emptyHost(t *testing.T) *Log {
 	t.Helper()
 	host := openTest(t, EmbeddedOptions{Stream: "HOST", Listen: "127.0.0.1:0"})
@@ -115,7 +115,7 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 func TestTwoLogsInOneAccount(t *testing.T) {
 	host := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
 	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
-	wantErr(t, err, ErrConfig, "ANOTHER", "another stream", "an account of its own")
+	wantErr(t, err, ErrConfig, "ANOTHER", "another stream", "its own account")
 }
 
 // TestReaderChangesNothing: only a writer creates and resizes the stream.

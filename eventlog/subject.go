@@ -64,7 +64,7 @@ func validKind(s string) bool {
 	return s != ""
 }
 
-// plain says that a byte of an id stands for itself.
+// plain says that a byte of an id is not escaped.
 func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-'
 }

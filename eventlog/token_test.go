@@ -7,7 +7,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// A log with a token lets in who knows it, and nobody else.
+// A log with a token accepts only clients that know it.
 func TestToken(t *testing.T) {
 	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir(), Listen: "127.0.0.1:0", Token: "open sesame"})
 	if err != nil {

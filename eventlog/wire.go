@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Headers of a stored commit. NATS header names are case-sensitive: these are written and read as they stand here.
+// Headers of a stored commit. NATS header names are case-sensitive: these are written and read exactly as spelled here.
 const (
 	headerTypes   = "Scute-Types"
 	headerContent = "Content-Type"
@@ -243,7 +243,7 @@ func percentEncodeSlow(s string) string {
 	return b.String()
 }
 
-// percentDecode is lenient: a value that is not encoded stands for itself.
+// percentDecode is lenient: a value that is not encoded is returned unchanged.
 func percentDecode(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

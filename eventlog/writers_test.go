@@ -113,7 +113,7 @@ func checkChain(t *rapid.T, l *Log, a Aggregate) int {
 			t.Fatal(err)
 		}
 		if data.Follows != last || seen[r.CommitID] {
-			t.Fatalf("commit %s at %d was decided on %d, but stands after %d (twice: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
+			t.Fatalf("commit %s at %d was decided on %d, but is stored after %d (twice: %t)", r.CommitID, r.Seq, data.Follows, last, seen[r.CommitID])
 		}
 		seen[r.CommitID] = true
 		last = r.Seq

@@ -40,7 +40,7 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.QPS = -1
 	c.UserAgent = "scute/" + name
 	c.Timeout = callTimeout
-	c.WarningHandler = rest.NoWarnings{} // about manifests that are not ours to mend
+	c.WarningHandler = rest.NoWarnings{} // about manifests that scute does not write
 	httpClient, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the %s at %s: %w", name, c.Host, err)
@@ -168,7 +168,7 @@ func Namespaces() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
-// Providers is the kind in which clusterctl keeps its inventory. Its definition does not bear clusterctl's label.
+// Providers is the kind in which clusterctl keeps its inventory. Its CRD does not have clusterctl's label.
 func Providers() Type {
 	v := clusterctlv1.GroupVersion
 	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}

@@ -11,8 +11,8 @@ import (
 // ErrKubeconfig: a kubeconfig that scute will not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
-// ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. What would make scute run a command,
-// read a file of its own machine or connect through another server for the writer is refused: exec plugins, auth
+// ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. It refuses everything with which the
+// author could make scute run a command, read a local file or connect through another server: exec plugins, auth
 // providers, paths and proxies.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(data)
@@ -43,8 +43,8 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	return rest, nil
 }
 
-// Protected says whether nobody between scute and the API server can read or change what is sent there: the keys of
-// clusters, for example. The error says why not.
+// Protected returns an error if somebody between scute and the API server could read or change what is sent there, the
+// keys of clusters for example. The error says how.
 func Protected(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {

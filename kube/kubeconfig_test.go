@@ -71,7 +71,7 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 	}
 }
 
-// TestProtected: keys of clusters are sent only where nobody on the way can read them.
+// TestProtected: keys of clusters are sent only over connections that nobody else can read.
 func TestProtected(t *testing.T) {
 	for server, says := range map[string]string{
 		`server: "https://x", certificate-authority-data: Q0E=`: "",

@@ -107,11 +107,12 @@ func assessed(v Verdict, because []Wait) Assessment {
 	return Assessment{Verdict: v, Because: because[:min(len(because), waitingNamed)]}
 }
 
-// NoTrace says that neither cluster has anything of what moves: it had come to its end, or somebody removed it from both.
+// NoTrace says that neither cluster has anything of what moves: the move was complete, or somebody removed the objects
+// from both.
 func (a Assessment) NoTrace() bool { return a.Verdict == AskHuman && len(a.Because) == 0 }
 
 // nothingLeft says it.
-const nothingLeft = "the source has nothing that the move selects, and the target no paused copy: it may have come to its end"
+const nothingLeft = "the source has nothing that the move selects, and the target no paused copy: it may be complete already"
 
 // lookThere is what is left to a human when neither cluster has anything of a move.
 const lookThere = "look at the target: if the clusters work there, delete this Move"

@@ -35,7 +35,7 @@ func TestAssess(t *testing.T) {
 		{"one deleted", src{paused("Cluster/a")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
 		{"one released", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a-1"},
 		{"all deleted", nil, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, "a"},
-		{"shared and kept", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
+		{"shared and retained", src{paused("Cluster/a")}, dst{copied("Cluster/a"), shared("ClusterClass/k")}, mover.CanRollBack, ""},
 		{"one deleted, one without a copy", src{paused("Cluster/a"), whole("Secret/s")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.AskHuman, "no copy"},
 		{"released without a copy", src{paused("Cluster/a"), released("Machine/a-1")}, dst{copied("Cluster/a")}, mover.AskHuman, "a-1"},
 		{"begun to be emptied", src{emptying("Cluster/a"), whole("Machine/a-1")}, dst{copied("Cluster/a"), copied("Machine/a-1")}, mover.OnlyForward, ""},

@@ -63,7 +63,8 @@ func TestTooManyNames(t *testing.T) {
 	}
 }
 
-// TestFinishedMovesAreSmall: what a finished move did not move is kept as far as its status shows it.
+// TestFinishedMovesAreSmall: of the objects that a finished move did not move, only those that its status shows are
+// retained.
 func TestFinishedMovesAreSmall(t *testing.T) {
 	left := make([]mover.Wait, 500)
 	s := &mover.State{}
@@ -71,7 +72,7 @@ func TestFinishedMovesAreSmall(t *testing.T) {
 		s.Apply(e, time.Unix(1, 0))
 	}
 	if len(s.Left) != 50 || cap(s.Left) > 64 || len(mover.Status(s).NotMoved) != 50 {
-		t.Errorf("%d entries are kept, %d shown", len(s.Left), len(mover.Status(s).NotMoved))
+		t.Errorf("%d entries are retained, %d shown", len(s.Left), len(mover.Status(s).NotMoved))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// quietTime is how long a step before Verified may go on failing in ways that may pass.
+	// quietTime is how long a step before Verified may fail with transient errors.
 	quietTime = 5 * time.Minute
 	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified: an API server
 	// that has just started denies everything until it has read its roles.
@@ -87,7 +87,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 func (s *State) tick(time.Time) []Event {
 	switch {
 	case s.Abandon || s.Way != "":
-		return nil // the operator's latest word stands
+		return nil // the operator's latest command applies
 	case s.Lost != nil && s.Abort:
 		return []Event{Resolved{Way: Back, Reason: s.AbortReason}}
 	case s.Lost != nil:
@@ -152,11 +152,11 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 		if limit := s.ackLimit(w.Ref); now.Sub(s.PausedAt) > limit {
 			return append(events, s.failed(
 				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", limit, summary(o.Pending)),
-				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then make another Move")...)
+				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
 	if s.Setback != "" {
-		return append(events, waitingFor(o.Pending)) // the look went well: the setback has passed
+		return append(events, waitingFor(o.Pending)) // the observation succeeded, so the transient failure is over
 	}
 	return s.waiting(events, o.Pending, now)
 }
@@ -173,7 +173,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 		return []Event{AllAcknowledged{}}
 	case now.Sub(since) > time.Duration(limit):
 		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", time.Duration(limit)),
-			"find out what makes and deletes objects there while their clusters are paused, then make another Move")
+			"find out what makes and deletes objects there while their clusters are paused, then create another Move")
 	default:
 		return nil
 	}
@@ -248,13 +248,13 @@ func (s *State) changedRoots(plan []Item) []Wait {
 
 func (s *State) decideVerified(o VerifyDone, now time.Time) []Event {
 	if s.Abort {
-		return s.tick(now) // it came while the verification was under way: in time
+		return s.tick(now) // it came during the verification, which is in time
 	}
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}
 	}
 	return s.failed("the target does not hold what was planned, or the source changed: "+summary(o.Differences),
-		"find out what wrote to these objects while they were paused, then make another Move")
+		"find out what wrote to these objects while they were paused, then create another Move")
 }
 
 func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {

@@ -5,8 +5,8 @@
 //	outcome -> Decide(state, outcome, now) -> []Event -> the log -> Apply -> Next(state) -> a step to perform -> outcome ...
 //
 // Every function here is deterministic and total: no clock, no I/O, no goroutine. A state is a fold of events, so a
-// move killed at any instant goes on from the log. The effects live in mover/transfer, the loop that joins the two in
-// mover/runner.
+// move that is killed at any instant continues from the log. The effects live in mover/transfer, the loop that joins
+// the two in mover/runner.
 //
 // What never may live here: Kubernetes clients, NATS, and the content of any object (an object is a reference, a UID,
 // and a hash; of a Secret not even a hash, because a hash is an oracle for short secrets).

@@ -120,7 +120,7 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// PreflightPassed: both sides were asked, nothing stands against the move.
+	// PreflightPassed: both sides were checked, and nothing prevents the move.
 	PreflightPassed struct {
 		Clusters []string `json:"clusters"`
 		// Target identifies the cluster that the kubeconfig led to: the UID of its namespace kube-system.
@@ -142,7 +142,7 @@ type (
 		Part  int          `json:"part,omitempty"`
 		More  bool         `json:"more,omitempty"`
 	}
-	// Paused: the pause stands on every root.
+	// Paused: the pause is set on every root.
 	Paused struct{}
 	// Acknowledged: these objects are at rest, and how they said so.
 	Acknowledged struct {
@@ -185,7 +185,7 @@ type (
 	}
 	// SourceEmptied: all that was to go is gone at the source.
 	SourceEmptied struct{}
-	// PausesRestored: the recorded pause states stand on the target.
+	// PausesRestored: the recorded pause states are set on the target.
 	PausesRestored struct{}
 	// Awoke: these objects said on the target that they are not paused.
 	Awoke struct {
@@ -205,22 +205,22 @@ type (
 	AbortRefused struct {
 		Why string `json:"why"`
 	}
-	// Setback: a step failed in a way that may pass; it is tried again.
+	// Setback: a step failed with a transient error; it is tried again.
 	Setback struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
-		// Stranded: one of the clusters does not hold what the log says, and going on could lose an object or leave both
-		// clusters active. Nothing is changed until they agree again or a human has decided.
+		// Stranded: the state of one of the clusters differs from the log, and to continue could lose an object or
+		// leave both clusters active. Nothing is changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
 		// Until is set while a permission is waited for that was granted at the preflight: that is how long.
 		Until time.Time `json:"until,omitzero"`
 	}
-	// Failed: the move cannot go on.
+	// Failed: the move cannot continue.
 	Failed struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
 	}
-	// RollbackStarted: from here on everything is put back.
+	// RollbackStarted: from here on every change is undone.
 	RollbackStarted struct {
 		Reason string `json:"reason"`
 	}

@@ -250,8 +250,9 @@ func (g *graph) descend(n *node, part bool) {
 	}
 }
 
-// keepShared marks members that something left behind still needs: they are copied and stay at the source. What stands
-// for a moving cluster's own machines never stays, whoever else owns it: both sides would work on it.
+// keepShared marks members that something left behind still needs: they are copied and stay at the source. Objects that
+// represent the machines of a moving cluster never stay, whatever else owns them, because both sides would reconcile
+// them.
 func (g *graph) keepShared() {
 	for changed := true; changed; {
 		changed = false

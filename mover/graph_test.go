@@ -184,7 +184,7 @@ func TestSelectProperties(t *testing.T) {
 		for i, o := range mover.Levels(items(m)) {
 			for _, item := range o {
 				if item.Level != i {
-					t.Fatalf("%s of level %d stands at %d", item.Ref, item.Level, i)
+					t.Fatalf("%s of level %d is at %d", item.Ref, item.Level, i)
 				}
 			}
 		}

@@ -17,7 +17,7 @@ func (h Home) Foreign(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:
 		return fmt.Sprintf("stranded: another management cluster began it: namespace kube-system has UID %s there and %s here", s.Home.Cluster, h.Cluster),
-			"give this management cluster an event log of its own, on a shared NATS server an account of its own; the move goes on where it began"
+			"give this management cluster its own event log, on a shared NATS server its own account; the move continues where it began"
 	case h.Log != "" && s.Home.Log != "" && h.Log != s.Home.Log:
 		return fmt.Sprintf("stranded: it was begun in event log %s, and this one is %s", s.Home.Log, h.Log),
 			"run scute on the log in which the move began"

@@ -95,7 +95,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%T comes back different: %s", e, diff)
 		}
 		if seen[ev.Type] {
-			t.Errorf("%s stands for two facts", ev.Type)
+			t.Errorf("%s is the name of two events", ev.Type)
 		}
 		seen[ev.Type] = true
 		if v := reflect.ValueOf(e); v.IsZero() && v.NumField() > 0 {
@@ -298,7 +298,7 @@ func TestEventsAreBounded(t *testing.T) {
 		why := mover.Wait{Ref: r, Why: strings.Repeat("because ", 1000)}
 		draft.Left, awake.Pending, differs.Differences = append(draft.Left, why), append(awake.Pending, why), append(differs.Differences, why)
 		awake.New = append(awake.New, r)
-		pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Warning, Field: r.String(), Message: why.Why, Remedy: "mend it"})
+		pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Warning, Field: r.String(), Message: why.Why, Remedy: "fix it"})
 	}
 	pre.Findings = append(pre.Findings, mover.Finding{Severity: mover.Error, Field: "the last one", Message: "matters most"})
 	acks.Pending = awake.Pending

@@ -11,7 +11,7 @@ func (g *graph) needs(n *node, cyclic map[*node]bool) []Finding {
 	var found []Finding
 	severity := Error
 	if n.o.Ref.Kind == "MachineSet" {
-		severity = Warning // one that is kept for its revision may outlive its templates
+		severity = Warning // one that is retained for its revision may outlive its templates
 	}
 	for _, r := range n.o.References {
 		p := g.byRef[r.Ref]

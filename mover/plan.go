@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Item is one object of the plan, as it stood at the source when everything was at rest.
+// Item is one object of the plan, as it was on the source when all controllers were paused.
 type Item struct {
 	Ref             object.Ref `json:"ref"`
 	Version         string     `json:"version"`

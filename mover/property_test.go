@@ -118,7 +118,7 @@ func (p *player) turn() {
 		return
 	}
 	if rapid.IntRange(0, 7).Draw(t, "fails") == 0 {
-		p.decide(mover.StepFailed{Message: "no", Next: "mend it", Final: rapid.Bool().Draw(t, "final")})
+		p.decide(mover.StepFailed{Message: "no", Next: "fix it", Final: rapid.Bool().Draw(t, "final")})
 		return
 	}
 	p.decide(p.outcome(step))

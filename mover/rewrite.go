@@ -95,9 +95,9 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return c
 }
 
-// Contains compares what is on the target with what was to be created, and names the first field that differs. The
-// target may have more: its webhooks default fields, its controllers add finalizers and labels. In a spec it may write a
-// quantity or a duration in another way (1000m and 1, 10m and 10m0s).
+// Contains compares what is on the target with what the plan creates, and names the first field that differs. The
+// target may have more: its webhooks default fields, its controllers add finalizers and labels. In a spec it may write
+// a quantity or a duration in another way (1000m and 1, 10m and 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)

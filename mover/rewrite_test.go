@@ -86,7 +86,7 @@ spec: {clusterName: a, version: v1.36.0}
 		}
 	}
 	if field, ok := mover.Contains(want, got); !ok {
-		t.Errorf("a copy does not contain what was to be created: %s", field)
+		t.Errorf("a copy does not contain what the plan creates: %s", field)
 	}
 }
 

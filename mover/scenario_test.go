@@ -18,8 +18,8 @@ import (
 	"scute.dev/pause"
 )
 
-// TestScenarios tells moves as stories: each command is an outcome (or an event by somebody else), its output the
-// facts that were decided, where the move stands then, and the step that it calls for. Rewrite with -rewrite.
+// TestScenarios plays moves as scripts: each command is an outcome (or an event by somebody else), its output the
+// events that were decided, the phase of the move then, and the step that it calls for. Rewrite with -rewrite.
 //
 // "after=1m" lets time pass before; "stored=2" stores only the first two facts, as when the process dies after the
 // first of several commits.
@@ -239,7 +239,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "preflight":
 		out := mover.PreflightDone{Clusters: []string{"a"}}
 		for _, f := range in {
-			out.Findings = append(out.Findings, mover.Finding{Severity: mover.Severity(f[0]), Field: f[1], Message: strings.Join(f[2:], " "), Remedy: "mend it"})
+			out.Findings = append(out.Findings, mover.Finding{Severity: mover.Severity(f[0]), Field: f[1], Message: strings.Join(f[2:], " "), Remedy: "fix it"})
 		}
 		return out
 	case "baseline": // Kind/name [False|True] [held] [found]
@@ -321,7 +321,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "source-restored":
 		return mover.SourceBack{}
 	case "fails":
-		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "mend it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded"), Unpermitted: d.HasArg("unpermitted")}
+		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "fix it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded"), Unpermitted: d.HasArg("unpermitted")}
 	default:
 		d.Fatalf(t, "no such command: %s", d.Cmd)
 		return nil

@@ -13,7 +13,7 @@ import (
 	"scute.dev/pause"
 )
 
-// Phase is where a move stands.
+// Phase is the progress of a move.
 type Phase = v1alpha1.MovePhase
 
 // The phases of MOVER.md.
@@ -34,7 +34,7 @@ const (
 	PhaseStranded     Phase = "Stranded" // the log does not know how far the move came
 )
 
-// State is a move as its events tell it. The zero value is a move nobody asked for.
+// State is a move as recorded by its events. The zero value is a move that was not requested.
 type State struct {
 	Spec Spec
 	Home Home
@@ -71,13 +71,14 @@ type State struct {
 	Waiting      []Wait
 	WaitingTotal int
 	WaitingSince time.Time
-	// Setback is why the step failed when it was last tried; empty when the last try went well.
+	// Setback is why the last attempt of the step failed; empty if it succeeded.
 	Setback      string
 	SetbackNext  string
 	SetbackSince time.Time
-	// SetbackUntil is how long a permission is waited for that was granted at the preflight; zero for another setback.
+	// SetbackUntil is how long the move waits for a permission that was granted at the preflight; zero for other
+	// transient failures.
 	SetbackUntil time.Time
-	// Stranded says that the setback is a disagreement between the log and the clusters: see Setback.
+	// Stranded says that the transient failure is a disagreement between the log and the clusters: see Setback.
 	Stranded bool
 	// Lost is set while the log does not know how far the move came.
 	Lost *LogLost
@@ -127,7 +128,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
 	case Setback, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.Setback, s.SetbackNext, s.SetbackSince, s.Stranded = "", "", time.Time{}, false // something went on
+		s.Setback, s.SetbackNext, s.SetbackSince, s.Stranded = "", "", time.Time{}, false // something progressed
 		s.SetbackUntil = time.Time{}
 	}
 	switch e := e.(type) {

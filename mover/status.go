@@ -110,7 +110,7 @@ func Explain(s *State) (message, next string) {
 		case s.Finished():
 			return "ended: " + s.Failure.Message, s.Failure.Next
 		}
-		return "failed and left as it stands, paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
+		return "failed and left as it is, paused: " + s.Failure.Message, strings.TrimSuffix("set spec.abort to roll it back; "+s.Failure.Next, "; ")
 	}
 	if s.AbortRefused {
 		message += "; the abort came too late, the move only goes forward from here"
@@ -124,7 +124,7 @@ func Explain(s *State) (message, next string) {
 	}
 	if s.Setback != "" {
 		message += "; trying again after: " + s.Setback
-		next = "nothing if it passes; else " + cmp.Or(s.SetbackNext, "fix the cause") + "; then the move goes on by itself"
+		next = "nothing if it passes; else " + cmp.Or(s.SetbackNext, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}
@@ -146,7 +146,7 @@ func (s *State) explainRefusal() (message, next string) {
 	if errors > 1 {
 		message += fmt.Sprintf(" (and %d more findings)", errors-1)
 	}
-	return message, first.Remedy + ", then make another Move"
+	return message, first.Remedy + ", then create another Move"
 }
 
 func cargo(c v1alpha1.MoveCounts) string {

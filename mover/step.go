@@ -77,7 +77,7 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is what came of a step, or of time passing.
+// Outcome is the result of a step, or of time passing.
 type Outcome interface{ outcome() }
 
 type (

@@ -14,7 +14,8 @@ func TestStored(t *testing.T) {
 	pinned.Events(t, mover.NewCatalog(), mover.Duration(90*time.Second), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories holds what moves that have happened come to. Processes were killed in some of them.
+// TestHistories replays moves of earlier versions and compares the states that they lead to. Processes were killed in
+// some of them.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, mover.NewCatalog(), func(_ *testing.T, events []pinned.History[mover.Event]) any {
 		var s mover.State

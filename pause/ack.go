@@ -18,7 +18,7 @@ const (
 	ByCondition Signal = "condition"
 	// AlreadyHeld: it was paused before, for a cause of the user's that still holds.
 	AlreadyHeld Signal = "already-held"
-	// Settled: its condition was True before the pause with no cause known, it was touched, and it kept still.
+	// Settled: its condition was True before the pause without a known cause, it was touched, and it did not change.
 	Settled Signal = "settled"
 	// ThroughOwner: no controller has taken it up yet, because its owner, which would hand it over, is paused.
 	ThroughOwner Signal = "through-owner"
@@ -42,7 +42,7 @@ type Baseline struct {
 type Context struct {
 	// KindSpeaks: some object of this kind has a Paused condition, now or at the baseline.
 	KindSpeaks bool
-	// SincePause is the time since the pause was seen to stand on every root.
+	// SincePause is the time since the pause was observed on every root.
 	SincePause time.Duration
 }
 
@@ -90,7 +90,7 @@ func Judge(before Baseline, now object.Observed, c Context) Verdict {
 }
 
 // Broken says why an acknowledgement that was given no longer holds; "" when it does. An object that had a condition to
-// show must still show it; of the others nobody may say the contrary.
+// show must still show it; of the others nothing may contradict it.
 func Broken(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:

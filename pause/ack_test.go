@@ -56,13 +56,13 @@ func TestJudge(t *testing.T) {
 		{"it says Unknown", before(object.False), says(machine, object.Unknown), speaks, "", "Unknown", true},
 
 		{"True before for no cause", before(object.True), says(machine, object.True), after(29 * time.Second), "", "keep still", true},
-		{"it kept still", before(object.True), says(machine, object.True), after(pause.SettleTime), pause.Settled, "", false},
+		{"it did not change", before(object.True), says(machine, object.True), after(pause.SettleTime), pause.Settled, "", false},
 		{"it did not keep still", before(object.True), says(machine, object.False), after(time.Hour), "", "False", true},
 		{"True before for the user's cause", held, says(machine, object.True), speaks, pause.AlreadyHeld, "", false},
 		{"the user's cause holds but it says False", held, says(machine, object.False), speaks, "", "False", true},
 		{"held by the user, who speaks only now", pause.Baseline{UID: "u", Held: true}, says(machine, object.True), speaks, pause.ByCondition, "", false},
 
-		{"block-move stands before all", before(object.False), with(says(machine, object.True), func(o *object.Observed) { o.BlockMove = true }), speaks, "", object.BlockMoveAnnotation, false},
+		{"block-move has precedence", before(object.False), with(says(machine, object.True), func(o *object.Observed) { o.BlockMove = true }), speaks, "", object.BlockMoveAnnotation, false},
 		{"block-move on a silent kind", before(object.Absent), with(infra, func(o *object.Observed) { o.BlockMove = true }), pause.Context{}, "", object.BlockMoveAnnotation, false},
 
 		{"the topology controller is silent yet", before(object.False), topology(object.False), speaks, "", "TopologyReconciled", true},
@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 		{"inert: no Machine has taken it up", before(object.Absent), infra, speaks, pause.ThroughOwner, "", false},
 		{"inert below a control plane", before(object.Absent), owned("controlplane.cluster.x-k8s.io"), speaks, pause.ThroughOwner, "", false},
 		{"a Machine has it: it will speak", before(object.Absent), owned(object.CoreGroup), speaks, "", "no condition", true},
-		{"of no cluster: nobody's to hand over", before(object.Absent), with(infra, func(o *object.Observed) { o.ClusterName = "" }), speaks, "", "no condition", true},
+		{"of no cluster: no controller acknowledges", before(object.Absent), with(infra, func(o *object.Observed) { o.ClusterName = "" }), speaks, "", "no condition", true},
 		{"a core object is never inert", before(object.Absent), machine, speaks, "", "no condition", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

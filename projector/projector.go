@@ -17,7 +17,7 @@ import (
 // replay.
 const DefaultEvery = 25_000
 
-// Options say how a view is kept. The zero value keeps no snapshots and logs nothing.
+// Options configure how a view is stored. The zero value stores no snapshots and logs nothing.
 type Options struct {
 	// Name of the view, for snapshots and log lines.
 	Name string
@@ -56,11 +56,11 @@ type Projector[V View] struct {
 	view     V
 	last     eventlog.Record // the last one folded in; Seq is the view's position
 	aside    map[eventlog.Aggregate]*SetAside
-	advanced chan struct{} // closed when the view advances; nil while nobody waits
+	advanced chan struct{} // closed when the view advances; nil while there is no waiter
 }
 
-// New makes a projector. newView makes an empty view, another one at each call: what a snapshot filled in vain is thrown
-// away. Run starts it.
+// New makes a projector. newView makes an empty view, another one at each call, because a view filled from an unusable
+// snapshot is discarded. Run starts it.
 func New[V View](log Log, newView func() V, o Options) *Projector[V] {
 	o.Every = cmp.Or(o.Every, DefaultEvery)
 	logger := o.Logger
@@ -74,9 +74,9 @@ func New[V View](log Log, newView func() V, o Options) *Projector[V] {
 	}
 }
 
-// Run restores the newest usable snapshot, replays what follows it, and goes on following the log until ctx ends. Its
-// error is never nil: the end of ctx, or an alarm (eventlog.ErrGap, eventlog.ErrMissing) after which the view is not to
-// be trusted. It is called once.
+// Run restores the newest usable snapshot, replays what follows it, and continues to follow the log until ctx ends. Its
+// error is never nil: the end of ctx, or an alarm (eventlog.ErrGap, eventlog.ErrMissing) after which the view cannot be
+// trusted. It is called once.
 func (p *Projector[V]) Run(ctx context.Context) error {
 	err := p.run(ctx)
 	err = fmt.Errorf("projecting the log into view %q: %w", p.opts.Name, err)
@@ -174,7 +174,7 @@ func (p *Projector[V]) WaitFor(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Read calls fn with the view while it stands still, at position seq. fn must not keep what it does not copy.
+// Read calls fn with the view at position seq, while no commit is applied. fn must not retain what it does not copy.
 func (p *Projector[V]) Read(fn func(seq uint64, view V)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -223,7 +223,7 @@ func (p *Projector[V]) snapshotWorthwhile() bool {
 	return fresh > 0 && fresh >= p.opts.Every/10
 }
 
-// save takes a snapshot. That it could not is no more than a slower start.
+// save takes a snapshot. If it fails, the only consequence is a slower start.
 func (p *Projector[V]) save() {
 	v, ok := any(p.view).(Snapshotter)
 	if !ok || p.opts.Snapshot == "" || len(p.aside) > 0 {

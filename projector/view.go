@@ -8,10 +8,10 @@ import (
 
 // View is what a projector folds the log into. The projector calls its methods one at a time.
 type View interface {
-	// Apply folds one commit in, whatever its kind; a view ignores what is not its own. It must depend on the commit
-	// and on the view alone. An error (for example eventlog.ErrUnknownType) says that this commit's aggregate cannot
-	// be followed any further: Apply has changed nothing, the projector sets the aggregate aside, counts it, and goes
-	// on with all others.
+	// Apply applies one commit, whatever its kind; a view ignores commits of other kinds. It must depend on the commit
+	// and on the view alone. An error (for example eventlog.ErrUnknownType) says that this commit's aggregate cannot be
+	// followed any further: Apply has changed nothing, the projector sets the aggregate aside, counts it, and continues
+	// with all others.
 	Apply(r eventlog.Record) error
 }
 

@@ -5,7 +5,7 @@ package v1alpha1
 const (
 	// ConditionReady is True when the undertaking ended as asked.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while there is work under way.
+	// ConditionReconciling is True while work is in progress.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when nothing more happens without a human.
 	ConditionStalled = "Stalled"

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds scute's Kubernetes resources: what a user asks for (spec) and a projection of what the event
-// log says came of it (status). A status can be thrown away: the daemon writes it again from the log.
+// Package v1alpha1 contains scute's Kubernetes resources: what a user requests (spec) and a projection of the event log
+// (status). A status can be deleted: the daemon writes it again from the log.
 //
 // What never may live here: behaviour. Decisions are taken in the domain packages, from the log.
 //

@@ -48,7 +48,7 @@ type RepairLimitsSpec struct {
 	// a failure domain that fails by itself are not counted.
 	// +optional
 	MassFailure FleetMassFailure `json:"massFailure,omitzero"`
-	// FailureDomains have limits of their own, each by itself.
+	// FailureDomains have separate limits, one per failure domain.
 	// +optional
 	FailureDomains FailureDomainLimits `json:"failureDomains,omitzero"`
 }

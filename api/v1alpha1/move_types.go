@@ -33,7 +33,7 @@ type MoveSpec struct {
 	DryRun bool `json:"dryRun,omitempty"`
 
 	// RollbackOnFailure removes what was created on the target and restores the source's pause state when the move
-	// fails before its point of no return (Verified). False leaves everything as it stands, paused, for a human.
+	// fails before its point of no return (Verified). False leaves everything as it is, paused, for a human.
 	// +optional
 	// +kubebuilder:default=true
 	RollbackOnFailure *bool `json:"rollbackOnFailure,omitempty"`
@@ -127,7 +127,7 @@ type MoveTimeouts struct {
 	Awake *Duration `json:"awake,omitempty"`
 }
 
-// MovePhase is where a move stands.
+// MovePhase is the progress of a move.
 // +kubebuilder:validation:Enum=Pending;Preflight;Pausing;AwaitingAcks;Planned;Creating;Verified;Deleting;Resuming;Succeeded;RollingBack;RolledBack;Failed;Stranded
 type MovePhase string
 
@@ -145,8 +145,8 @@ type MoveStatus struct {
 	LogID string `json:"logID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
-	// Stranded says that the clusters do not hold what the event log says, so that going on could lose an object or leave
-	// both clusters active. The move changes nothing until they agree again, or until what next says is done.
+	// Stranded says that the clusters differ from the event log, so that to continue could lose an object or leave both
+	// clusters active. The move changes nothing until they agree again, or until the user has done what next says.
 	// +optional
 	Stranded bool `json:"stranded,omitempty"`
 	// Message says in one sentence what happens now or how it ended.

@@ -67,7 +67,7 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Escalation []EscalationStep `json:"escalation,omitempty"`
 
-	// Limits bound what happens at once, and in a storm.
+	// Limits bound how much happens at once, and during a mass failure.
 	// +optional
 	Limits RepairPolicyLimits `json:"limits,omitzero"`
 
@@ -75,9 +75,9 @@ type RepairPolicySpec struct {
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
-	// AllowedHooks are deletion hooks of others that keep no machine from being replaced: names of annotations behind
-	// pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. One that ends
-	// with * stands for all names that begin so.
+	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names of annotations
+	// behind pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A
+	// name that ends with * matches all names with that prefix.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -111,7 +111,7 @@ type RepairMethod string
 const (
 	// MethodRolloutSurge makes only the victim outdated: the owner's own rollout replaces it, new machine first.
 	MethodRolloutSurge RepairMethod = "RolloutSurge"
-	// MethodSurge raises replicas, and puts them back as soon as the newcomer exists.
+	// MethodSurge raises replicas, and restores them as soon as the new machine exists.
 	MethodSurge RepairMethod = "Surge"
 	// MethodRelaxedSurge allows either surge with the owner's preflight relaxed: for a victim whose kubelet is dead.
 	MethodRelaxedSurge RepairMethod = "RelaxedSurge"
@@ -138,14 +138,14 @@ type RepairChecks struct {
 	UnhealthyMachineConditions []UnhealthyCondition `json:"unhealthyMachineConditions,omitempty"`
 }
 
-// UnhealthyCondition is a condition that, having stood for the time, makes a machine unhealthy.
+// UnhealthyCondition is a condition that makes a machine unhealthy when it has lasted for the timeout.
 type UnhealthyCondition struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
 	Type string `json:"type"`
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	Status string `json:"status"`
-	// Timeout that the condition must have stood.
+	// Timeout is how long the condition must have lasted.
 	Timeout Duration `json:"timeout"`
 }
 
@@ -156,9 +156,9 @@ type EscalationStep struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} stand for the machine's, and a field's JSONPath for
-	// what its infrastructure machine has there: ${infrastructure.spec.hardwareName}. It is created in the policy's namespace and
-	// deleted when the step is over.
+	// Template of the object; ${machine}, ${node}, ${cluster} and ${namespace} are replaced by the names that belong to
+	// the machine, and ${infrastructure.PATH} by the field of its infrastructure machine at that JSONPath:
+	// ${infrastructure.spec.hardwareName}. It is created in the policy's namespace and deleted when the step is over.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template runtime.RawExtension `json:"template"`
 	// Timeout until the next step, or the replacement, follows.
@@ -187,8 +187,8 @@ type FieldValue struct {
 
 // RepairPolicyLimits bound what one policy does at once. Those of all policies together are RepairLimits.
 type RepairPolicyLimits struct {
-	// AtOnce bounds the remediations under way at the same time, all clusters together. One control plane never has more
-	// than one.
+	// AtOnce bounds the remediations in progress at the same time, all clusters together. One control plane never has
+	// more than one.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -204,8 +204,8 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Window *Duration `json:"window,omitempty"`
-	// Storm is the percentage of the watched machines, and never fewer than StormFloor machines, that unhealthy at once are
-	// a storm: something bigger is broken, nothing is begun.
+	// Storm is the percentage of the watched machines, and at least StormFloor machines, that must be unhealthy at once
+	// to count as a mass failure. Its cause is larger than a machine, so no remediation begins.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -216,7 +216,7 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=100000
 	StormFloor int32 `json:"stormFloor,omitempty"`
-	// StormCooldown is how long nothing is begun after a storm.
+	// StormCooldown is how long no remediation begins after a mass failure.
 	// +optional
 	// +kubebuilder:default="10m"
 	StormCooldown *Duration `json:"stormCooldown,omitempty"`
@@ -272,8 +272,8 @@ type InfrastructureCondition struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits as
-// long as the machine's own timeouts say, which is for ever by default.
+// RepairRemoval bounds what the deletion of a machine that is being replaced waits for. Without it, Cluster API waits
+// as long as the machine's own timeouts say, which is without limit by default.
 type RepairRemoval struct {
 	// DrainTimeout is how long the deletion waits until the Node is drained; then the drain is skipped.
 	// +optional
@@ -304,7 +304,7 @@ type RepairPolicyStatus struct {
 	// Message says in one sentence what the policy does now, or why it does nothing.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Storm is under way, or its cooldown is not over.
+	// Storm says that a mass failure is in progress, or that its cooldown is not over.
 	// +optional
 	Storm bool `json:"storm,omitempty"`
 	// +optional

@@ -5,7 +5,7 @@ import (
 )
 
 // UnhealthyAnnotation marks a Machine that scute found unhealthy, or about to become so. Its value is the JSON of an
-// UnhealthyMark. scute puts it on and takes it off; nobody else needs to.
+// UnhealthyMark. scute sets and removes it; users do not need to.
 const UnhealthyAnnotation = "scute.dev/unhealthy"
 
 // UnhealthyScheduled is the state of a mark whose machine's replacement was decided.
@@ -31,7 +31,7 @@ type SurgeRemediationSpec struct {
 	// Hold keeps the machine as it is, marked, before anything is done about it.
 	// +optional
 	Hold *RemediationHold `json:"hold,omitempty"`
-	// Abort asks that a replacement under way is taken back, and that no other is begun for this machine.
+	// Abort requests that a replacement in progress is cancelled, and that no other one begins for this machine.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 }
@@ -51,7 +51,7 @@ type RemediationHold struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RemediationPhase is where the remediation of one machine stands.
+// RemediationPhase is the progress of the remediation of one machine.
 // +kubebuilder:validation:Enum=Marked;Waiting;Held;Frozen;Escalating;Surging;Replacing;Removing;Cancelling;Succeeded;Cancelled;Failed;Recovered;Unselected
 type RemediationPhase string
 

@@ -70,8 +70,8 @@ func TestReadableParts(t *testing.T) {
 	if m.Unreadable.Spec != nil || m.Unreadable.Status == nil || !m.Spec.DryRun || m.Status.Message != "" {
 		t.Errorf("%+v", m)
 	}
-	m.Status.Message = "anew"
-	if data, err := json.Marshal(m); err != nil || !strings.Contains(string(data), `"message":"anew"`) {
+	m.Status.Message = "again"
+	if data, err := json.Marshal(m); err != nil || !strings.Contains(string(data), `"message":"again"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 	read(`{"dryRun":true}`, `{}`)

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RunPhase is where a run stands.
+// RunPhase is the progress of a run.
 // +kubebuilder:validation:Enum=Pending;Running;PartiallyPaused;Paused;Succeeded;Degraded;Aborted;RollingBack;RolledBack;RollbackFailed;Failed;Stranded
 type RunPhase string
 
@@ -14,7 +14,7 @@ const (
 	RunPending         RunPhase = "Pending"
 	RunRunning         RunPhase = "Running"
 	RunPartiallyPaused RunPhase = "PartiallyPaused" // a branch waits for an operator, others run
-	RunPaused          RunPhase = "Paused"          // nothing goes on without an operator
+	RunPaused          RunPhase = "Paused"          // nothing continues without an operator
 	RunSucceeded       RunPhase = "Succeeded"
 	RunDegraded        RunPhase = "Degraded" // done, but something was ignored or skipped by policy
 	RunAborted         RunPhase = "Aborted"  // stopped by a failure; it can be resumed
@@ -25,7 +25,7 @@ const (
 	RunStranded        RunPhase = "Stranded"       // this program does not know what the run needs
 )
 
-// TaskPhase is where a task stands.
+// TaskPhase is the progress of a task.
 // +kubebuilder:validation:Enum=Pending;Running;Retrying;Succeeded;Failed;Ignored;Skipped;Paused;Interrupted;Undoing;Undone;Kept;UndoFailed
 type TaskPhase string
 
@@ -89,7 +89,7 @@ type WorkflowRunStatus struct {
 	// StartedAt is when the run was first taken up.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// FinishedAt is when it came to its end.
+	// FinishedAt is when it ended.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// Deadline of the run.
@@ -139,7 +139,7 @@ type TaskStatus struct {
 	// FinishedAt is when the outcome became final.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// Message says why it stands as it does.
+	// Message explains the phase.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Output that the task recorded. Status lists leave out what is larger than 1 KiB.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A reconcile looks again soon at first, seldom after long, and goes on as soon as the view has caught up.
+// A reconcile checks often at first, less often later, and continues as soon as the view has caught up.
 func TestLater(t *testing.T) {
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := start

@@ -1,5 +1,5 @@
-// Package conditions is how every controller tells how a resource stands: the three conditions of kstatus, and texts cut
-// to what the API takes.
+// Package conditions sets the three conditions of kstatus for every controller, with texts cut to the length that the
+// API accepts.
 //
 // What never may live here: what is true of a resource; its controller says so.
 package conditions

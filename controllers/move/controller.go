@@ -25,7 +25,7 @@ import (
 	"scute.dev/mover"
 )
 
-// Finalizer keeps a Move until what it started has come to an end.
+// Finalizer retains a Move until what it started has ended.
 const Finalizer = "scute.dev/move"
 
 // Moves is what the controller needs of the domain.
@@ -86,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{Message: wrong.String(), Next: conditions.Remedy})
 	}
 	if before := m.DeepCopy(); controllerutil.AddFinalizer(&m, Finalizer) {
-		// The watch brings the Move back at once; nothing is started before the finalizer stands.
+		// The watch queues the Move again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &m, before)
 	}
 	if !known && m.Status.FinishedAt == nil {
@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 	}
 	if !known {
-		return ctrl.Result{}, nil // it ended in a log that is not this one: its last status stands
+		return ctrl.Result{}, nil // it ended in another log: its last status remains
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
@@ -142,8 +142,8 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 	return nil
 }
 
-// release lets a deleted Move go when its move is over. One that is under way is aborted; if it is too late for that,
-// it goes forward to its end.
+// release removes the finalizer of a deleted Move when its move is over. A move in progress is aborted; if it is too
+// late for that, it continues to its end.
 func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
 	if !known && m.Status.FinishedAt == nil && m.Status.Phase != "" {
 		return r.request(ctx, m, id)
@@ -167,7 +167,8 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 	return r.patch(ctx, m, before)
 }
 
-// patch writes the finalizers. They are one list for all writers, so nobody may have written since it was read.
+// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written
+// since the list was read.
 func (r *Reconciler) patch(ctx context.Context, m, before *v1alpha1.Move) error {
 	return client.IgnoreNotFound(r.Client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }

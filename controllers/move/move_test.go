@@ -51,7 +51,7 @@ func TestSpec(t *testing.T) {
 	}
 	yes := true
 	if m.Spec.RollbackOnFailure = &yes; Spec(m).KeepFailed {
-		t.Error("rollback is on, but what failed would be kept")
+		t.Error("rollback is on, but a failed move would stay as it is")
 	}
 }
 
@@ -89,10 +89,10 @@ func TestConditions(t *testing.T) {
 			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "True", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "False"},
 		},
 		"refused": {
-			v1alpha1.MoveStatus{Phase: mover.PhaseFailed, FinishedAt: &over, Next: "mend it"},
+			v1alpha1.MoveStatus{Phase: mover.PhaseFailed, FinishedAt: &over, Next: "fix it"},
 			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "True"},
 		},
-		"failed and kept": {
+		"failed and left": {
 			v1alpha1.MoveStatus{Phase: mover.PhaseFailed, Next: "set spec.abort"},
 			map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: "False", v1alpha1.ConditionReconciling: "False", v1alpha1.ConditionStalled: "True"},
 		},

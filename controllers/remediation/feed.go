@@ -17,8 +17,8 @@ import (
 // settle is how long the news of one owner are gathered: a turn appends several facts, and they are told at once.
 const settle = 100 * time.Millisecond
 
-// Feed carries what the log says to those who show it: whoever wrote it, a turn of ours or an operator. The zero value is
-// ready for Changed; Cache is set before Run.
+// Feed passes what the log says to the controllers that show it, whether this daemon or an operator appended it. The
+// zero value is ready for Changed; Cache is set before Run.
 type Feed struct {
 	// Cache finds the policies and the requests of a namespace.
 	Cache client.Reader

@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// lookAgain is how soon a start that waits for its caches goes on, missing how soon one that waits for Cluster API.
+	// lookAgain is how soon a start that waits for its caches is tried again, missing how soon one that waits for
+	// Cluster API.
 	lookAgain, missing = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Gate starts the remediator when the first RepairPolicy appears: until then it costs one watch, of that kind. It stays
-// open: what a policy that is no more has begun is still to be taken back.
+// Gate starts the remediator when the first RepairPolicy appears: until then the only cost is one watch, of that kind.
+// It stays open, because what a deleted policy has begun must still be cancelled.
 type Gate struct {
 	Client client.Client
-	// Due are the owners for which something is under way in the log: they need no policy to be looked after.
+	// Due are the owners with a remediation in progress in the log: they are reconciled even without a policy.
 	Due func() []remediator.Owner
 	// Start goes one step towards the start. missing says what is not installed; done, that all runs.
 	Start func(ctx context.Context) (done bool, missing string, err error)

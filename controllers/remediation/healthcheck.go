@@ -29,9 +29,9 @@ func templateName(policy string) string { return "scute-" + policy }
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
 // limit is how many machines may be unhealthy for a MachineHealthCheck to ask for remediation: as many as can fail in a
-// control plane of this size without its quorum, and one more while our own newcomer provisions, which counts as unhealthy
-// until it has joined. Of one machine none may fail, and yet it can be replaced while its etcd answers: whether it does is
-// decided with more facts than a count.
+// control plane of this size before it loses its quorum, and one more while a new machine of scute provisions, which
+// counts as unhealthy until it has joined. Of one machine none may fail, and yet it can be replaced while its etcd
+// answers: the remediator decides that with more facts than a count.
 func limit(replicas int32, newcomer bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if newcomer {
@@ -83,7 +83,7 @@ func startup(d time.Duration) *int32 {
 	return seconds(max(d, leastStartup))
 }
 
-// seconds rounds up: no machine is called sick earlier than the policy says.
+// seconds rounds up: no machine counts as unhealthy earlier than the policy says.
 func seconds(d time.Duration) *int32 {
 	s := int32((d + time.Second - 1) / time.Second)
 	return &s

@@ -113,7 +113,7 @@ func (r *Limits) publish(ctx context.Context, before, after *v1alpha1.RepairLimi
 	return nil
 }
 
-// inUse fills what is counted, and says whether there is a mass failure, and when it is to be counted again.
+// inUse fills the counts, and says whether there is a mass failure, and when it must be counted again.
 func inUse(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
 	s.Active, s.Begun = remediator.Total(f.Active), f.Begun

@@ -36,7 +36,7 @@ type Policies struct {
 	behind   catchup.Wait
 }
 
-// Reconcile makes, mends and removes what a policy owns, and says in its status what it watches.
+// Reconcile creates, corrects and removes what a policy owns, and says in its status what it watches.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return ctrl.Result{RequeueAfter: pause}, nil
@@ -154,7 +154,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 	}
 }
 
-// check makes the MachineHealthCheck of a control plane, or mends it.
+// check creates the MachineHealthCheck of a control plane, or corrects it.
 func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
 	spec := healthCheckSpec(p, pl.cluster.Name, limit(pl.size(), r.newcomer(pl)))
 	if existing != nil {
@@ -174,7 +174,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	return nil
 }
 
-// newcomer: a machine that is to take another's place provisions, or is about to be made.
+// newcomer says that a replacement provisions, or is about to be created.
 func (r *Policies) newcomer(pl *plane) bool {
 	owner := remediator.Owner{Namespace: pl.kcp.Namespace, Name: pl.kcp.Name, UID: pl.kcp.UID}
 	for i := range pl.machines {
@@ -203,7 +203,8 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 	}
 	patch := client.MergeFrom(before)
 	if !metav1.IsControlledBy(o, p) {
-		// Another policy had it, or one of this name that is no more. Owner references are one list for all writers.
+		// It belonged to another policy, or to a deleted one of this name. Owner references are one list for all
+		// writers.
 		o.SetOwnerReferences(withoutController(o.GetOwnerReferences()))
 		if err := r.adopt(p, o); err != nil {
 			return err
@@ -214,7 +215,7 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 		return nil
 	}
 	if err := client.IgnoreNotFound(r.Live.Patch(ctx, o, patch)); err != nil {
-		return fmt.Errorf("mending %T %s: %w", o, o.GetName(), err)
+		return fmt.Errorf("correcting %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
 	return others
 }
 
-// abandon removes what a policy that is no more has left. The garbage collector would too, where one runs.
+// abandon removes what a deleted policy has left. The garbage collector does the same, where one runs.
 func (r *Policies) abandon(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {

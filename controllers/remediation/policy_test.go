@@ -39,7 +39,7 @@ func TestLimitFollowsTheSize(t *testing.T) {
 		p := plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, c.machines)}
 		p.kcp.Spec.Replicas = &c.spec
 		if got := limit(p.size(), c.newcomer); got != c.want {
-			t.Errorf("%d machines of %d, newcomer %v: %d, want %d", c.machines, c.spec, c.newcomer, got, c.want)
+			t.Errorf("%d machines of %d, new machine %v: %d, want %d", c.machines, c.spec, c.newcomer, got, c.want)
 		}
 	}
 	if got := (&plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
@@ -171,7 +171,7 @@ func TestProblemsNameTheFieldAndTheRemedy(t *testing.T) {
 		want string
 	}{
 		"nothing said":   {v1alpha1.RepairPolicySpec{}, ""},
-		"a good ladder":  {v1alpha1.RepairPolicySpec{Escalation: step(fine)}, ""},
+		"good steps":     {v1alpha1.RepairPolicySpec{Escalation: step(fine)}, ""},
 		"bad selector":   {v1alpha1.RepairPolicySpec{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.selector.matchExpressions[0].operator: "},
 		"no template":    {v1alpha1.RepairPolicySpec{Escalation: step("")}, "spec.escalation[0].template: it is no object"},
 		"no kind":        {v1alpha1.RepairPolicySpec{Escalation: step(`{"apiVersion":"v1"}`)}, `spec.escalation[0].template: apiVersion "v1" and kind "": both`},
@@ -208,8 +208,8 @@ func TestPolicyStatus(t *testing.T) {
 		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
 		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
-		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none under way"},
-		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation under way, 2 unhealthy"},
+		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
+		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
 		"storm":       {scope: all, totals: runner.Totals{Sick: 5, Storm: true}, reason: "Storm", says: "begins nothing"},
 		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
 		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},

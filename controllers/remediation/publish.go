@@ -15,8 +15,8 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// publish writes what a policy watches into its status. wrong is what only a human can mend. It comes back when the
-// cooldown after a storm is over: nothing else would say so.
+// publish writes what a policy watches into its status. wrong is what only a human can fix. It runs again when the
+// cooldown after a mass failure is over, because no event reports that.
 func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.Totals(p.Namespace, p.Name)
 	var calm time.Duration
@@ -50,7 +50,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	}
 }
 
-// stands says in one sentence what a policy does now, or why it does nothing.
+// stands returns one sentence about what a policy does now, or why it does nothing.
 func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", count(s.machines, "machine"), count(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
@@ -66,11 +66,11 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 	case p.Spec.DryRun:
 		return "DryRun", "decides and records, touches nothing: dry run; " + watches
 	case t.Storm:
-		return "Storm", fmt.Sprintf("begins nothing: a storm, or the cooldown after it, %d unhealthy; %s", t.Sick, watches)
+		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Sick, watches)
 	case t.Active > 0:
-		return "Remediating", fmt.Sprintf("%s under way, %d unhealthy; %s", count(t.Active, "remediation"), t.Sick, watches)
+		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", count(t.Active, "remediation"), t.Sick, watches)
 	case t.Sick > 0:
-		return "Unhealthy", fmt.Sprintf("%d unhealthy, none under way; %s", t.Sick, watches)
+		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress; %s", t.Sick, watches)
 	case len(s.clusters) == 0:
 		return "Watching", "selects no cluster of the namespace"
 	default:

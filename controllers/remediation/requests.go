@@ -86,7 +86,7 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 		if err := r.hold(ctx, request); err != nil {
 			return err
 		}
-	default: // nothing is to be waited for: nobody who removes it, or scute, is to be kept
+	default: // do not wait: the client that removes it must not be blocked
 		if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
@@ -94,8 +94,8 @@ func (r *Requests) reconcile(ctx context.Context, req ctrl.Request) error {
 	return r.publish(ctx, request, machine, shown(status, known, policy, machine))
 }
 
-// withoutMachine lets a request go. One that a Machine owns goes with it; one that was made by hand stays, and says why
-// nothing comes of it. What the log said of a remediation is not written over.
+// withoutMachine releases a request. One that a Machine owns is deleted with it; one that a user created stays, and
+// says why it has no effect. What the log said of a remediation is not overwritten.
 func (r *Requests) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if err := r.release(ctx, request); err != nil || !request.DeletionTimestamp.IsZero() || ofMachine(request) != "" || request.Status.RemediationID != "" {
 		return err
@@ -194,7 +194,7 @@ func (r *Requests) release(ctx context.Context, request *v1alpha1.SurgeRemediati
 	return r.finalizers(ctx, request, before)
 }
 
-// finalizers are one list for all writers, so nobody may have written since it was read.
+// finalizers are one list for all writers, so the patch fails if another client has written since the list was read.
 func (r *Requests) finalizers(ctx context.Context, request, before *v1alpha1.SurgeRemediation) error {
 	err := r.Live.Patch(ctx, request, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {

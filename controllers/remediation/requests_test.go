@@ -53,7 +53,7 @@ func TestEarlierIllnessesAreNotShown(t *testing.T) {
 		}
 	}
 	if earlier(&v1alpha1.SurgeRemediationStatus{}, request) {
-		t.Error("what is under way is not shown")
+		t.Error("what is in progress is not shown")
 	}
 }
 
@@ -111,7 +111,7 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatMattersMakesATurn: a heartbeat changes times of its own and messages, and none of what is judged by.
+// TestOnlyWhatMattersMakesATurn: a heartbeat changes timestamps and messages, but nothing that decisions depend on.
 func TestOnlyWhatMattersMakesATurn(t *testing.T) {
 	first := metav1.NewTime(time.Unix(100, 0))
 	base := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1, Annotations: map[string]string{"a": "1"}}}

@@ -36,7 +36,7 @@ type plane struct {
 	machines []clusterv1.Machine
 }
 
-// resting says that nothing is to be changed around a control plane: it is paused, or on its way out. A move deletes what
+// resting says that nothing of a control plane may be changed: it is paused, or being deleted. A move deletes what
 // belongs to a paused cluster, and must not find it again.
 func (p *plane) resting() bool {
 	return !p.kcp.DeletionTimestamp.IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.kcp)

@@ -36,7 +36,7 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		WatchesRawSource(concernsPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.MachineHealthCheck{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.Cluster{}, same)).
-		// Machines are counted, no more.
+		// Machines are only counted.
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.Machine{}, nil))
 	if controlPlanes {
 		b = b.WatchesRawSource(concernsPolicies(watched, &controlplanev1.KubeadmControlPlane{}, same))
@@ -47,12 +47,12 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 	return nil
 }
 
-// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. Without differs,
-// updates concern nobody.
+// concernsPolicies watches a kind, and queues the policies of the namespace in which an object changed. Without
+// differs, updates queue nothing.
 func concernsPolicies[T client.Object](watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[reconcile.Request] {
 	queue := func(ctx context.Context, q requestQueue, o T) {
 		if isPolicy(o) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also one that is no more
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}) // also a deleted one
 		}
 		later(ctx, watched, q, o.GetNamespace())
 	}
@@ -95,7 +95,8 @@ func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		WithOptions(retries(2)).
 		WatchesRawSource(into(feed, &feed.requests)).
 		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
-		// A request is let go when its Machine is gone, which has its name. One that was made first waits for it.
+		// A request is released when its Machine, which has its name, was deleted. One that was created before its
+		// Machine waits for it.
 		WatchesRawSource(source.Kind(watched, &clusterv1.Machine{}, handler.TypedFuncs[*clusterv1.Machine, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*clusterv1.Machine], q requestQueue) {
 				named(q, e.Object)

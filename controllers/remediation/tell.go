@@ -10,8 +10,8 @@ import (
 	"scute.dev/controllers/conditions"
 )
 
-// requestConditions says the status in the dialect of kstatus: Reconciling while it goes on by itself, Stalled when it
-// needs a human, Ready when the machine is well again, or another one in its place.
+// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled when it needs a
+// human, Ready when the machine is healthy again, or replaced.
 func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
 	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
 	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
@@ -41,9 +41,9 @@ func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStat
 // item is one thing to tell by a Kubernetes event.
 type item struct{ kind, reason, note string }
 
-// news is what a status says that the one before did not, of a machine that the log does not know: that nobody selects it, or that
-// its policy cannot be read. What the log knows, the Teller tells. It compares what was published, so a restarted daemon tells
-// nothing twice.
+// news is what a status says that the previous one did not, of a machine that the log does not know: that no policy
+// selects it, or that its policy cannot be read. The Teller reports what the log knows. It compares with what was
+// published, so a restarted daemon reports nothing twice.
 func news(before, after *v1alpha1.SurgeRemediationStatus) (item, bool) {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
 		return item{}, false

@@ -26,13 +26,14 @@ import (
 )
 
 const (
-	// fresh is how old a fact may be of which nobody was told. An older one was told of by the daemon before, or nobody asks any more.
+	// fresh is how old an event of the log may be that was not reported yet. An older one was reported by the previous
+	// daemon, or is no longer of interest.
 	fresh = 10 * time.Minute
-	// kept is how many facts wait to be told. In a storm the oldest ones are left out.
+	// kept is how many events wait to be reported. In a mass failure the oldest ones are dropped.
 	kept = 2000
 	// often is how many events of one reason a machine gets while they are fresh.
 	often = 3
-	// A storm of remediations leaves the API server to others.
+	// Many remediations at once leave the API server to others.
 	eventsPerSecond, eventsAtOnce = 20, 100
 	// retry is how long one that could not be made waits.
 	retry = time.Second
@@ -62,7 +63,7 @@ type topic struct {
 	reason  string
 }
 
-// Tell takes what is to be told. It does not block.
+// Tell queues a report. It does not block.
 func (t *Teller) Tell(n runner.Told) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

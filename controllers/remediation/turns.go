@@ -104,7 +104,7 @@ func concerns[T client.Object](r *Turns, watched cache.Cache, kind T, differs fu
 	return source.TypedKind(watched, kind, handler.TypedFuncs[T, remediator.Owner]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { add(ctx, q, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
-			add(ctx, q, e.ObjectOld, e.ObjectNew) // whoever had it before is concerned too
+			add(ctx, q, e.ObjectOld, e.ObjectNew) // also queue the previous owner
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { add(ctx, q, e.Object) },
 	}, []predicate.TypedPredicate[T]{when(differs)}...)

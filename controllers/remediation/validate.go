@@ -90,7 +90,7 @@ func derived() []string {
 	}
 }
 
-// template says what is wrong with the template of a rung.
+// template says what is wrong with the template of an escalation step.
 func template(raw []byte) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`
@@ -109,7 +109,7 @@ func template(raw []byte) error {
 		return fmt.Errorf("apiVersion %q: write group/version", object.APIVersion)
 	}
 	if act.GrantsAccess(gv.WithKind(object.Kind).GroupKind()) {
-		return fmt.Errorf("kind %s grants access: scute makes none; name the kind of whoever cures machines", object.Kind)
+		return fmt.Errorf("kind %s grants access: scute creates none; name the kind that your remediation controller handles", object.Kind)
 	}
 	return nil
 }

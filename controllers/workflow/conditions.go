@@ -9,8 +9,8 @@ import (
 	"scute.dev/controllers/conditions"
 )
 
-// kstatus says the status in the dialect of kstatus: Reconciling while the run goes on by itself, Stalled when it needs a
-// human or did not end as asked, Ready when it did. A run whose failures were to be ignored ended as asked.
+// kstatus translates the status to kstatus: Reconciling while the run continues by itself, Stalled when it needs a
+// human or did not end as requested, Ready when it did. A run whose failures are ignored by policy ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {

@@ -29,7 +29,7 @@ import (
 const Finalizer = "scute.dev/workflow"
 
 const (
-	// One reconcile may ask a cluster for manifests: it is bounded, and others go on beside it.
+	// One reconcile may request manifests from a cluster: it is bounded, and others run in parallel.
 	reconcileTimeout = 2 * time.Minute
 	reconcilers      = 4
 )
@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
 	}
 	if before := w.DeepCopy(); controllerutil.AddFinalizer(&w, Finalizer) {
-		// The watch brings the WorkflowRun back at once; nothing is started before the finalizer stands.
+		// The watch queues the WorkflowRun again at once; nothing is started before the finalizer is set.
 		return ctrl.Result{}, r.patch(ctx, &w, before)
 	}
 	switch {
@@ -126,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id string) error {
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
-		return nil // it was refused, or it ended in a log that is not this one: its last status stands
+		return nil // it was refused, or it ended in another log: its last status remains
 	}
 	if s.RunID != "" {
 		return r.strand(ctx, w)
@@ -161,7 +161,7 @@ const suspended = "spec.suspend is set"
 func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance) error {
 	var in workflow.Input
 	switch {
-	case w.Unreadable.Spec != nil: // nobody knows what it asks for
+	case w.Unreadable.Spec != nil: // what it requests is unknown
 		return nil
 	case w.Spec.Suspend && !g.Paused && !g.Stopping && g.Phase != v1alpha1.RunStranded:
 		in = workflow.PauseRun{Reason: suspended}
@@ -176,8 +176,8 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return nil
 }
 
-// release lets a deleted WorkflowRun go when its run is over. One that is under way is aborted: what it held is given back,
-// what it made stays.
+// release removes the finalizer of a deleted WorkflowRun when its run is over. A run in progress is aborted: what it
+// held is released, what it created stays.
 func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, Finalizer) {
 		return ctrl.Result{}, nil
@@ -196,7 +196,8 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, r.patch(ctx, w, before)
 }
 
-// patch writes the finalizers. They are one list for all writers, so nobody may have written since it was read.
+// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written
+// since the list was read.
 func (r *Reconciler) patch(ctx context.Context, w, before *v1alpha1.WorkflowRun) error {
 	return client.IgnoreNotFound(r.Client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }

@@ -84,7 +84,7 @@ func measureReplay(ctx context.Context, b *bench) error {
 }
 
 // measureMemory compares what replays of the large and the small log need, over the same number of aggregates: first of
-// the projector and its client alone, with the server in a process of its own, then with the server embedded.
+// the projector and its client alone, with the server in a separate process, then with the server embedded.
 func measureMemory(ctx context.Context, b *bench, large, small string) error {
 	b.say("replay: memory")
 	for _, mode := range []struct {
@@ -118,7 +118,7 @@ func replayEmbedded(ctx context.Context, dir string, n uint64) (rate, peak float
 	return replay(ctx, l, n)
 }
 
-// replayRemote replays with the server in a process of its own.
+// replayRemote replays with the server in a separate process.
 func replayRemote(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
 	url, stop, err := startServer(ctx, dir)
 	if err != nil {

@@ -42,7 +42,7 @@ func (b *bench) figure(name string, value float64, unit string) {
 	fmt.Fprintf(b.out, "bench %s "+format+" %s\n", name, value, unit)
 }
 
-// say tells whoever waits what is going on.
+// say reports progress to the person who waits.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.progress, "%6.1fs %s\n", time.Since(b.start).Seconds(), fmt.Sprintf(format, args...))
 }

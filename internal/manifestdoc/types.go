@@ -95,7 +95,7 @@ func prose(doc *ast.CommentGroup) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// field of a struct as it stands in a manifest.
+// field of a struct as it is written in a manifest.
 type field struct{ name, kind, doc, required string }
 
 // write tells of types, and then of those that they lead to.

@@ -1,4 +1,4 @@
-// Package pinned holds the format of what is stored for ever against change, in tests.
+// Package pinned protects the stored format against changes, in tests.
 //
 // Each type of event has a file in testdata/stored of its package, made once of a value that has every field set. The files
 // are read again by every later program: a field that was renamed, a type that is gone, a new field that older events

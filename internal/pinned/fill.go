@@ -43,7 +43,7 @@ func (f *filler) set(v reflect.Value, path string) {
 		return
 	}
 	if f.custom(v.Type()) {
-		f.t.Fatalf("%q: %s has a form of its own: give the test a value of it", path, v.Type())
+		f.t.Fatalf("%q: %s encodes itself: give the test a value of it", path, v.Type())
 	}
 	switch v.Kind() {
 	case reflect.Struct:

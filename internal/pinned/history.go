@@ -14,8 +14,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// histories is where a package under test keeps what real objects did: the events of one in a line each, as
-// `scutectl log tail -o json` prints them, and beside it what they come to.
+// histories is where a package under test stores what real objects did: the events of one in a line each, as `scutectl
+// log tail -o json` prints them, and beside it the state that they lead to.
 const histories = "testdata/histories"
 
 // History is an event of a saved history, and when it was.
@@ -24,8 +24,8 @@ type History[E any] struct {
 	At    time.Time
 }
 
-// Histories replays saved histories: each must come to what it came to when it was saved. status gives that, as it is
-// shown to users. The words in it (message, next) may change.
+// Histories replays saved histories: each must lead to the same status as when it was saved. status returns it, as it
+// is shown to users. The words in it (message, next) may change.
 func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t *testing.T, events []History[E]) any) {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(histories, "*.jsonl"))
@@ -52,7 +52,7 @@ func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t 
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(parse(t, name, saved), got) {
-				t.Errorf("it comes to something else than %s says: %s", name, marshal(t, got))
+				t.Errorf("it leads to another status than %s: %s", name, marshal(t, got))
 			}
 		})
 	}

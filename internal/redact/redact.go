@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Removed stands in the place of a secret.
+// Removed is written in place of a secret.
 const Removed = "(removed)"
 
 // longest a message may be, in bytes; considered is how much of it is looked at. Who answers may send MiB, and the looking

@@ -56,8 +56,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestLongMessage: an answer of MiB costs no more than one of KiB, and no half of a secret is left at the end of what was
-// looked at.
+// TestLongMessage: an answer of MiB costs no more than one of KiB, and no part of a secret remains at the end of what
+// was scanned.
 func TestLongMessage(t *testing.T) {
 	for _, part := range []string{"a://", "a: b ", `a:"\`} {
 		if got := redact.Message(strings.Repeat(part, 4<<20)); len(got) > 1003 {

@@ -1,8 +1,8 @@
 package supervise
 
-// share counts what the namespaces hold of something that is limited. A namespace that holds less than an equal share of
-// the limit, or nothing, always gets one while all together hold less than twice the limit: what one tenant holds for a
-// long time, or for ever, leaves the others their share.
+// share counts what the namespaces hold of something that is limited. A namespace that holds less than an equal share
+// of the limit, or nothing, always gets one while all together hold less than twice the limit. So a tenant that holds
+// its share for a long time, or without end, does not take the share of others.
 type share struct {
 	limit, total int
 	held         map[string]int

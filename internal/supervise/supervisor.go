@@ -60,7 +60,7 @@ func (s *Supervisor) Changed(id string) {
 	}
 }
 
-// Run drives until ctx ends, and returns when all has been let go of. It is called once.
+// Run drives until ctx ends, and returns when everything has stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstBackoff, lastBackoff)
 	q := fair.New(s.Noun+"s", backoff, s.Namespace)
@@ -157,13 +157,13 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 	err := s.Drive(ctx, id)
 	switch {
 	case err == nil:
-		log.Info(s.Noun + " has come to rest")
+		log.Info(s.Noun + " rests")
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		log.Error("stopping; the last that happened to the "+s.Noun+" is lost", "error", err)
 	case ctx.Err() != nil:
-		log.Info("stopping; the " + s.Noun + " goes on when a daemon runs again")
+		log.Info("stopping; the " + s.Noun + " continues when a daemon runs again")
 	case errors.Is(err, aggregate.ErrLost), errors.Is(err, eventlog.ErrConflict):
-		log.Info("letting go of "+s.Noun, "reason", err)
+		log.Info("stopped driving "+s.Noun, "reason", err)
 	default:
 		log.Error("driving "+s.Noun+" failed; trying again", "error", err)
 	}

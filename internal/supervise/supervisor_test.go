@@ -84,8 +84,8 @@ func (th *things) drove(t *testing.T, want ...string) {
 	th.begun = nil
 }
 
-// TestWaitingTenants: a tenant's runs that wait for ever leave every other tenant a share of what is driven at once, not
-// one run alone: that one may wait for ever, too.
+// TestWaitingTenants: a tenant's runs that wait without end leave every other tenant a share of what is driven at once,
+// not only one run, because that one may wait without end, too.
 func TestWaitingTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := supervise(t, 4, "attacker/1", "attacker/2", "attacker/3", "attacker/4", "attacker/5", "prod/1", "prod/2", "prod/3")

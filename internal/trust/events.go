@@ -30,7 +30,7 @@ type Reconciled struct {
 type Outcome struct {
 	// Name is KIND/ID, as in the log.
 	Name string `json:"name"`
-	// Log and World are how it stands in the log and in its resource; "" where it is not.
+	// Log and World are its state in the log and in its resource; "" where it does not exist.
 	Log   string `json:"log,omitempty"`
 	World string `json:"world,omitempty"`
 	// Then is what follows.

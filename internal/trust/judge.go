@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Mark is a high-water mark, kept outside the log: which log acted last, and the highest sequence that it acknowledged.
+// Mark is a high-water mark, stored outside the log: which log acted last, and the highest sequence that it
+// acknowledged.
 type Mark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// Marks are what is kept outside the log. The zero Mark is none.
+// Marks are all high-water marks outside the log. The zero Mark is none.
 type Marks struct {
 	// Lease is the mark in the Lease: of the log that acted last.
 	Lease Mark
@@ -42,13 +43,13 @@ func (s *State) Apply(e Event, _ time.Time) {
 	}
 }
 
-// covers says that an operator let a log be acted on though a mark as high as this one was known. A status whose commit was lost
-// is not written over where the log does not know its object, so that it stays a mark for ever.
+// covers says that an operator accepted a log although a mark as high as this one was known. A status whose commit was
+// lost is not overwritten if the log does not know its object, so it stays a mark.
 func (s *State) covers(m Mark) bool {
 	return slices.ContainsFunc(s.Accepted, func(a Mark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }
 
-// Identity is the log as it is, and where it is to be acted on.
+// Identity is the log as it is, and the cluster on which it acts.
 type Identity struct {
 	LogID string
 	Head  uint64
@@ -85,7 +86,7 @@ func Judge(s *State, log Identity, marks Marks) *Fault {
 		return &Fault{
 			AnotherCluster,
 			fmt.Sprintf("event log %s belongs to the management cluster with the ID %s, and this one has the ID %s: nothing is driven here", log.LogID, s.Cluster, log.Cluster),
-			"give each management cluster a log of its own (an account of its own on the NATS server, another server, or an embedded log); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
+			"give each management cluster its own log (its own account on the NATS server, another server, or an embedded log); if the other cluster is gone and this one takes its place, `scutectl log reconcile`",
 		}
 	case lease.LogID != "" && lease.LogID != log.LogID:
 		return &Fault{

@@ -64,7 +64,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestRedirects: an API server that redirects leads nobody elsewhere, and gets no credentials sent there.
+// TestRedirects: a redirect of an API server is not followed, and no credentials are sent to its location.
 func TestRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()

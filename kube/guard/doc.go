@@ -10,6 +10,6 @@
 //	client.Transport = &http.Transport{DialContext: g.Dialer(30 * time.Second).DialContext}
 //	g.Protect(config)                           // an API server of somebody's kubeconfig
 //
-// What never may live here: who is restricted. That is for the caller to say: nobody is who works on a machine of their
-// own.
+// What never may live here: who is restricted. The caller decides that: a user of scutectl on their own machine is not
+// restricted.
 package guard

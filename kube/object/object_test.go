@@ -139,7 +139,7 @@ func TestCondition(t *testing.T) {
 	}{
 		"none":                         {"{}", object.Absent},
 		"of this contract":             {"status: {conditions: [{type: Other, status: x}, {type: Paused, status: 'True'}]}", object.True},
-		"kept apart by the older":      {"status: {v1beta2: {conditions: [{type: Paused, status: 'False'}]}}", object.False},
+		"retained by the older":        {"status: {v1beta2: {conditions: [{type: Paused, status: 'False'}]}}", object.False},
 		"both: the newer one counts":   {"status: {v1beta2: {conditions: [{type: Paused, status: 'False'}]}, conditions: [{type: Paused, status: 'True'}]}", object.False},
 		"the deprecated are no signal": {"status: {deprecated: {v1beta1: {conditions: [{type: Paused, status: 'True'}]}}}", object.Absent},
 		"misshapen":                    {"status: {conditions: [7, {type: Paused, status: 1}]}", object.Absent},

@@ -37,7 +37,7 @@ const (
 	OwnPrefix = OwnGroup + "/"
 	// MoveAnnotation holds the id of the move that holds a root at the source, or made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
-	// LogAnnotation stands beside MoveAnnotation and holds the ID of the event log that the move is in: the same move in
+	// LogAnnotation accompanies MoveAnnotation and has the ID of the event log that the move is in: the same move in
 	// another log is not the same move.
 	LogAnnotation = OwnPrefix + "log"
 	// OriginAnnotation is on a copy, and holds the UID of what it was copied from if the move is to delete that.

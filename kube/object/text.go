@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Printable is a text of somebody else's as one line that is safe to show on a terminal and in a log: spaces for what
-// breaks lines, and nothing for the other characters that have no form of their own (escapes, changes of direction).
+// Printable returns a text from another program as one line that is safe to show on a terminal and in a log: line
+// breaks become spaces, and other invisible characters (escapes, changes of direction) are removed.
 func Printable(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -21,7 +21,7 @@ func Printable(text string) string {
 	return strings.Join(strings.Fields(clean), " ")
 }
 
-// Brief is the beginning of a text, Printable, with so many bytes at most and three dots where it goes on.
+// Brief returns the beginning of a text, made Printable, with at most so many bytes, and three dots if it was cut.
 func Brief(text string, most int) string {
 	const wide = 4 // times what is shown may be white space; the rest is not looked at
 	if len(text) > wide*most {

@@ -119,8 +119,8 @@ func TestNotSettled(t *testing.T) {
 	}
 }
 
-// TestSettledByContract: what a control plane of another provider, a MachinePool and a MachineSet of nobody do not report is
-// not asked for.
+// TestSettledByContract: fields that a control plane of another provider, a MachinePool and a MachineSet without an
+// owner do not report are not required.
 func TestSettledByContract(t *testing.T) {
 	for name, c := range map[string]struct {
 		object  string
@@ -129,9 +129,9 @@ func TestSettledByContract(t *testing.T) {
 		"managed control plane": {"prod-cp", map[string]string{
 			"prod-cp": "{kind: ManagedControlPlane, spec: {replicas: null}, status: {replicas: null, version: v1.36.1-gke.7, versions: null}}", "cp-1": "metadata: {ownerReferences: null}",
 		}},
-		"MachineSet of nobody": {"new", map[string]string{"new": "{metadata: {ownerReferences: null}, status: {upToDateReplicas: 0}}", "worker-1": "spec: {version: v1.36.0}"}},
-		"MachinePool":          {"prod-md", map[string]string{"prod-md": "{kind: MachinePool, status: {upToDateReplicas: null}}"}},
-		"no replicas":          {"prod-md", map[string]string{"prod-md": "{spec: {replicas: 0}, status: {replicas: 0, readyReplicas: 0, availableReplicas: 0, upToDateReplicas: 0}}", "new": "", "worker-1": ""}},
+		"MachineSet without an owner": {"new", map[string]string{"new": "{metadata: {ownerReferences: null}, status: {upToDateReplicas: 0}}", "worker-1": "spec: {version: v1.36.0}"}},
+		"MachinePool":                 {"prod-md", map[string]string{"prod-md": "{kind: MachinePool, status: {upToDateReplicas: null}}"}},
+		"no replicas":                 {"prod-md", map[string]string{"prod-md": "{spec: {replicas: 0}, status: {replicas: 0, readyReplicas: 0, availableReplicas: 0, upToDateReplicas: 0}}", "new": "", "worker-1": ""}},
 	} {
 		if why := missing(t, c.object, c.patches); why != "" {
 			t.Errorf("%s: %s", name, why)

@@ -19,9 +19,9 @@
 //	c.Exec(ctx, "kube-system", "etcd-n1", "etcd", "etcdctl", "version")
 //	c.Dial(ctx, "10.0.0.7:2379")                      // an address of a machine
 //
-// client-go's own dialers are not used for port-forwards and commands: they follow redirects, read the body of a refusal
-// and the error stream of a command to the end, wait without a context, and their SPDY library believes the lengths that
-// the other side states. Both protocols that API servers speak are kept: a WebSocket first, then SPDY.
+// client-go's own dialers are not used for port-forwards and commands: they follow redirects, read the body of a
+// refusal and the error stream of a command to the end, wait without a context, and their SPDY library believes the
+// lengths that the other side states. Both protocols of API servers are supported: WebSocket first, then SPDY.
 //
 // What never may live here: what is asked and what an answer means (package remediator/observe).
 package tenant

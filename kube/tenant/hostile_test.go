@@ -83,7 +83,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestEndless: an answer without an end costs little, and no more than the time there is; nothing of it is left.
+// TestEndless: an endless answer uses little memory, and no more than the allowed time; nothing of it remains in
+// memory.
 func TestEndless(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	line := "X-Y: " + strings.Repeat("z", 1000) + "\r\n"
@@ -133,7 +134,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestSlow: a server that says nothing, or a byte now and then, holds nobody longer than there is time.
+// TestSlow: a server that sends nothing, or a byte now and then, does not delay a caller beyond its deadline.
 func TestSlow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, head := range map[string]string{"silent": "", "head": "HTTP/1.1 500 no\r\nX: ", "body": "HTTP/1.1 500 no\r\n\r\n", "stream": "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"} {
@@ -174,7 +175,7 @@ func TestFrames(t *testing.T) {
 		"a long frame":                 {say: u32(1) + u32(0xffffff), why: "a frame of 16777215 bytes"},
 		"a long control frame":         {say: u32(0x80030002) + u32(0xffffff), why: "a frame of 16777215 bytes"},
 		"settings":                     {say: control(4, u32(0xffffffff)), why: "a frame of kind 4"},
-		"streams of its own":           {over: control(1, u32(2)+u32(0)+"\x00\x00"+packed(u32(0))[0]), why: "a frame of kind 1"},
+		"unrequested streams":          {over: control(1, u32(2)+u32(0)+"\x00\x00"+packed(u32(0))[0]), why: "a frame of kind 1"},
 		"a header that grows":          {say: control(2, u32(1)+packed(u32(1) + u32(1) + "a" + u32(100<<20) + strings.Repeat("\x00", 1<<20))[0]), why: "reading a frame"},
 		"many headers":                 {say: control(2, u32(1)+packed(u32(1 << 30))[0]), why: "reading a frame"},
 		"pings":                        {over: control(6, u32(2)), why: "it sends too much"},

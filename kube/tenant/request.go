@@ -34,7 +34,7 @@ func (c *Cluster) Answers(ctx context.Context) error {
 	return nil
 }
 
-// send makes one request on a connection of its own. It follows no redirect, and decompresses nothing.
+// send makes one request on a separate connection. It follows no redirect, and decompresses nothing.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 	return c.with(&http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {

@@ -90,7 +90,7 @@ func raw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
 	return clusterAt(t, server.URL)
 }
 
-// flood writes until nobody takes it any more, and says how much was taken.
+// flood writes until the client reads no more, and returns how much it read.
 func flood(w io.Writer, chunk string) (written int) {
 	for written < 64<<20 {
 		n, err := io.WriteString(w, chunk)

@@ -76,7 +76,7 @@ func (s *session) send(frame spdy.Frame) error {
 	return s.framer.WriteFrame(frame)
 }
 
-// step takes in one frame. io.EOF says that there will be no more.
+// step reads one frame. io.EOF says that it was the last one.
 func (s *session) step() error {
 	if err := s.acceptable(); err != nil {
 		return err

@@ -34,7 +34,7 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*move, error) {
 // author is how the log calls this process.
 func (r *Runner) author() string { return "daemon/" + r.Incarnation }
 
-// refresh takes in what others appended, and lets go when one of them has claimed the move.
+// refresh reads what others appended, and stops when one of them has claimed the move.
 func (m *move) refresh(ctx context.Context) error { return m.Refresh(ctx, m.incarnation) }
 
 // decide records what follows from an outcome. When somebody else wrote first, their events are taken in and the
@@ -55,7 +55,7 @@ func (m *move) decide(ctx context.Context, o mover.Outcome) (int, error) {
 	}
 }
 
-// interrupted says that a step under way is no longer what the state calls for.
+// interrupted says that the running step is no longer the one that the state calls for.
 func (m *move) interrupted(step mover.Step) bool {
 	if events, err := mover.Decide(m.State, mover.Tick{}, m.Time()); err != nil || len(events) > 0 {
 		return true

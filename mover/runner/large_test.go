@@ -85,8 +85,8 @@ func TestManyRoots(t *testing.T) {
 	}
 }
 
-// TestTooLargeForTheLog: of a decision with an event that no message can hold nothing is stored. The move ends, and is not tried for
-// ever.
+// TestTooLargeForTheLog: nothing is stored of a decision with an event that is too large for a message. The move ends,
+// and is not tried again.
 func TestTooLargeForTheLog(t *testing.T) {
 	l, w := openLog(t), newWorld(2)
 	f := &fleet{world: w, roots: []pause.Root{root(0, 1<<20)}}

@@ -142,7 +142,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	return d.conclude(ctx, step, outcome)
 }
 
-// conclude records what came of a step, and waits where it has to be performed again.
+// conclude records the outcome of a step, and waits before a step that has to be performed again.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
 	if _, err := d.decide(ctx, outcome); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	default:
 		wait = d.look.NextBackOff()
 	}
-	d.place.Give() // what only waits keeps nobody from working
+	d.place.Give() // a step that only waits does not block others
 	return d.sleep(ctx, wait)
 }
 
@@ -233,8 +233,8 @@ func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// Abort records an operator's decision to roll a move back. It says nothing when the move is over, or when the decision
-// is recorded already, be it under way or refused; whether it comes in time is for the move to decide.
+// Abort records an operator's decision to roll a move back. It returns no error when the move is over, or when the
+// decision is recorded already, started or refused; whether it is in time is decided by the move.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if s.Abort || s.AbortRefused || s.RollbackCause != "" {

@@ -117,7 +117,7 @@ func TestAbortDuringAStep(t *testing.T) {
 		t.Errorf("phase %s, cause %q", s.Phase, s.RollbackCause)
 	}
 	if created > 4 {
-		t.Errorf("the step went on for %d objects after the abort", created-3)
+		t.Errorf("the step continued for %d objects after the abort", created-3)
 	}
 	w.check(t, mover.PhaseRolledBack)
 }

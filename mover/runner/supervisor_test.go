@@ -97,8 +97,8 @@ func TestSupervisorDrivesAll(t *testing.T) {
 	}
 }
 
-// Moves whose target cannot be reached, and moves that wait, keep no other one from working, of their own namespace
-// either.
+// Moves whose target cannot be reached, and moves that wait, do not block other moves, not even those of the same
+// namespace.
 func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 	l := openLog(t)
 	worlds := make(map[string]*world)
@@ -180,7 +180,7 @@ func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 	w.check(t, mover.PhaseRolledBack)
 }
 
-// A supervisor that is told to stop in the middle of steps lets go of them; another one takes the moves on.
+// A supervisor that is told to stop in the middle of steps stops them; another one continues the moves.
 func TestSupervisorStops(t *testing.T) {
 	l, w := openLog(t), newWorld(4)
 	inStep := make(chan struct{})
@@ -203,7 +203,7 @@ func TestSupervisorStops(t *testing.T) {
 	w.check(t, mover.PhaseSucceeded)
 }
 
-// A move that failed and waits for a human is let go of, and taken up again when the human has spoken.
+// A move that failed and waits for a human is released, and started again when the human has decided.
 func TestSupervisorWaitsForAHuman(t *testing.T) {
 	l, w := openLog(t), newWorld(4)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "quota exceeded", Final: true}}

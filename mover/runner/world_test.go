@@ -225,7 +225,7 @@ func (w *world) check(t *testing.T, end mover.Phase) {
 	}
 }
 
-// openLog is a real event log in a folder of its own.
+// openLog is a real event log in its own folder.
 func openLog(t *testing.T) *eventlog.Log {
 	t.Helper()
 	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
@@ -240,7 +240,7 @@ func openLog(t *testing.T) *eventlog.Log {
 	return l
 }
 
-// process is a runner as a process of its own would have it: another incarnation on the same log.
+// process is a runner as a separate process has it: another incarnation on the same log.
 func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 	return &runner.Runner{
 		Log: l, Incarnation: name, Logger: slog.New(slog.DiscardHandler),

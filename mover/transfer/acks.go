@@ -25,10 +25,10 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	users := pause.UsersOf(subjects)
 	for i, m := range members.Objects {
 		if m.Keep != "" {
-			continue // it stays, so its controllers may go on
+			continue // it stays, so its controllers may continue
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			return nil, final("wait until it has come to its end, then make another Move", "%s is held by another move: %s", m.Ref, markOf(m))
+			return nil, final("wait until it has finished, then create another Move", "%s is held by another move: %s", m.Ref, markOf(m))
 		}
 		out.Objects[m.Ref] = pause.Baseline{UID: m.UID, Paused: m.Paused, Held: users.Hold(subjects[i])}
 		if pause.IsRoot(m.Ref) {
@@ -45,7 +45,7 @@ func (t *Transfer) setPause(ctx context.Context, s *mover.State) (mover.Outcome,
 	return mover.PauseSet{}, t.writer().Set(ctx, s.Roots, t.mark())
 }
 
-// stillHeld makes sure that nobody, a GitOps tool for example, has lifted the pause that scute relies on.
+// stillHeld makes sure that no other client, a GitOps tool for example, has removed the pause that scute relies on.
 func stillHeld(s *mover.State, members mover.Members) error {
 	if root, lifted := s.Lifted(subjects(members)); lifted {
 		return final("find out what resets it (a GitOps tool?), stop that for the time of the move, then make another Move",

@@ -8,7 +8,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TestAdoptable: what may stand in for a copy on the target. Tools' names and labels do not count.
+// TestAdoptable: which existing objects of the target may be used instead of a copy. Names and labels that tools write
+// are ignored.
 func TestAdoptable(t *testing.T) {
 	made := func(apiVersion, kind string, labels, annotations, rest map[string]any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{

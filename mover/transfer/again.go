@@ -112,7 +112,7 @@ func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have objec
 	if err != nil || len(users) == 0 {
 		return err
 	}
-	next := "delete it, or have it use another ClusterClass (spec.topology.classRef): the move goes on by itself"
+	next := "delete it, or have it use another ClusterClass (spec.topology.classRef): the move continues by itself"
 	if first := slices.MinFunc(users, func(a, b mover.Wait) int { return object.Compare(a.Ref, b.Ref) }).Ref; again[first] != nil {
 		if next, err = t.removal(ctx, first, again[first]); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstruc
 	hold := "`kubectl patch " + it + ` --type merge -p '{"spec":{"paused":true}}'` + "`"
 	remove := "`kubectl delete " + it + " --wait=false`"
 	release := "`kubectl patch " + it + ` --type merge -p '{"metadata":{"finalizers":null}}'` + "`"
-	const suspend, goesOn = "suspend what makes it (a GitOps tool?); then, at the source, ", ". The move goes on by itself"
+	const suspend, goesOn = "suspend what makes it (a GitOps tool?); then, at the source, ", ". The move continues by itself"
 	if cluster == nil { // no controller acts on what has no Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
@@ -154,7 +154,7 @@ func (t *Transfer) removal(ctx context.Context, ref object.Ref, cluster *unstruc
 	case class != "" && len(cluster.GetFinalizers()) == 0: // not even its controllers can give it one
 		return suspend + "run " + remove + goesOn, nil
 	case class != "":
-		return suspend + "make " + class + " again as it is on the target, because nobody can change a Cluster without its class; run " +
+		return suspend + "make " + class + " again as it is on the target, because a Cluster cannot be changed without its class; run " +
 			hold + ", " + remove + " and " + release + "; delete that class" + goesOn, nil
 	default:
 		return suspend + "run in this order " + hold + ", " + remove + " and " + release + goesOn, nil

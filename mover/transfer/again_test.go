@@ -81,7 +81,7 @@ func TestAClassThatANewClusterUsesIsKept(t *testing.T) {
 	message, next := f.step()
 	f.stranded(message, next, "fleet/b", "uses "+class.String(), "another ClusterClass")
 	if strings.Contains(next, "kubectl") {
-		t.Errorf("a Cluster that the move does not have is to be taken away: %q", next)
+		t.Errorf("a Cluster that the move does not have must be removed: %q", next)
 	}
 	f.there(f.src, f.machine)
 	f.src.drop(capi("Cluster", "b"))

@@ -12,8 +12,9 @@ import (
 	"scute.dev/mover"
 )
 
-// coOwn adds the owners of what moves to an object of the target that stands in for the copy, if it has owners there already:
-// it would go with those, although what moves uses it too. One without owners belongs to nobody, and stays so.
+// coOwn adds the owners of what moves to an object of the target that is used instead of the copy, if it has owners
+// there already: the garbage collector would delete it with those, although what moves uses it too. An object without
+// owners is left without owners.
 func (t *Transfer) coOwn(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
 	if item.Keep != "" || item.Ref.Group != "" || len(owners) == 0 {

@@ -13,7 +13,7 @@ import (
 	"scute.dev/mover"
 )
 
-// sharing is a move of a Cluster that uses a Secret which the target has already, under an owner of its own or none.
+// sharing is a move of a Cluster that uses a Secret which the target has already, with another owner or none.
 func sharing(t *testing.T, owners ...any) (f *fakes, secret object.Ref) {
 	t.Helper()
 	f, secret = moved(t, mover.AllCreated{}), object.Ref{Kind: "Secret", Namespace: "fleet", Name: "cloud"}
@@ -59,15 +59,15 @@ func (f *fakes) owners(ref object.Ref) []string {
 	return names
 }
 
-// TestSharedSecret: a Secret that another cluster brought to the target belongs to both clusters once the second one is there. It
-// would go with the first otherwise. One that belongs to nobody still does.
+// TestSharedSecret: a Secret that came to the target with another cluster is owned by both clusters once the second one
+// is there. Otherwise it would be deleted with the first. A Secret without owners still has none.
 func TestSharedSecret(t *testing.T) {
 	for name, c := range map[string]struct {
 		owners []any
 		want   []string
 	}{
 		"of another cluster": {[]any{ownerOf("b", "b-uid")}, []string{"b", "a"}},
-		"of nobody":          {nil, nil},
+		"of no owner":        {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, secret := sharing(t, c.owners...)

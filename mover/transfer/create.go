@@ -194,21 +194,21 @@ func (t *Transfer) planned(ctx context.Context, item mover.Item) (*unstructured.
 	if err != nil {
 		return nil, err
 	}
-	// Above all: a Cluster whose pause was lifted must not come to the target awake.
+	// Above all: a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
 		return nil, final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
 	}
 	return source, nil
 }
 
-// adopt takes what was on the target before us as it is, if it may stand in for ours.
+// adopt uses an object that was on the target before, unchanged, if it may be used instead of the copy.
 func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (made, error) {
 	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 	if err != nil {
 		return made{}, err
 	}
 	if same, why := adoptable(item.Keep != "", item.Ref, want, have); !same {
-		return made{}, final("rename or remove one of the two, then make another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
+		return made{}, final("rename or remove one of the two, then create another Move", "%s is on the target already and is not the same: %s", item.Ref, why)
 	}
 	if err := t.coOwn(ctx, item, onto, want, have); err != nil {
 		return made{}, err

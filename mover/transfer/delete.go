@@ -99,7 +99,7 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 	}
 	err = strand(unplanned, "nothing more is deleted at the source, because the source would lose what came after the plan was made",
 		"copy it to the target if it is needed there; then delete it at the source and take its finalizers off, because nothing there acts on them, "+
-			"or take the owner reference off to keep it: the move goes on by itself")
+			"or remove the owner reference to keep it: the move continues by itself")
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +146,10 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 	return t.recreated(ctx, s.Plan, there)
 }
 
-// keepPaused makes sure that what is left of the source is still paused: with its controllers awake, a deletion would
-// reach the infrastructure. With mark it also writes on the roots that they are being emptied, for a rollback by an older log:
-// that is before the first deletion, and not before it is known to be safe, because a source that is marked does not resume.
+// keepPaused makes sure that the remaining objects of the source are still paused: if their controllers reconciled, a
+// deletion would reach the infrastructure. With mark it also records on the roots that they are being emptied, for a
+// rollback by an older log. It does so before the first deletion, and not before it is known to be safe, because a
+// marked source does not resume.
 func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root, mark bool) error {
 	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
 		typ, err := t.kind(root.Ref)
@@ -184,9 +185,10 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove takes an object away without its controllers: it is paused, so nobody acts on its finalizers. The finalizers go
-// and the mark that lets webhooks agree comes in one patch, then the deletion; both name the UID. An object of another
-// UID is not ours to remove: the one that we mean is gone. have is what a look just showed; nil is nothing.
+// remove deletes an object without its controllers: it is paused, so no controller handles its finalizers. One patch
+// removes the finalizers and sets the mark with which webhooks allow the deletion, then the object is deleted; both
+// requests name the UID. An object with another UID is not removed, because the planned one is gone. have is the object
+// as just observed; nil if there is none.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have *unstructured.Unstructured) error {
 	const tries = 3 // two are needed when a finalizer comes back between the patch and the deletion
 	for range tries {
@@ -214,8 +216,9 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps putting its finalizers back", c.Name, ref)
 }
 
-// release marks an object as moved and takes its finalizers off. Once marked it is deleted first: some controllers put
-// their finalizer back on a paused object (cluster-api issue 11812), but on one that is being deleted nobody can.
+// release marks an object as moved and removes its finalizers. It is deleted right after it is marked: some controllers
+// add their finalizer again on a paused object (cluster-api issue 11812), but the API server rejects new finalizers on
+// one that is being deleted.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, have *unstructured.Unstructured) error {
 	if released(have) && (have.GetDeletionTimestamp() == nil || len(have.GetFinalizers()) == 0) {
 		return nil

@@ -17,8 +17,8 @@ func ownedBy(ref object.Ref, uid types.UID) obj {
 	return obj{"metadata": obj{"ownerReferences": []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": ref.Kind, "name": ref.Name, "uid": string(uid)}}}}
 }
 
-// What comes to the source after Verified, below an object that moves, would be removed with its owner: the move stops, and
-// goes on once nothing can be lost.
+// An object that is created on the source after Verified, below an object that moves, would be removed with its owner:
+// the move stops, and continues once nothing can be lost.
 func TestWhatComesAfterVerifiedIsNotLost(t *testing.T) {
 	secret := object.Ref{Kind: "Secret", Namespace: "fleet", Name: "late"}
 	for name, c := range map[string]struct {
@@ -81,8 +81,8 @@ func TestDependantsAreLookedForAgain(t *testing.T) {
 	}
 }
 
-// A tool lifts the pause while a level of many objects is deleted: no more than a chunk is deleted before the pause is set
-// again.
+// A tool removes the pause while a level of many objects is deleted: at most one chunk is deleted before the pause is
+// set again.
 func TestThePauseIsCheckedInsideALevel(t *testing.T) {
 	f := moved(t, mover.Verified{})
 	uid := f.src.get(f.cluster).GetUID()

@@ -35,11 +35,11 @@ func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) h
 		}
 		data, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
-			return nil, final("write the Secret anew", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
+			return nil, final("write the Secret again", "Secret %s/%s, key %q is not base64", spec.Namespace, name, key)
 		}
 		config, err := kube.ParseKubeconfig(data)
 		if err != nil {
-			return nil, final("make a kubeconfig that stands by itself: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
+			return nil, final("make a self-contained kubeconfig: kubectl config view --minify --flatten", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)
 		}
 		if err := kube.Protected(config); err != nil && !spec.Target.AllowInsecure {
 			return nil, final("correct the kubeconfig, or set spec.target.allowInsecure in another Move: keys of clusters are sent to the target", "Secret %s/%s, key %q: %w", spec.Namespace, name, key, err)

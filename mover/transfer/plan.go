@@ -71,8 +71,8 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	return found, nil
 }
 
-// unemptied makes sure that the source is whole. A plan of what is left of it would leave out what the target has alone, and a
-// rollback would remove the owners of that.
+// unemptied makes sure that the source is complete. A plan of an incomplete source would omit the objects that only the
+// target has, and a rollback would remove their owners.
 func unemptied(spec mover.Spec, members mover.Members) error {
 	var found []mover.Wait
 	for _, m := range members.Objects {

@@ -150,7 +150,7 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		field := m.Ref.String()
 		if isSecret(m.Ref) && m.Ref.Namespace == spec.Namespace && m.Ref.Name == spec.Target.SecretName {
 			f.fail(targetField, "Secret "+m.Ref.Name+" belongs to what is moved, and would be deleted while it is still needed",
-				"copy the kubeconfig to a Secret of its own and name that one")
+				"copy the kubeconfig to a separate Secret and name that one")
 		}
 		if m.GitOps != "" && pause.IsRoot(m.Ref) {
 			f.warn(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
@@ -188,8 +188,8 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 	}
 }
 
-// checkLeft: what stays. An object of a Cluster API kind that belongs to a moving cluster may not: the target would
-// build it anew.
+// checkLeft checks what stays. An object of a Cluster API kind that belongs to a moving cluster may not, because the
+// target would create it again.
 func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 	cluster := make(map[object.Ref]string, len(w.objects))
 	for _, o := range w.objects {
@@ -203,7 +203,7 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 			continue
 		}
 		if name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
-			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "mend its owner references, or label it "+object.MoveLabel)
+			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
 			continue
 		}
 		f.warn(l.Ref.String(), "it is not moved: "+l.Why, "label it "+object.MoveLabel+" if it is to move")
@@ -236,7 +236,7 @@ func checkDependants(members mover.Members, w *world, f *findings) map[object.Re
 	return lost
 }
 
-// checkMark: a root that bears a mark is in the hands of a move.
+// checkMark finds roots with a mark: they belong to another move.
 func (t *Transfer) checkMark(m mover.Member, f *findings) {
 	if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
 		f.fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
@@ -245,8 +245,8 @@ func (t *Transfer) checkMark(m mover.Member, f *findings) {
 
 func markOf(m mover.Member) hold.Mark { return hold.ByMove(m.Mark, m.MarkLog) }
 
-// ownMark: a move meets its own mark before its pause only when the log that told of that pause was lost, or went back. To
-// go on would take the pause for the user's own.
+// ownMark finds the move's own mark before its pause. This happens only if the log that recorded the pause was lost, or
+// restored to an earlier state. If the move continued, it would mistake its pause for one of the user.
 func (t *Transfer) ownMark(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && markOf(m) == t.mark() })
 }

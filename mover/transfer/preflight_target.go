@@ -134,7 +134,7 @@ func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		f.warn("target: providers", "the versions of the providers could not be compared: "+err.Error(), "grant list on "+kube.Providers().Resource().GroupResource().String())
-	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider nobody used clusterctl there
+	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider, clusterctl was not used there
 		return err
 	}
 	return nil
@@ -260,10 +260,10 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 	return nil
 }
 
-// adoptable: an object that was on the target before may stand in for ours when it is shared by nature (a ClusterClass,
-// its templates, an identity: what is also kept at the source) or is plain configuration (a Secret that an earlier move
-// brought along for another cluster), and holds the same content: everything but what tools wrote to its metadata.
-// A Cluster, a Machine or anything else that stands for something in the world never may.
+// adoptable says whether an object that was on the target before may be used instead of a copy: it is shared by nature
+// (a ClusterClass, its templates, an identity: what also stays at the source) or is plain configuration (a Secret that
+// an earlier move brought along for another cluster), and has the same content, except for what tools wrote to its
+// metadata. A Cluster, a Machine or anything else that represents infrastructure never may.
 func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
 		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"

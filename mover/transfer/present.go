@@ -38,8 +38,9 @@ func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[strin
 	})
 }
 
-// dependants is present for the source, with everything else that the deletion of the plan would remove: an object that is
-// not in the plan, and is owned by one that is to be deleted. The garbage collector removes it, because its owner is gone.
+// dependants is present for the source, with everything else that the deletion of the plan would remove: an object that
+// is not in the plan, and is owned by one that the plan deletes. The garbage collector removes it, because its owner is
+// gone.
 func (t *Transfer) dependants(ctx context.Context, s *mover.State) (there objects, unplanned []mover.Wait, err error) {
 	moves := make(map[types.UID]object.Ref, len(s.Plan))
 	wanted := make(map[object.Ref]bool, len(s.Plan))

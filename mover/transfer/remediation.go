@@ -21,9 +21,9 @@ type Remediation struct {
 	Message, Next string
 }
 
-// checkRemediations refuses to move an owner of machines while scute replaces one of them: replicas are raised, or a machine is
-// marked, and on the target nobody knows what to put back. The move cannot wait for it, because a remediation does not go on
-// while its cluster is being moved.
+// checkRemediations refuses to move an owner of machines while scute replaces one of them: replicas are raised, or a
+// machine is marked, and on the target there is no record of what to restore. The move cannot wait for it, because a
+// remediation does not continue while its cluster is being moved.
 func (t *Transfer) checkRemediations(ctx context.Context, members mover.Members, f *findings) error {
 	if t.Remediations == nil {
 		return nil
@@ -53,7 +53,7 @@ func (r Remediation) remedy(namespace string) string {
 	if r.Machine == "" {
 		return r.Next
 	}
-	remedy := fmt.Sprintf("wait until it is over, or take it back: `scutectl remediation abort %s -n %s`; then make another Move", r.Machine, namespace)
+	remedy := fmt.Sprintf("wait until it is over, or cancel it: `scutectl remediation abort %s -n %s`; then create another Move", r.Machine, namespace)
 	if r.Next != "" {
 		remedy += ". Of the remediation: " + r.Next
 	}
@@ -80,5 +80,5 @@ func remediating(m mover.Member) string {
 }
 
 // remediationsNext is what to do about a mark that a remediation has left, or is about to take off.
-const remediationsNext = "wait until the replacement is done, or take it back (`scutectl remediation get` lists those of scute); " +
-	"if nobody replaces the machine any more, take the annotation or the condition off; then make another Move"
+const remediationsNext = "wait until the replacement is done, or cancel it (`scutectl remediation get` lists those of scute); " +
+	"if the machine is no longer being replaced, remove the annotation or the condition; then create another Move"

@@ -107,7 +107,7 @@ func TestMarksOfARemediationAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fields, remedies := preflighted(t, func(f *fakes, _ object.Ref) { f.src.merge(f.machine, c.change) }, nil)
 			got := fields["Machine.cluster.x-k8s.io fleet/a-1"]
-			if c.says == "" && len(fields) > 0 || c.says != "" && (!strings.Contains(got, c.says) || !strings.Contains(remedies, "then make another Move")) {
+			if c.says == "" && len(fields) > 0 || c.says != "" && (!strings.Contains(got, c.says) || !strings.Contains(remedies, "then create another Move")) {
 				t.Errorf("%v, remedies %s", fields, remedies)
 			}
 		})

@@ -116,7 +116,7 @@ func TestTheLogIsLostAfterTheLastMark(t *testing.T) {
 		f.stranded(message, next, "delete this Move")
 		f.state.Apply(mover.Resolved{Way: way}, f.now)
 		message, next = f.step()
-		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may have come to its end") || !strings.Contains(next, "look at the target") {
+		if f.state.Phase != mover.PhaseFailed || !f.state.Finished() || !strings.Contains(message, "it may be complete already") || !strings.Contains(next, "look at the target") {
 			t.Errorf("%s: %s: %q, next %q", way, f.state.Phase, message, next)
 		}
 		f.there(f.dst, f.cluster)
@@ -218,7 +218,7 @@ func TestAbandonTheTarget(t *testing.T) {
 		f.state.Apply(mover.AbortRequested{}, f.now)
 		f.step()
 		if f.state.Finished() {
-			t.Fatalf("%s without the target, and nobody has given it up", f.state.Phase)
+			t.Fatalf("%s without the target, and it was not abandoned", f.state.Phase)
 		}
 		f.state.Apply(mover.TargetAbandoned{Reason: "it burned down"}, f.now)
 		message, next := f.step()

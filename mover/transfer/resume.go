@@ -179,7 +179,8 @@ func (t *Transfer) mayRemove(ctx context.Context, s *mover.State) (objects, erro
 	return there, t.mayUnpause(ctx, s)
 }
 
-// removeCopy removes what bears our mark, also a copy that no event tells of. What does not bear it is not ours.
+// removeCopy removes what has the move's mark, also a copy that no event records. An object without the mark is not the
+// move's copy.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
 	if have == nil || !t.isOurs(have) {
 		return nil
@@ -191,7 +192,7 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), have)
 }
 
-// restoreSource puts back the pause states found at the source and wakes what acknowledged the pause.
+// restoreSource restores the pause states found on the source and triggers the controllers that acknowledged the pause.
 func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.mayUnpause(ctx, s); err != nil {
 		return nil, err

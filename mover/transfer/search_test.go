@@ -174,7 +174,7 @@ func (s *search) safe() {
 	}
 }
 
-// ended says whether the move has come to an end that leaves one side with all of it, at work.
+// ended says whether the move has ended with everything on one side, reconciled there.
 func (s *search) ended() bool {
 	for phase, sides := range map[mover.Phase][2]*fakeAPI{mover.PhaseSucceeded: {s.dst, s.src}, mover.PhaseRolledBack: {s.src, s.dst}} {
 		if s.state.Phase != phase {
@@ -182,7 +182,7 @@ func (s *search) ended() bool {
 		}
 		for _, ref := range []object.Ref{s.cluster, s.machine} {
 			s.there(sides[0], ref)
-			if sides[1].get(ref) != nil && !s.state.Abandon { // nobody touches a target that was given up: its copies stay paused
+			if sides[1].get(ref) != nil && !s.state.Abandon { // a target that was abandoned is not changed: its copies stay paused
 				s.t.Errorf("%s: %s is left on the other side", phase, ref)
 			}
 		}
@@ -229,9 +229,9 @@ func taken(t *testing.T) (takes func(i int) bool) {
 	return func(i int) bool { return i%deathShares == first }
 }
 
-// TestEveryDeathAndEveryLog stops a move before each of its writes, and takes it up again with each earlier log, and with an empty
-// one, under each word of an operator, at once and when it has come to rest. In no case is an object lost, or a Cluster active on
-// both sides, and a word brings each to an end with everything on one side.
+// TestEveryDeathAndEveryLog stops a move before each of its writes, and continues it with each earlier log, and with an
+// empty one, under each command of an operator, at once and when it waits. In no case is an object lost, or a Cluster
+// active on both sides, and a command brings each to an end with everything on one side.
 func TestEveryDeathAndEveryLog(t *testing.T) {
 	takes, i := taken(t), 0
 	for before := 0; ; before++ {

@@ -61,7 +61,7 @@ func (t *Transfer) originals(s *mover.State, source, copies objects) error {
 		}
 	}
 	return strand(only, "the rollback stopped before it removed anything, because the target has the only copy of",
-		keepLog(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback goes on by itself")
+		keepLog(s.Spec)+". If somebody deleted the objects at the source on purpose, delete their copies on the target too; the rollback continues by itself")
 }
 
 // notHeld says why an object of the source is not the whole one of the plan; "" when it is.
@@ -107,7 +107,7 @@ func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
 		}
 	}
 	return strand(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
-		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move goes on by itself. "+
+		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move continues by itself. "+
 			"If it cannot be restored, "+mover.Command(s.Spec, "resolve --back")+" resumes the source, if nothing was deleted there yet. "+
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }

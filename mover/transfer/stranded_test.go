@@ -186,7 +186,7 @@ func TestRollbackKeepsTheOnlyCopy(t *testing.T) {
 	}
 }
 
-// The rollback goes on by itself once nothing on the target is the only copy any more.
+// The rollback continues by itself once nothing on the target is the only copy.
 func TestStrandedRollbackGoesOn(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.src.drop(f.machine)
@@ -323,7 +323,7 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 	f.state.Apply(mover.RollbackStarted{Reason: "an operator asked for it"}, f.now)
 	f.run(mover.None)
 	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
-		t.Errorf("the Cluster bears the mark %q", mark)
+		t.Errorf("the Cluster has the mark %q", mark)
 	}
 	f.isPaused(f.src, f.cluster, true)
 }

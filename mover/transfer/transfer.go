@@ -19,7 +19,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Emit hands on an outcome while a step is still going on. An error tells the step to stop.
+// Emit reports an outcome while a step is still running. An error tells the step to stop.
 type Emit func(mover.Outcome) error
 
 // Transfer performs the steps of one move. It is used by one goroutine at a time.
@@ -28,7 +28,7 @@ type Transfer struct {
 	ID string
 	// Source is the management cluster that the Move lives in.
 	Source *kube.Cluster
-	// Dial reaches the target; it is called again after a failure, because a kubeconfig may be mended meanwhile.
+	// Dial reaches the target; it is called again after a failure, because a kubeconfig may be fixed meanwhile.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
 	// Remediations lists what scute has begun for machines of the source, and not ended. It knows all that the event log of the
 	// source's scuted held when it is called. Nil where that log cannot be read.
@@ -130,7 +130,7 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	case apierrors.IsUnauthorized(err):
 		// Credentials expire and are rotated, and a rollback would need the target, too.
 		failed.Final = step == mover.RunPreflight
-		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move goes on by itself"
+		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move continues by itself"
 	case kube.Unpermitted(err):
 		failed.Next, failed.Unpermitted = "grant it to the identity that scute uses there", true
 	case apierrors.IsForbidden(err):
@@ -215,7 +215,7 @@ func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string
 		return err
 	}
 	if identity != "" && identity != t.targetID {
-		return final("put the kubeconfig of the right cluster into the Secret again: the move goes on by itself",
+		return final("put the kubeconfig of the right cluster into the Secret again: the move continues by itself",
 			"the kubeconfig leads to another cluster (at %s) than the one that this move was begun with", cluster.Host)
 	}
 	if t.onto, _, err = movable(ctx, cluster); err != nil {
@@ -271,7 +271,7 @@ func isFinal(err error) bool {
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// mark is what the roots bear while they are held.
+// mark is the annotation of the roots while they are paused by the move.
 func (t *Transfer) mark() hold.Mark { return hold.ByMove(t.ID, t.log) }
 
 // isOurs says whether an object carries the mark of this very move: the same move of another log is another one.
@@ -280,7 +280,7 @@ func (t *Transfer) isOurs(u *unstructured.Unstructured) bool { return hold.Holde
 // copyMarks are the annotations of a copy. They tell, without any log, what it was copied from.
 func (t *Transfer) copyMarks(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
-	if t.log == "" { // an older version began the move, and its copies carry no more
+	if t.log == "" { // an older version began the move, and its copies have nothing else
 		return marks
 	}
 	marks[object.LogAnnotation] = t.log

@@ -1,9 +1,9 @@
-// Package hold writes pauses: it sets one on a root, and puts back exactly what was found there. Each write names the
-// object's UID, so that a namesake is never touched.
+// Package hold writes pauses: it sets one on a root, and restores exactly what was found there. Each write names the
+// object's UID, so that another object with the same name is never changed.
 //
-// A root that scute holds bears the holder's id in an annotation: scute.dev/move for a move, scute.dev/pause for a task
-// of a run. The mark and the pause are one write:
-// who finds another's mark keeps off, and who finds none of his own has nothing to put back.
+// A root that scute paused has the holder's id in an annotation: scute.dev/move for a move, scute.dev/pause for a task
+// of a run. The mark and the pause are one write: a holder that finds another's mark does not pause the root, and one
+// that does not find its own mark has nothing to restore.
 //
 // Writer writes the pauses of many roots at once, and wakes controllers. Pause is a whole acknowledged pause for its own sake:
 // look, set, acknowledged, restore, asleep. Which objects belong to its Clusters is told by a Graph, which mover/transfer has.

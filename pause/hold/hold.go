@@ -42,7 +42,7 @@ func (m Mark) String() string {
 	return m.Holder + " in event log " + m.Log
 }
 
-// set and unset are the annotations of the mark, with everything that stands beside it.
+// set and unset are the annotations of the mark, with everything that is written with it.
 func (m Mark) set(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.Holder}
 	if m.Log != "" {
@@ -63,7 +63,7 @@ func (m Mark) unset() map[string]any {
 // ByRun is the mark of a task of a run.
 func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
 
-// Holder is whose mark an object bears, of whatever kind; empty if it bears none.
+// Holder returns whose mark an object has, of whatever kind; empty if it has none.
 func Holder(u *unstructured.Unstructured) Mark {
 	annotations := u.GetAnnotations()
 	for _, name := range []string{object.MoveAnnotation, object.PauseAnnotation} {
@@ -97,8 +97,8 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	})
 }
 
-// Restore puts back the pause state that was found on a root and takes the mark off, in one write. A root that
-// does not bear the mark is left alone: it was never ours, or it has been restored before.
+// Restore restores the pause state that was found on a root and removes the mark, in one write. A root without the mark
+// is not changed: it was never paused by this holder, or it has been restored before.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)

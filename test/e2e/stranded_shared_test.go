@@ -81,7 +81,7 @@ func TestTwoClustersAndTheirMoves(t *testing.T) {
 	must(t, shared.green.Create(ctx, scuted.NewMove(west.Namespace, "go", shared.blue, "tiny")))
 	stalled, err := shared.green.Wait(ctx, west.Namespace, "go", func(m *v1alpha1.Move) bool { return stalledBy(m, string(trust.AnotherCluster)) != nil })
 	must(t, err)
-	if said := stalledBy(stalled, string(trust.AnotherCluster)).Message; !strings.Contains(said, "a log of its own") {
+	if said := stalledBy(stalled, string(trust.AnotherCluster)).Message; !strings.Contains(said, "its own log") {
 		t.Errorf("the Move does not say what to do: %s", said)
 	}
 	release()
