@@ -110,7 +110,7 @@ type WorkflowRunStatus struct {
 	TasksOmitted int `json:"tasksOmitted,omitempty"`
 }
 
-// TaskCounts count tasks by how they stand.
+// TaskCounts count tasks by phase.
 type TaskCounts struct {
 	Tasks     int `json:"tasks"`
 	Succeeded int `json:"succeeded"`

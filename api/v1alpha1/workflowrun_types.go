@@ -10,13 +10,13 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) != (has(self.tasks) && size(self.tasks) > 0)",message="set either tasks or workflow"
 // +kubebuilder:validation:XValidation:rule="!has(self.tasks) || self.tasks == self.tasks",fieldPath=".tasks",message="an item of needs must not be null"
-// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.hooks) == has(oldSelf.hooks) && (!has(self.hooks) || self.hooks == oldSelf.hooks)",fieldPath=".hooks",message="hooks cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName)",fieldPath=".serviceAccountName",message="serviceAccountName cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
-// +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: make another WorkflowRun, or let the run go on with another definition by scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.failurePolicy) == has(oldSelf.failurePolicy) && (!has(self.failurePolicy) || self.failurePolicy == oldSelf.failurePolicy)",fieldPath=".failurePolicy",message="failurePolicy cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.policies) == has(oldSelf.policies) && (!has(self.policies) || self.policies == oldSelf.policies)",fieldPath=".policies",message="policies cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.deadline) == has(oldSelf.deadline) && (!has(self.deadline) || self.deadline == oldSelf.deadline)",fieldPath=".deadline",message="deadline cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.hooks) == has(oldSelf.hooks) && (!has(self.hooks) || self.hooks == oldSelf.hooks)",fieldPath=".hooks",message="hooks cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.serviceAccountName) == has(oldSelf.serviceAccountName) && (!has(self.serviceAccountName) || self.serviceAccountName == oldSelf.serviceAccountName)",fieldPath=".serviceAccountName",message="serviceAccountName cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.workflow) == has(oldSelf.workflow) && (!has(self.workflow) || self.workflow == oldSelf.workflow)",fieldPath=".workflow",message="workflow cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
+// +kubebuilder:validation:XValidation:rule="has(self.tasks) == has(oldSelf.tasks) && (!has(self.tasks) || self.tasks == oldSelf.tasks)",fieldPath=".tasks",message="tasks cannot be changed: create another WorkflowRun, or migrate the run to another definition with scutectl migrate"
 type WorkflowRunSpec struct {
 	// FailurePolicy is what a final failure of a task leads to, unless its kind or the task itself says otherwise.
 	// Default: --default-failure-policy of the daemon or of scutectl, SCUTE_DEFAULT_FAILURE_POLICY, Abort.
@@ -55,11 +55,11 @@ type WorkflowRunSpec struct {
 
 // FailurePolicy is what a final failure of a task leads to.
 //
-//   - Abort: nothing more is started, what is in flight is cancelled and reruns on resume, everything is kept.
+//   - Abort: no more tasks are started, running tasks are cancelled and run again on resume, everything stays as it is.
 //   - Rollback: what this run did is undone, in reverse order.
 //   - Ignore: the task counts as if it had succeeded.
-//   - IgnoreChildren: what needs the task's success is skipped, the rest goes on.
-//   - Pause: the task and what depends on it wait for an operator, other branches go on.
+//   - IgnoreChildren: tasks that need the task's success are skipped, the others continue.
+//   - Pause: the task and those that depend on it wait for an operator, other branches continue.
 //
 // +kubebuilder:validation:Enum=Abort;Rollback;Ignore;IgnoreChildren;Pause
 type FailurePolicy string
@@ -188,8 +188,8 @@ type TaskSpec struct {
 	// Always runs the task again on every resume, even if it has succeeded.
 	// +optional
 	Always bool `json:"always,omitempty"`
-	// AtMostOnce pauses the run for an operator, rather than running the task again, when it was started and nobody
-	// knows what came of it.
+	// AtMostOnce pauses the run for an operator, instead of running the task again, when it was started and its outcome
+	// is unknown.
 	// +optional
 	AtMostOnce bool `json:"atMostOnce,omitempty"`
 }
@@ -213,11 +213,11 @@ const (
 	OnSuccess On = "Success"
 	// OnFailure: it failed for good.
 	OnFailure On = "Failure"
-	// OnCompletion: it came to an end, whatever it was.
+	// OnCompletion: the task ended, with any outcome.
 	OnCompletion On = "Completion"
 )
 
-// Need is an edge. In a manifest a bare string stands for a required success.
+// Need is an edge. In a manifest, a string without a map means a required success.
 //
 // +kubebuilder:validation:Type=""
 // +kubebuilder:pruning:PreserveUnknownFields

@@ -210,7 +210,7 @@ func TestPolicyStatus(t *testing.T) {
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
 		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
 		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
-		"storm":       {scope: all, totals: runner.Totals{Sick: 5, Storm: true}, reason: "Storm", says: "begins nothing"},
+		"storm":       {scope: all, totals: runner.Totals{Sick: 5, Storm: true}, reason: "Storm", says: "mass failure"},
 		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
 		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
 		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
