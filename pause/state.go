@@ -25,7 +25,7 @@ type Subject struct {
 	object.Observed
 	// Cluster is the name of the Cluster that it belongs to, "" for none.
 	Cluster string
-	// Free says that its controllers may go on.
+	// Free says that its controllers may continue.
 	Free bool
 }
 

@@ -25,7 +25,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// Finalizer keeps a WorkflowRun until its run has come to an end, and has given back what it held.
+// Finalizer retains a WorkflowRun until its run has ended, and has released what it held.
 const Finalizer = "scute.dev/workflow"
 
 const (

@@ -4,7 +4,7 @@ import "testing"
 
 func TestNews(t *testing.T) {
 	var d Drivers
-	d.News("a", 1) // nobody listens
+	d.News("a", 1) // no listener
 	news, stop := d.Listen("a")
 	other, _ := d.Listen("b")
 	d.News("a", 2)

@@ -39,7 +39,7 @@ type Supervisor struct {
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
-	// rested is when the backoff of what was driven before is over; kept until it is no longer due.
+	// rested is when the backoff of what was driven before is over; retained until it is no longer due.
 	rested  map[string]time.Time
 	driven  share
 	waiting map[string]string // for others to end: the namespace by id
@@ -84,7 +84,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// begin drives one of them in a goroutine of its own if it is due, has rested and is admitted.
+// begin drives one of them in a new goroutine if it is due, has rested and is admitted.
 func (s *Supervisor) begin(ctx context.Context, id string) (begun bool) {
 	wait, due := s.Due(id)
 	namespace := s.Namespace(id)

@@ -159,7 +159,7 @@ func TestBackoff(t *testing.T) {
 		th := supervise(t, 4, "ns/1")
 		th.drove(t, "ns/1")
 		for _, err := range []error{errors.New("the log is away"), aggregate.ErrLost, nil, errors.New("again")} {
-			th.Supervisor.Changed("ns/1") // a commit of its own
+			th.Supervisor.Changed("ns/1") // a separate commit
 			th.end["ns/1"] <- err
 			time.Sleep(firstBackoff - 1)
 			th.Supervisor.Changed("ns/1")

@@ -51,7 +51,7 @@ func NewPause(c *kube.Cluster, graph Graph, key string) *Pause {
 
 // Found is what one look before the pause shows.
 type Found struct {
-	// Roots are all that is to be paused; each with the state that it had before this holder's pause.
+	// Roots are all objects that have to be paused; each with the state that it had before this holder's pause.
 	Roots []pause.Root
 	// Stale are the objects that call themselves paused while nothing holds them: their word counts for nothing later.
 	Stale map[object.Ref]pause.Baseline
@@ -59,8 +59,8 @@ type Found struct {
 	Owners map[object.Ref]string
 }
 
-// Look observes what is to be paused. known are the roots of an earlier look: what it says of a root that bears the
-// holder's mark still holds, because what the root says now is the holder's own doing.
+// Look observes what has to be paused. known are the roots of an earlier observation. For a root that has the holder's
+// mark, the earlier observation is used, because the holder itself has changed the root since.
 func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
 	f := Found{Stale: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string)}
 	below, _, err := p.graph.Below(ctx)
@@ -154,8 +154,8 @@ func (p *Pause) Acknowledged(ctx context.Context) (how map[object.Ref]pause.Sign
 	return p.state.Acks, look.Pending, look.Stable, nil
 }
 
-// Restore puts back the pause states that were found and wakes what acknowledged the pause. A root without the holder's
-// mark is left alone.
+// Restore restores the pause states that were found and triggers the controllers that acknowledged the pause. A root
+// without the holder's mark is not changed.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	for _, root := range roots {
 		typ, err := p.graph.Kind(root.Ref)

@@ -35,7 +35,7 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
 	})
 }
 
-// Restore puts back the pause states that were found. A root without the mark is left alone.
+// Restore restores the pause states that were found. A root without the mark is not changed.
 func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) error {
 	return all(ctx, w.Workers, roots, func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
@@ -46,8 +46,8 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Mark) erro
 	})
 }
 
-// Wake wakes the Machines below roots that were restored, which do not watch their Cluster's pause and would sleep on for a minute
-// or more, and takes off what is left of earlier touches.
+// Wake triggers a reconciliation of the Machines below restored roots, whose controllers do not watch their Cluster's
+// pause and would wait for a minute or more, and removes the remains of earlier touches.
 func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) error {
 	var asleep, touched []object.Ref
 	for _, o := range subjects {
