@@ -8,8 +8,8 @@
 // a decision costs the same in a run of a hundred tasks and of a hundred thousand.
 //
 // Every function here is deterministic and total: no clock, no I/O, no goroutine. The loop that joins the core with the
-// log and the effects is in workflow/runner, the effects in workflow/task, the workflows that scute brings along in
-// workflow/management and workflow/workload.
+// log and the effects is in workflow/runner, the effects in workflow/task, the way from a
+// manifest to a definition in workflow/manifest, and the six named workflows in workflow/lifecycle.
 //
 // What never may live here: a client of Kubernetes or NATS, files, randomness, and the time of day.
 package workflow

@@ -16,9 +16,10 @@ import (
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/internal/crd"
 	"scute.dev/workflow"
-	"scute.dev/workflow/named"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // beforeDocumented are the tasks that the parts of a WorkflowRun in the documentation refer to.
@@ -106,11 +107,11 @@ func checkDocumented(block []byte) (kind string, problems []string) {
 			spec["tasks"] = []any{content}
 		}
 	}
-	manifest, err := partOfWorkflowRun(spec)
+	text, err := partOfWorkflowRun(spec)
 	if err != nil {
 		return "", []string{err.Error()}
 	}
-	return "part of a WorkflowRun", checkWorkflowRun(manifest)
+	return "part of a WorkflowRun", checkWorkflowRun(text)
 }
 
 // partOfWorkflowRun is a WorkflowRun around a part of one. Tasks that need none need all that are there.
@@ -132,16 +133,16 @@ func partOfWorkflowRun(spec map[string]any) ([]byte, error) {
 }
 
 // checkWorkflowRun is what `scutectl run` says before it starts anything.
-func checkWorkflowRun(manifest []byte) (said []string) {
-	w, problems, err := runs.Manifest("-", bytes.NewReader(manifest))
+func checkWorkflowRun(text []byte) (said []string) {
+	w, problems, err := runs.Manifest("-", bytes.NewReader(text))
 	if err != nil {
 		return []string{err.Error()}
 	}
 	if w != nil {
-		o := prepare.Options{Clusters: &task.Clusters{Local: true}, Local: true, ExecEnabled: true}
-		kinds := prepare.Kinds(o)
-		env := &prepare.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-			return named.New(ctx, name, params, named.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})
+		o := tasks.Options{Clusters: &task.Clusters{Local: true}, Local: true, ExecEnabled: true}
+		kinds := tasks.Kinds(o)
+		env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})
 		}}
 		problems = append(problems, env.Check(w.Namespace, w.Name, &w.Spec)...)
 	}

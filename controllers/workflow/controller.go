@@ -43,7 +43,7 @@ type Runs interface {
 	Throttled(id string) supervise.Throttled
 }
 
-// Definer builds what a manifest says; *prepare.Env does.
+// Definer builds what a manifest says; *manifest.Env does.
 type Definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }

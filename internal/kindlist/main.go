@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/tasks"
 )
 
 func main() {
@@ -27,7 +27,7 @@ func run(path string) error {
 	if err != nil {
 		return err
 	}
-	written, err := fill(source, slices.Sorted(maps.Keys(prepare.Kinds(prepare.Options{}))))
+	written, err := fill(source, slices.Sorted(maps.Keys(tasks.Kinds(tasks.Options{}))))
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/tasks"
 )
 
 func TestFill(t *testing.T) {
@@ -26,7 +26,7 @@ func TestEveryKindIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(prepare.Kinds(prepare.Options{}))) {
+	for _, kind := range slices.Sorted(maps.Keys(tasks.Kinds(tasks.Options{}))) {
 		for _, want := range []string{"\n| [" + kind + "](#" + strings.ToLower(kind) + ") |", "\n## " + kind + "\n"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("docs/kinds.md has no %q", want)

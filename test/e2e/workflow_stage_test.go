@@ -17,8 +17,9 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
+	"scute.dev/workflow/tasks"
 )
 
 // stage is a namespace in which WorkflowRuns play, with an account that may do what they need, and a kubelet.
@@ -133,7 +134,7 @@ func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
 	must(t, err)
-	env := prepare.Env{Kinds: prepare.Kinds(prepare.Options{ExecEnabled: true})}
+	env := manifest.Env{Kinds: tasks.Kinds(tasks.Options{ExecEnabled: true})}
 	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)
 	must(t, err)
 	if d == nil {

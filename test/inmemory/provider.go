@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/named"
-	"scute.dev/workflow/provider"
-	"scute.dev/workflow/provider/manifest"
-	"scute.dev/workflow/sequence"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/manifest"
+	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 )
 
@@ -43,8 +43,8 @@ type Provider struct {
 	settings Settings
 }
 
-// New is a named.Factory.
-func New(p named.Params, cluster provider.Cluster, deps *named.Deps) (any, []workflow.Problem) {
+// New is a lifecycle.Factory.
+func New(p lifecycle.Params, cluster provider.Cluster, deps *lifecycle.Deps) (any, []workflow.Problem) {
 	made := &Provider{}
 	if len(p.Settings) > 0 {
 		if err := json.Unmarshal(p.Settings, &made.settings); err != nil {

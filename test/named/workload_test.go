@@ -1,4 +1,4 @@
-package named
+package lifecycle
 
 import (
 	"os"

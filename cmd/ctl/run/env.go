@@ -13,9 +13,10 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/workflow"
-	"scute.dev/workflow/named"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // policyVariable is the environment's word on what a failure leads to.
@@ -40,7 +41,7 @@ type lateLog struct{ aggregate.Log }
 
 // environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
 // this machine.
-func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *prepare.Env {
+func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) {
 		c, err := d.Flags.Cluster()
 		if err != nil {
@@ -48,17 +49,17 @@ func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.Fai
 		}
 		return c.Config, nil
 	}}
-	return d.offers(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+	return d.offers(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 
 // offers is the environment with the workflows that scute brings along.
-func (d *deps) offers(o prepare.Options, policy v1alpha1.FailurePolicy) *prepare.Env {
-	kinds := prepare.Kinds(o)
+func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
+	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, reach.LocalDir), "clusters")
-	return &prepare.Env{
+	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: policy,
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-			return named.New(ctx, name, params, named.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace, Dir: dir})
+			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace, Dir: dir})
 		},
 	}
 }

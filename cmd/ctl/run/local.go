@@ -19,14 +19,14 @@ import (
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 )
 
 // local drives runs of a folder in this process. The folder's lock says that nobody else does.
 type local struct {
 	*deps
-	env    *prepare.Env
+	env    *manifest.Env
 	late   *lateLog
 	log    *reach.Log
 	logged *runs.Logged

@@ -27,7 +27,7 @@ import (
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/projector"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/manifest"
 	runs "scute.dev/workflow/runner"
 )
 
@@ -37,7 +37,7 @@ type daemon struct {
 	moves     *moves.Runner
 	runs      *runs.Runner
 	remedies  *remedies // nil when switched off
-	env       *prepare.Env
+	env       *manifest.Env
 	view      *projection.View
 	projector *projector.Projector[*projection.View]
 	gate      *gate

@@ -14,26 +14,27 @@ import (
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow"
-	"scute.dev/workflow/named"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
 // the daemon's own.
-func newEnv(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string) *prepare.Env {
+func newEnv(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g}
-	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
-	return &prepare.Env{
+	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
+	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-			return named.New(ctx, name, params, named.Deps{Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: o.runDir("named")})
+			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: o.runDir("named")})
 		},
 	}
 }
 
-func newRunner(o Options, env *prepare.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
+func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
 		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Places: supervise.NewPlaces(o.RunConcurrency),
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {

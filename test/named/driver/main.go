@@ -22,13 +22,14 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/test/inmemory"
 	"scute.dev/workflow"
-	"scute.dev/workflow/hook"
-	"scute.dev/workflow/management"
-	"scute.dev/workflow/named"
-	"scute.dev/workflow/prepare"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/lifecycle/workload"
+	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/workload"
+	"scute.dev/workflow/tasks"
 )
 
 func main() { os.Exit(code()) }
@@ -67,11 +68,11 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	defer log.Close()
 	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
 	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
-	kinds := prepare.Kinds(prepare.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
-	env := &prepare.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-		return named.New(ctx, name, params, named.Deps{
+	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
+	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+		return lifecycle.New(ctx, name, params, lifecycle.Deps{
 			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
-			Providers:  map[string]named.Factory{inmemory.Name: inmemory.New},
+			Providers:  map[string]lifecycle.Factory{inmemory.Name: inmemory.New},
 			Management: []management.HookRegistrar{managementHooks{}}, Workload: []workload.HookRegistrar{workloadHooks{}},
 		})
 	}}

@@ -1,0 +1,169 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// Kind has the program kind make a cluster in Docker. Its name is the run's own, so that a cluster of that name is always
+// one that this run has made.
+type Kind struct {
+	// Image of the nodes, for example kindest/node:v1.36.0. Default: kind's own.
+	Image string `json:"image,omitempty"`
+	// Config is a file with kind's configuration.
+	Config string `json:"config,omitempty"`
+	// Program is kind's name or path. Default: kind.
+	Program string `json:"program,omitempty"`
+
+	folder string
+}
+
+const (
+	kindWait = 5 * time.Minute
+	// kindGrace is how long kind has to clean up after it was asked to stop.
+	kindGrace = 20 * time.Second
+)
+
+// Create makes the cluster. One that an earlier attempt left half made is deleted first; one that has answered before never.
+func (k *Kind) Create(c *sequence.Context) (task.ClusterRef, error) {
+	name := name(c.Call().Run)
+	ref := task.ClusterRef{Kubeconfig: k.kubeconfig(name)}
+	var was made
+	if _, err := c.Noted("bootstrap", &was); err != nil {
+		return ref, err
+	}
+	there, err := k.exists(c, name)
+	if err != nil {
+		return ref, err
+	}
+	whole := there && was.Whole
+	if err := c.Note("bootstrap", made{Name: name, Whole: whole}, false); err != nil {
+		return ref, err
+	}
+	if there {
+		c.Progress("taking up the bootstrap cluster " + name)
+		if err = k.export(c, name); err == nil {
+			err = answers(c, ref)
+		}
+		switch {
+		case err == nil:
+			return ref, k.whole(c, name)
+		case whole:
+			return ref, fmt.Errorf("the bootstrap cluster %s does not answer, and may manage clusters: start it again, or delete it by hand if nothing is lost with it: %w", name, err)
+		}
+		c.Progress("deleting the bootstrap cluster " + name + ", which was left half made")
+		if _, err := k.run(c, "delete", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig); err != nil {
+			return ref, err
+		}
+	}
+	if err := os.MkdirAll(k.folder, 0o700); err != nil {
+		return ref, fmt.Errorf("making the folder for kubeconfigs: %w", err)
+	}
+	c.Progress("making the bootstrap cluster " + name)
+	args := []string{"create", "cluster", "--name", name, "--kubeconfig", ref.Kubeconfig, "--wait", kindWait.String()}
+	if k.Image != "" {
+		args = append(args, "--image", k.Image)
+	}
+	if k.Config != "" {
+		args = append(args, "--config", k.Config)
+	}
+	if _, err := k.run(c, args...); err != nil {
+		return ref, err
+	}
+	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
+		return ref, fmt.Errorf("the kubeconfig of the bootstrap cluster: %w", err)
+	}
+	if err := answers(c, ref); err != nil {
+		return ref, err
+	}
+	return ref, k.whole(c, name)
+}
+
+func (*Kind) whole(c *sequence.Context, name string) error {
+	return c.Note("bootstrap", made{Name: name, Whole: true}, false)
+}
+
+// Delete deletes the cluster and its kubeconfig.
+func (k *Kind) Delete(c *sequence.Context) error {
+	name := name(c.Call().Run)
+	there, err := k.exists(c, name)
+	if err != nil {
+		return err
+	}
+	if there {
+		if _, err := k.run(c, "delete", "cluster", "--name", name, "--kubeconfig", k.kubeconfig(name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(k.kubeconfig(name)); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("removing the kubeconfig of the bootstrap cluster: %w", err)
+	}
+	return nil
+}
+
+// Temporary is true.
+func (*Kind) Temporary() bool { return true }
+
+// Exists asks kind.
+func (k *Kind) Exists(c *sequence.Context) (bool, error) { return k.exists(c, name(c.Call().Run)) }
+
+func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
+
+func name(run string) string {
+	sum := sha256.Sum256([]byte(run))
+	return fmt.Sprintf("scute-%x", sum[:5])
+}
+
+func (k *Kind) exists(c *sequence.Context, name string) (bool, error) {
+	out, err := k.run(c, "get", "clusters", "--quiet")
+	return slices.Contains(strings.Fields(out), name), err
+}
+
+func (k *Kind) export(c *sequence.Context, name string) error {
+	_, err := k.run(c, "export", "kubeconfig", "--name", name, "--kubeconfig", k.kubeconfig(name))
+	if err == nil {
+		err = os.Chmod(k.kubeconfig(name), 0o600)
+	}
+	return err
+}
+
+// run runs kind. What kind prints holds no secret; its last lines go to the error.
+func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
+	program := k.Program
+	if program == "" {
+		program = "kind"
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", task.Final(fmt.Errorf("the program %q is not there (%w): install kind and Docker, or name a cluster in bootstrap.cluster", program, errors.Unwrap(err)))
+	}
+	ctx, cancel := context.WithTimeout(c, 3*kindWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = kindGrace
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kind %s: %w: %s", strings.Join(args[:2], " "), err, last(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// last lines, on one.
+func last(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "; ")
+}

@@ -1,0 +1,100 @@
+package bootstrap
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// script stands for the program kind: it keeps the names of its clusters in a file. What is tested is how it is called;
+// no API server is behind it.
+const script = `#!/bin/sh
+echo "$@" >> "$KIND_CALLS"
+case "$1 $2" in
+"get clusters") cat "$KIND_CLUSTERS" 2>/dev/null || true ;;
+"create cluster") echo "$4" >> "$KIND_CLUSTERS"; echo "no room for nodes" >&2; exit 1 ;;
+"delete cluster") rm -f "$KIND_CLUSTERS" ;;
+esac
+`
+
+func attempt(t *testing.T) *sequence.Context {
+	t.Helper()
+	call := &task.Call{Run: "run", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
+	c := sequence.NewContext(t.Context(), call, &task.Clusters{Local: true})
+	return &c
+}
+
+func TestKindIsMissing(t *testing.T) {
+	k := &Kind{Program: filepath.Join(t.TempDir(), "kind"), folder: t.TempDir()}
+	_, err := k.Create(attempt(t))
+	if err == nil || !task.IsFinal(err) || !strings.Contains(err.Error(), "install kind") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A cluster that a death or a failure left half made is deleted and made anew; deleting twice is deleting once.
+func TestKindFails(t *testing.T) {
+	dir := t.TempDir()
+	program, calls := filepath.Join(dir, "kind"), filepath.Join(dir, "calls")
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KIND_CALLS", calls)
+	t.Setenv("KIND_CLUSTERS", filepath.Join(dir, "clusters"))
+	k := &Kind{Program: program, Image: "kindest/node:v1", folder: filepath.Join(dir, "state")}
+	for range 2 {
+		if _, err := k.Create(attempt(t)); err == nil || !strings.Contains(err.Error(), "no room for nodes") {
+			t.Fatalf("%v", err)
+		}
+	}
+	for range 2 {
+		if err := k.Delete(attempt(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verbs []string
+	for line := range strings.Lines(string(text)) {
+		verbs = append(verbs, strings.Join(strings.Fields(line)[:1], ""))
+	}
+	if got := strings.Join(verbs, " "); got != "get create get export delete create get delete get" {
+		t.Errorf("kind was called: %s", got)
+	}
+	if !strings.Contains(string(text), "--image kindest/node:v1") || !strings.Contains(string(text), "--name "+name("run")) {
+		t.Errorf("kind was called with %s", text)
+	}
+}
+
+// A cluster that has answered before may have been given others to manage: it is not deleted because it does not answer now.
+func TestKindThatAnsweredIsKept(t *testing.T) {
+	dir := t.TempDir()
+	program, clusters := filepath.Join(dir, "kind"), filepath.Join(dir, "clusters")
+	for path, text := range map[string]string{program: script, clusters: name("run") + "\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KIND_CALLS", filepath.Join(dir, "calls"))
+	t.Setenv("KIND_CLUSTERS", clusters)
+	k, c := &Kind{Program: program, folder: filepath.Join(dir, "state")}, attempt(t)
+	if err := k.whole(c, name("run")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := k.Create(c); err == nil || !strings.Contains(err.Error(), "may manage clusters") {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := os.Stat(clusters); err != nil {
+		t.Errorf("it was deleted: %v", err)
+	}
+}

@@ -1,0 +1,244 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/workload"
+	"scute.dev/workflow/task"
+)
+
+// configWriter writes the configuration of a cluster, as it was applied, to a file or a ConfigMap: a hook after all else, in
+// all workflows after which there is a cluster.
+type configWriter struct {
+	noManagement
+	noWorkload
+	sink     ConfigSink
+	provider any
+}
+
+// The two have the same name, and so cannot be embedded together under it.
+type (
+	noManagement = management.NoopHookRegistrar
+	noWorkload   = workload.NoopHookRegistrar
+)
+
+// Name of its hooks.
+func (*configWriter) Name() string { return "write-config" }
+
+// BindManagementCreate binds it before the end.
+func (w *configWriter) BindManagementCreate(b *hook.Binder) error {
+	return hook.After(b, management.PostCreate,
+		func(c *management.CreateDone) error { return w.created(&c.Context, c.Cluster) },
+		func(c *management.CreateDone) error { return w.undo(&c.Context) })
+}
+
+// BindManagementUpgrade binds it before the end.
+func (w *configWriter) BindManagementUpgrade(b *hook.Binder) error {
+	return hook.After(b, management.PostUpgrade,
+		func(c *management.UpgradeContext) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *management.UpgradeContext) error { return w.undo(&c.Context) })
+}
+
+// BindWorkloadCreate binds it before the end.
+func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
+	return hook.After(b, workload.PostCreate,
+		func(c *workload.CreateReached) error { return w.created(&c.Context, c.Cluster) },
+		func(c *workload.CreateReached) error { return w.undo(&c.Context) })
+}
+
+// BindWorkloadUpgrade binds it before the end.
+func (w *configWriter) BindWorkloadUpgrade(b *hook.Binder) error {
+	return hook.After(b, workload.PostUpgrade,
+		func(c *workload.UpgradeReached) error { return w.upgraded(&c.Context, c.Cluster) },
+		func(c *workload.UpgradeReached) error { return w.undo(&c.Context) })
+}
+
+func (w *configWriter) created(c *sequence.Context, spec provider.Cluster) error {
+	p, ok := w.provider.(provider.Converter)
+	if !ok {
+		return nil
+	}
+	objects, err := p.ClusterObjects(c, spec)
+	if err != nil {
+		return err
+	}
+	return w.write(c, objects)
+}
+
+func (w *configWriter) upgraded(c *sequence.Context, spec provider.Cluster) error {
+	p, ok := w.provider.(provider.Upgrader)
+	if !ok {
+		return nil
+	}
+	objects, err := p.UpgradeObjects(c, spec)
+	if err != nil {
+		return err
+	}
+	return w.write(c, objects)
+}
+
+// written is the record of the hook.
+type written struct {
+	// Kept is where the file that was there before is kept.
+	Kept string `json:"kept,omitempty"`
+}
+
+const configPart = "config"
+
+func (w *configWriter) write(c *sequence.Context, objects []*unstructured.Unstructured) error {
+	text, err := document(objects)
+	if err != nil {
+		return err
+	}
+	if w.sink.File != "" {
+		return w.writeFile(c, text)
+	}
+	return w.writeConfigMap(c, text)
+}
+
+// document is all objects as YAML, but for Secrets.
+func document(objects []*unstructured.Unstructured) ([]byte, error) {
+	var all bytes.Buffer
+	for _, o := range objects {
+		if o.GetKind() == "Secret" {
+			continue
+		}
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		all.WriteString("---\n")
+		all.Write(data)
+	}
+	return all.Bytes(), nil
+}
+
+// writeFile puts the new file in the place of the old one, which is kept beside it.
+func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
+	var before written
+	noted, err := c.Noted(configPart, &before)
+	if err != nil {
+		return err
+	}
+	if !noted {
+		if _, err := os.Stat(w.sink.File); err == nil {
+			before.Kept = w.sink.File + ".before"
+		}
+		if err := c.Note(configPart, before, false); err != nil {
+			return err
+		}
+		if before.Kept != "" {
+			old, err := os.ReadFile(w.sink.File)
+			if err == nil {
+				err = replace(before.Kept, old)
+			}
+			if err != nil {
+				return fmt.Errorf("keeping the configuration that was there: %w", err)
+			}
+		}
+	}
+	if err := replace(w.sink.File, text); err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file as a whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".config-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if synced := f.Sync(); err == nil {
+		err = synced
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
+	on, err := c.Open(task.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	call := c.Call()
+	m := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: call.Namespace, Name: w.sink.ConfigMap, Annotations: map[string]string{cluster.AccessMark: call.Run}},
+		Data:       map[string]string{"cluster.yaml": string(text)},
+	}
+	return on.Kube.Do(c, "write ConfigMap "+call.Namespace+"/"+m.Name, func(ctx context.Context) error {
+		err := on.Client.Create(ctx, m.DeepCopy())
+		if client.IgnoreAlreadyExists(err) != nil || err == nil {
+			return err
+		}
+		var old corev1.ConfigMap
+		if err := on.Client.Get(ctx, client.ObjectKeyFromObject(m), &old); err != nil {
+			return err
+		}
+		if old.Annotations[cluster.AccessMark] == "" {
+			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
+		}
+		old.Annotations[cluster.AccessMark], old.Data = call.Run, m.Data
+		return on.Client.Update(ctx, &old)
+	})
+}
+
+// undo puts back the file that was there. A ConfigMap is removed if this run was the last to write it.
+func (w *configWriter) undo(c *sequence.Context) error {
+	if w.sink.ConfigMap != "" {
+		return w.removeConfigMap(c)
+	}
+	var before written
+	noted, err := c.Noted(configPart, &before)
+	switch {
+	case err != nil || !noted:
+		return err
+	case before.Kept != "":
+		err = os.Rename(before.Kept, w.sink.File)
+	default:
+		err = os.Remove(w.sink.File)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("putting back the configuration: %w", err)
+	}
+	return nil
+}
+
+func (w *configWriter) removeConfigMap(c *sequence.Context) error {
+	on, err := c.Open(task.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKey{Namespace: c.Call().Namespace, Name: w.sink.ConfigMap}
+	return on.Kube.Do(c, "delete ConfigMap "+key.String(), func(ctx context.Context) error {
+		var m corev1.ConfigMap
+		err := on.Client.Get(ctx, key, &m)
+		if err != nil || m.Annotations[cluster.AccessMark] != c.Call().Run {
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(on.Client.Delete(ctx, &m))
+	})
+}

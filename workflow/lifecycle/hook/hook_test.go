@@ -1,0 +1,78 @@
+package hook_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/workflow/lifecycle/hook"
+)
+
+type (
+	before struct{ Cluster string }
+	after  struct {
+		before
+		Address string
+	}
+)
+
+const (
+	first  hook.Task[before, after] = "first"
+	second hook.Task[after, after]  = "second"
+	absent hook.Task[before, after] = "third"
+	// elsewhere has the name of a task here, and belongs to another workflow.
+	elsewhere hook.Task[before, before] = "first"
+)
+
+func TestHooksAreBoundInOrder(t *testing.T) {
+	b := hook.NewBinder(first.Point(), second.Point())
+	nothing := func(*before) error { return nil }
+	for _, err := range []error{
+		hook.Before(b.As("one"), first, nothing),
+		hook.Before(b.As("two"), first, nothing, nothing),
+		hook.After(b.As("one"), first, func(c *after) error { c.Address = ""; return nil }),
+		hook.Before(b, second, func(*after) error { return nil }),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, h := range append(append(b.At("first", false), b.At("first", true)...), b.At("second", false)...) {
+		names = append(names, h.Name)
+	}
+	if diff := cmp.Diff([]string{"one-1", "two-1", "one-2", "one-3"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if b.At("first", false)[1].Undo == nil || b.At("first", false)[0].Undo != nil {
+		t.Error("an inverse got lost, or came from nowhere")
+	}
+	if err := b.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What cannot be bound is an error even if nobody looks at what Before and After return.
+func TestWhatCannotBeBound(t *testing.T) {
+	nothing := func(*before) error { return nil }
+	for name, c := range map[string]struct {
+		bind func(*hook.Binder) error
+		says string
+	}{
+		"unknown":     {func(b *hook.Binder) error { return hook.Before(b, absent, nothing) }, `no task "third" in this workflow: its tasks are first, second`},
+		"elsewhere":   {func(b *hook.Binder) error { return hook.Before(b, elsewhere, nothing) }, "another workflow"},
+		"nil":         {func(b *hook.Binder) error { return hook.Before(b, first, nil) }, "nil"},
+		"two inverse": {func(b *hook.Binder) error { return hook.Before(b, first, nothing, nothing, nothing) }, "2 inverses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := hook.NewBinder(first.Point(), second.Point()).As("part")
+			if err := c.bind(b); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want it to say %q", err, c.says)
+			}
+			if err := b.Err(); err == nil || !strings.Contains(err.Error(), "part") {
+				t.Errorf("the binder says %v", err)
+			}
+		})
+	}
+}

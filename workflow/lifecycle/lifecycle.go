@@ -1,0 +1,183 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/manifest"
+	"scute.dev/workflow/lifecycle/workload"
+	"scute.dev/workflow/task"
+)
+
+// The workflows.
+const (
+	ManagementCreate  = "management-create"
+	ManagementUpgrade = "management-upgrade"
+	ManagementDelete  = "management-delete"
+	WorkloadCreate    = "workload-create"
+	WorkloadUpgrade   = "workload-upgrade"
+	WorkloadDelete    = "workload-delete"
+)
+
+// Deps are what the workflows work with.
+type Deps struct {
+	// Clusters opens API servers; Clusters.Local says whether it is a local run.
+	Clusters *task.Clusters
+	// Kinds are the engine's own: Apply, Move, Providers and Pause are used.
+	Kinds task.Kinds
+	// Namespace of the run.
+	Namespace string
+	// Dir is a folder that a later process finds again. A local run keeps kubeconfigs in it, with mode 0600.
+	Dir string
+	// Providers by their names, beside "manifests".
+	Providers map[string]Factory
+	// Management and Workload bind hooks.
+	Management []management.HookRegistrar
+	Workload   []workload.HookRegistrar
+}
+
+// Factory makes a provider. What it makes satisfies the interfaces of the workflows that it serves: management.CreateProvider,
+// workload.UpgradeProvider and so on. Problems name their field from "spec.workflow.params" on.
+type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
+
+func (d *Deps) local() bool { return d.Clusters != nil && d.Clusters.Local }
+
+// New checks the parameters of a workflow and constructs its tasks, and the kinds that are its own. With any problem that is
+// not a warning there are none. It looks at nothing but its arguments: it is called again on every resume, with the
+// parameters that the run began with, and gives the same tasks.
+func New(_ context.Context, name string, params json.RawMessage, deps Deps) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	if !slices.Contains(names(), name) {
+		return nil, nil, []workflow.Problem{{
+			Field: "spec.workflow.name", Message: fmt.Sprintf("there is no workflow %q", name), Remedy: "use one of " + strings.Join(names(), ", "),
+		}}
+	}
+	p, problems := decode(params)
+	if p.Cluster.Namespace == "" {
+		p.Cluster.Namespace = deps.Namespace
+	}
+	c := &checker{name: name, params: &p, deps: &deps, problems: problems}
+	c.check()
+	spec := p.Cluster.Cluster
+	if c.is("upgrade") {
+		spec.Version = p.Upgrade.Version
+	}
+	made := c.provider(spec)
+	boot := c.bootstrap()
+	if len(c.problems) > 0 {
+		return nil, nil, c.problems
+	}
+	if p.WriteConfig != nil {
+		w := &configWriter{sink: *p.WriteConfig, provider: made}
+		deps.Management = append(slices.Clip(deps.Management), w)
+		deps.Workload = append(slices.Clip(deps.Workload), w)
+	}
+	tasks, kinds, problems := construct(name, &p, &deps, spec, made, boot)
+	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
+		return nil, nil, problems
+	}
+	return tasks, kinds, problems
+}
+
+func names() []string {
+	return []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
+}
+
+// construct chooses the workflow. That the provider serves it is checked here, and only here.
+func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	var manager task.ClusterRef
+	if p.Management != nil {
+		manager = *p.Management
+	}
+	m := management.Deps{
+		Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Move: deps.Kinds["Move"], Bootstrap: boot, Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Management,
+	}
+	w := workload.Deps{Clusters: deps.Clusters, Apply: deps.Kinds["Apply"], Folder: deps.folder(), Pause: p.Pause, Registrars: deps.Workload}
+	switch name {
+	case ManagementCreate:
+		if made, ok := made.(management.CreateProvider); ok {
+			return management.NewCreate(m, made, spec)
+		}
+	case ManagementUpgrade:
+		if made, ok := made.(management.UpgradeProvider); ok {
+			return management.NewUpgrade(m, made, spec, manager)
+		}
+	case ManagementDelete:
+		if made, ok := made.(management.DeleteProvider); ok {
+			return management.NewDelete(m, made, spec, manager)
+		}
+	case WorkloadCreate:
+		if made, ok := made.(workload.CreateProvider); ok {
+			return workload.NewCreate(w, made, spec, manager)
+		}
+	case WorkloadUpgrade:
+		if made, ok := made.(workload.UpgradeProvider); ok {
+			return workload.NewUpgrade(w, made, spec, manager)
+		}
+	case WorkloadDelete:
+		return workload.NewDelete(w, made, spec, manager)
+	}
+	return nil, nil, []workflow.Problem{{
+		Field: at + ".provider", Message: fmt.Sprintf("the provider %q does not serve %s", p.Provider, name), Remedy: "choose another provider",
+	}}
+}
+
+// folder is where kubeconfigs are kept: an absolute path, because the next process may run elsewhere.
+func (d *Deps) folder() string {
+	folder := filepath.Join(d.Dir, "kubeconfigs")
+	if abs, err := filepath.Abs(folder); err == nil {
+		return abs
+	}
+	return folder
+}
+
+// manifests is the provider that scute brings along.
+const manifests = "manifests"
+
+func (c *checker) provider(spec provider.Cluster) any {
+	p := c.params
+	if p.Provider == "" {
+		p.Provider = manifests
+	}
+	factory, ok := c.deps.Providers[p.Provider]
+	switch {
+	case ok:
+	case p.Provider == manifests:
+		if !c.is("delete") && p.Cluster.Template == nil && p.Upgrade.Template == nil {
+			c.bad("cluster.template", "it is empty", "give the template of the cluster's objects: inline, file, configMapRef or secretRef")
+		}
+		factory = fromManifests
+	default:
+		known := append(slices.Sorted(maps.Keys(c.deps.Providers)), manifests)
+		c.bad("provider", fmt.Sprintf("there is no provider %q", p.Provider), "use one of "+strings.Join(known, ", "))
+		return nil
+	}
+	made, problems := factory(*p, spec, c.deps)
+	c.problems = append(c.problems, problems...)
+	return made
+}
+
+func fromManifests(p Params, spec provider.Cluster, deps *Deps) (any, []workflow.Problem) {
+	return manifest.New(manifest.Params{
+		Cluster: p.Cluster.ClusterParams, Components: p.Components, Networking: p.Networking, Configuration: p.Configuration,
+		Upgrade: p.Upgrade.UpgradeParams, Access: p.Access,
+	}, spec, deps.local(), deps.Kinds["Apply"], deps.Kinds["Providers"])
+}
+
+func (c *checker) bootstrap() bootstrap.Cluster {
+	if !c.management() || c.params.Bootstrap == nil {
+		return nil
+	}
+	boot, problems := c.params.Bootstrap.New(at+".bootstrap", c.deps.folder(), c.deps.local())
+	c.problems = append(c.problems, problems...)
+	return boot
+}

@@ -1,0 +1,237 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/management"
+	"scute.dev/workflow/task"
+)
+
+func deps(local bool) lifecycle.Deps {
+	clusters := &task.Clusters{Local: local}
+	return lifecycle.Deps{
+		Clusters: clusters, Namespace: "fleet", Dir: "state",
+		Kinds: task.Kinds{
+			"Apply": &task.Apply{Clusters: clusters}, "Move": &task.Move{Clusters: clusters, Resource: !local},
+			"Pause": &task.Pause{Clusters: clusters}, "Resume": &task.Resume{Clusters: clusters}, "Providers": &task.Providers{Clusters: clusters},
+		},
+	}
+}
+
+func asJSON(t *testing.T, text string) json.RawMessage {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// whole are parameters that serve all six.
+const whole = `
+cluster:
+  name: prod
+  version: v1.36.0
+  controlPlaneReplicas: 3
+  template: {file: cluster.yaml}
+management: {kubeconfig: management.kubeconfig}
+bootstrap: {cluster: {kubeconfig: bootstrap.kubeconfig}}
+upgrade: {version: v1.36.1}
+pause: {kustomizations: [{namespace: flux-system, name: fleet}]}
+writeConfig: {file: applied.yaml}
+`
+
+func TestTheSixWorkflows(t *testing.T) {
+	for name, want := range map[string]string{
+		lifecycle.ManagementCreate: `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
+			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create+after/write-config-1`,
+		lifecycle.ManagementUpgrade: `pre-upgrade pause-controllers upgrade-management-components upgrade-networking install-management-components
+			create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap upgrade-cluster! pivot-to-management
+			delete-bootstrap-cluster resume-controllers post-upgrade+after/write-config-1`,
+		lifecycle.ManagementDelete: `pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster!
+			delete-bootstrap-cluster post-delete`,
+		lifecycle.WorkloadCreate: `pre-create create-workload-cluster install-networking install-components post-create+after/write-config-1`,
+		lifecycle.WorkloadUpgrade: `pre-upgrade pause-controllers upgrade-networking upgrade-components upgrade-cluster! resume-controllers
+			post-upgrade+after/write-config-1`,
+		lifecycle.WorkloadDelete: `pre-delete delete-cluster! post-delete`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := build(t, name, whole, deps(true))
+			var got []string
+			for i := range d.Tasks {
+				task := &d.Tasks[i]
+				line := task.Name
+				if task.PointOfNoReturn {
+					line += "!"
+				}
+				for _, s := range task.Steps {
+					if s.Name != "" {
+						line += "+" + s.Name
+					}
+				}
+				if i > 0 && (len(task.Needs) != 1 || task.Needs[0].Task != d.Tasks[i-1].Name) {
+					t.Errorf("%s needs %v", task.Name, task.Needs)
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(strings.Fields(want), got); diff != "" {
+				t.Error(diff)
+			}
+			if again := build(t, name, whole, deps(true)); again.Hash() != d.Hash() {
+				t.Error("another construction gives another definition")
+			}
+		})
+	}
+}
+
+// build constructs a workflow and has the engine build it.
+func build(t *testing.T, name, params string, deps lifecycle.Deps) *workflow.Definition {
+	t.Helper()
+	tasks, own, problems := lifecycle.New(context.Background(), name, asJSON(t, params), deps)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{Tasks: tasks}, workflow.Options{
+		Namespace: "fleet", Name: "test",
+		Kind: func(name string) (workflow.KindInfo, bool) {
+			kind, ok := own[name]
+			if !ok {
+				kind, ok = deps.Kinds[name]
+			}
+			if !ok {
+				return workflow.KindInfo{}, false
+			}
+			return workflow.KindInfo{Validate: kind.Validate}, true
+		},
+	})
+	if d == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return d
+}
+
+// All that is wrong is told at once, with the field and a remedy.
+func TestProblems(t *testing.T) {
+	for title, c := range map[string]struct {
+		name, params string
+		daemon       bool
+		want         []string
+	}{
+		"no such workflow": {name: "management-clone", params: "{}", want: []string{"spec.workflow.name"}},
+		"no such parameter": {
+			name: lifecycle.WorkloadCreate, params: "{clutser: {}, cluster: {name: prod, templat: {}, template: {inlin: a, file: b}}, upgrade: {to: x}}",
+			want: []string{
+				"spec.workflow.params.cluster.templat", "spec.workflow.params.cluster.template.inlin", "spec.workflow.params.clutser", "spec.workflow.params.upgrade.to",
+				"spec.workflow.params.cluster.version",
+			},
+		},
+		"a wrong type": {
+			name: lifecycle.WorkloadCreate, params: "{cluster: {name: [prod], version: '1', template: {file: a}}}",
+			want: []string{"spec.workflow.params.cluster.name", "spec.workflow.params.cluster.version"},
+		},
+		"inline templates": {
+			name: lifecycle.WorkloadCreate,
+			params: "{cluster: {name: prod, version: v1.36.1, variables: {REGION: north}, template: {inline: 'a: ['}}," +
+				" networking: {manifests: [{inline: '{apiVersion: v1, kind: ConfigMap}'}," +
+				" {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${CLUSTER_NAME}-${REGION}-${ZONE}\"}}'}," +
+				" {inline: '{apiVersion: v1, kind: ConfigMap, metadata: {name: \"${CLUSTER_NAME}-${REGION}\"}}'}]}}",
+			want: []string{
+				"spec.workflow.params.cluster.template.inline", "spec.workflow.params.networking.manifests[0].inline",
+				"spec.workflow.params.networking.manifests[1].inline",
+			},
+		},
+		"all at once": {
+			name: lifecycle.ManagementCreate, params: "{cluster: {name: Prod_1, namespace: fleet, version: '1.36', controlPlaneReplicas: 2, workerReplicas: -1}, writeConfig: {}}",
+			want: []string{
+				"spec.workflow.params.cluster.name", "spec.workflow.params.cluster.controlPlaneReplicas", "spec.workflow.params.cluster.workerReplicas",
+				"spec.workflow.params.cluster.version", "spec.workflow.params.bootstrap", "spec.workflow.params.writeConfig",
+				"spec.workflow.params.cluster.template",
+			},
+		},
+		"no management cluster": {
+			name: lifecycle.ManagementUpgrade, params: "{cluster: {name: prod, template: {file: a}}, bootstrap: {kind: {}, cluster: {}}}",
+			want: []string{"spec.workflow.params.management", "spec.workflow.params.upgrade.version", "spec.workflow.params.bootstrap"},
+		},
+		"downgrade": {
+			name: lifecycle.WorkloadUpgrade, params: "{cluster: {name: prod, version: v1.36.1, template: {file: a}}, upgrade: {version: v1.36.0}}",
+			want: []string{"spec.workflow.params.upgrade.version"},
+		},
+		"a minor version left out": {
+			name: lifecycle.WorkloadUpgrade, params: "{cluster: {name: prod, version: v1.34.1, template: {file: a}}, upgrade: {version: v1.36.0}}",
+			want: []string{"spec.workflow.params.upgrade.version"},
+		},
+		"two sources": {
+			name: lifecycle.WorkloadCreate, params: "{cluster: {name: prod, version: v1.36.1, template: {file: a, inline: b}}, networking: {manifests: [{}]}}",
+			want: []string{"spec.workflow.params.cluster.template", "spec.workflow.params.networking.manifests[0]"},
+		},
+		"clusters paused": {
+			name: lifecycle.WorkloadUpgrade, params: "{cluster: {name: prod, template: {file: a}}, upgrade: {version: v1.36.0}, pause: {all: true}}",
+			want: []string{"spec.workflow.params.pause.all"},
+		},
+		"files in the daemon": {
+			name: lifecycle.WorkloadCreate, daemon: true,
+			params: "{cluster: {name: prod, namespace: other, version: v1.36.1, template: {file: a}}, management: {kubeconfig: b}, writeConfig: {file: c}}",
+			want: []string{
+				"spec.workflow.params.cluster.namespace", "spec.workflow.params.writeConfig.file", "spec.workflow.params.management.kubeconfig",
+				"spec.workflow.params.cluster.template.file",
+			},
+		},
+		"moving the daemon's own cluster": {
+			name: lifecycle.ManagementDelete, daemon: true, params: "{cluster: {name: prod}, bootstrap: {cluster: {}}}", want: []string{"spec.workflow.name"},
+		},
+		"no such provider": {
+			name: lifecycle.WorkloadCreate, params: "{provider: cloud, cluster: {name: prod, version: v1.36.0}}", want: []string{"spec.workflow.params.provider"},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			tasks, _, problems := lifecycle.New(context.Background(), c.name, asJSON(t, c.params), deps(!c.daemon))
+			var got []string
+			for _, p := range problems {
+				got = append(got, p.Field)
+				if p.Message == "" || p.Remedy == "" {
+					t.Errorf("%s: message %q, remedy %q", p.Field, p.Message, p.Remedy)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n%v", diff, problems)
+			}
+			if tasks != nil {
+				t.Error("there are tasks all the same")
+			}
+		})
+	}
+}
+
+// astray binds a hook to a task of another workflow, and does not look at the error.
+type astray struct {
+	management.NoopHookRegistrar
+}
+
+func (astray) Name() string { return "astray" }
+
+func (astray) BindManagementCreate(b *hook.Binder) error {
+	_ = hook.Before(b, management.UpgradeCluster, func(*management.UpgradeBootstrapped) error { return nil })
+	return nil
+}
+
+func TestAHookForAnUnknownTask(t *testing.T) {
+	d := deps(true)
+	d.Management = []management.HookRegistrar{astray{}}
+	_, _, problems := lifecycle.New(context.Background(), lifecycle.ManagementCreate, asJSON(t, whole), d)
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, `no task "upgrade-cluster"`) || !strings.Contains(problems[0].Message, "pivot-to-management") {
+		t.Errorf("%v", problems)
+	}
+	if _, _, problems := lifecycle.New(context.Background(), lifecycle.ManagementUpgrade, asJSON(t, whole), d); len(problems) > 0 {
+		t.Errorf("it binds nothing here: %v", problems)
+	}
+}

@@ -1,0 +1,34 @@
+package management
+
+import (
+	"time"
+
+	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/task"
+)
+
+// Deps are what the workflows work with.
+type Deps struct {
+	Clusters *task.Clusters
+	// Apply and Move are the kinds that do the work.
+	Apply, Move task.Kind
+	Bootstrap   bootstrap.Cluster
+	// Folder is where a local run keeps kubeconfigs.
+	Folder string
+	// Pause are the inputs of a Pause of other controllers on the management cluster for the time of an upgrade; nil for
+	// none.
+	Pause []byte
+	// Registrars bind hooks.
+	Registrars []HookRegistrar
+}
+
+// What an attempt takes at most where neither the manifest nor the run's deadline says it.
+const (
+	withinHook       = 10 * time.Minute
+	withinBootstrap  = 20 * time.Minute
+	withinComponents = 30 * time.Minute
+	withinNetwork    = 30 * time.Minute
+	withinCluster    = time.Hour
+	withinUpgrade    = 4 * time.Hour
+	withinPivot      = time.Hour
+)

@@ -1,0 +1,111 @@
+package management
+
+import (
+	"errors"
+	"fmt"
+
+	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// createBootstrap is the step in which every workflow gets its bootstrap cluster.
+func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
+	ref, err := d.Bootstrap.Create(c)
+	return provider.Access{Cluster: &ref}, err
+}
+
+// deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more. One that exists and cannot tell
+// is kept: the objects of the cluster would be lost with it.
+func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster) error {
+	if !d.Bootstrap.Temporary() {
+		return d.Bootstrap.Delete(c)
+	}
+	exists, err := d.Bootstrap.Exists(c)
+	if err != nil {
+		return err
+	}
+	if exists {
+		there, err := cluster.Exists(c, on, spec)
+		switch {
+		case errors.Is(err, settled.ErrVersion): // its components were removed, which what still has objects refuses
+		case err != nil:
+			return fmt.Errorf("the bootstrap cluster exists, and does not tell whether it still manages cluster %s/%s: start it again, or delete it by hand if nothing is lost with it: %w", spec.Namespace, spec.Name, err)
+		case there:
+			return task.Final(fmt.Errorf("the bootstrap cluster still manages cluster %s/%s: move it away first", spec.Namespace, spec.Name))
+		}
+	}
+	return d.Bootstrap.Delete(c)
+}
+
+// undoBootstrap is the inverse of createBootstrap. It asks as the deletion does: a move back that an operator has marked as undone
+// may have left the only copy of the cluster here. Nothing was moved to one that never came to its end.
+func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec provider.Cluster) error {
+	if made == nil || made.Cluster == nil {
+		return d.Bootstrap.Delete(c)
+	}
+	return d.deleteBootstrap(c, *made.Cluster, spec)
+}
+
+// recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it. A cluster that exists was not
+// deleted, and is never made again, because it may still manage the cluster.
+func (d *Deps) recreateBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
+	if !d.Bootstrap.Temporary() {
+		return nil
+	}
+	exists, err := d.Bootstrap.Exists(c)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if _, err := cluster.Exists(c, on, spec); err != nil && !errors.Is(err, settled.ErrVersion) {
+			return fmt.Errorf("the bootstrap cluster exists, and does not answer: start it again, or delete it by hand if nothing is lost with it: %w", err)
+		}
+	} else if on, err = d.Bootstrap.Create(c); err != nil {
+		return err
+	}
+	return p.InstallComponents(c, on)
+}
+
+// moveWith are the inputs of the kind Move that are used here.
+type moveWith struct {
+	Clusters  []string        `json:"clusters"`
+	Namespace string          `json:"namespace"`
+	From      task.ClusterRef `json:"from,omitzero"`
+	To        task.ClusterRef `json:"to"`
+}
+
+const (
+	pivotPart = "move"
+	backPart  = "back"
+)
+
+// pivot moves the cluster's objects and waits until the cluster is available on its new side.
+func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+	_, err := c.Perform(pivotPart, d.Move, moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to})
+	if err != nil {
+		return err
+	}
+	return cluster.WaitAvailable(c, to, spec)
+}
+
+// unpivot rolls back a move that is under way, and moves back one that has been made.
+func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+	if !c.Began(pivotPart) {
+		return nil
+	}
+	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
+	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, task.ErrMoved) {
+		return err
+	}
+	with.From, with.To = to, from
+	if _, err := c.Perform(backPart, d.Move, with); err != nil {
+		return fmt.Errorf("moving the cluster back: %w", err)
+	}
+	return cluster.WaitAvailable(c, from, spec)
+}
+
+// nothing is what the first and the last task of a workflow do.
+func nothing[C any](*C) error { return nil }

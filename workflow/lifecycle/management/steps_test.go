@@ -1,0 +1,100 @@
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// temporary is a bootstrap cluster that does not answer.
+type temporary struct{ exists, created, deleted bool }
+
+func (*temporary) Temporary() bool                          { return true }
+func (t *temporary) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
+
+func (t *temporary) Create(*sequence.Context) (task.ClusterRef, error) {
+	t.created = true
+	return task.ClusterRef{}, nil
+}
+
+func (t *temporary) Delete(*sequence.Context) error {
+	t.deleted = true
+	return nil
+}
+
+// A bootstrap cluster that exists and does not answer may hold all objects of the cluster: it is neither deleted nor made
+// again.
+func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	clusters := &task.Clusters{Local: true}
+	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
+	on, spec := task.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
+
+	boot := &temporary{exists: true}
+	d := &Deps{Clusters: clusters, Bootstrap: boot}
+	if err := d.deleteBootstrap(&c, on, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
+		t.Errorf("it is deleted (%t): %v", boot.deleted, err)
+	}
+	if err := d.recreateBootstrap(&c, on, spec, nil); err == nil || !strings.Contains(err.Error(), "does not answer") || boot.created {
+		t.Errorf("it is made again (%t): %v", boot.created, err)
+	}
+	if err := d.undoBootstrap(&c, &provider.Access{Cluster: &on}, spec); err == nil || !strings.Contains(err.Error(), "fleet/prod") || boot.deleted {
+		t.Errorf("the undo of its creation deletes it (%t): %v", boot.deleted, err)
+	}
+	boot.exists = false // an earlier attempt has deleted it
+	if err := d.deleteBootstrap(&c, on, spec); err != nil || !boot.deleted {
+		t.Error(err)
+	}
+	boot.exists, boot.deleted = true, false // it was never made whole, so nothing was moved to it
+	if err := d.undoBootstrap(&c, nil, spec); err != nil || !boot.deleted {
+		t.Error(err)
+	}
+}
+
+// undone is a kind Move whose undo ends with an error; runs counts the moves that it begins.
+type undone struct {
+	err  error
+	runs int
+}
+
+func (*undone) Validate(json.RawMessage) []workflow.Problem { return nil }
+
+func (u *undone) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	u.runs++
+	return nil, c.Prepare(ctx, struct{}{}, false)
+}
+
+func (u *undone) Undo(context.Context, *task.Call) error { return u.err }
+
+// Only a move that has been made is moved back: one that cannot be rolled back for another reason may be on both sides.
+func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	other := task.Final(errors.New("the Secret with the kubeconfig is gone"))
+	for _, is := range []struct {
+		err  error
+		runs int
+	}{{nil, 1}, {other, 1}, {task.Final(task.ErrMoved), 2}} {
+		clusters, move := &task.Clusters{Local: true}, &undone{err: is.err}
+		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
+		c := sequence.NewContext(ctx, call, clusters)
+		d := &Deps{Clusters: clusters, Move: move}
+		none := task.ClusterRef{Kubeconfig: t.TempDir() + "/none"}
+		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
+			t.Fatal(err)
+		}
+		err := d.unpivot(&c, provider.Cluster{Namespace: "fleet", Name: "prod"}, none, none)
+		if move.runs != is.runs || is.runs == 1 && !errors.Is(err, is.err) {
+			t.Errorf("undo: %v: %d moves, %v", is.err, move.runs, err)
+		}
+	}
+}

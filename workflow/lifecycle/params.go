@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	kjson "sigs.k8s.io/json"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/bootstrap"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/manifest"
+	"scute.dev/workflow/task"
+)
+
+// Params are spec.workflow.params. A workflow takes what it needs and leaves the rest, so that the same parameters create,
+// upgrade and delete a cluster.
+type Params struct {
+	// Provider by its name. Default: manifests, which is made of the templates in these parameters.
+	Provider string `json:"provider,omitempty"`
+	// Cluster is what shall be.
+	Cluster ClusterParams `json:"cluster"`
+	// Management is the API server of the management cluster. management-upgrade and management-delete need it; for the
+	// workload workflows it is the run's own cluster unless it is set.
+	Management *task.ClusterRef `json:"management,omitempty"`
+	// Bootstrap is the temporary cluster of the management workflows.
+	Bootstrap *bootstrap.Params `json:"bootstrap,omitempty"`
+	// Components that a management cluster needs; in the workload workflows those of the workload cluster.
+	Components manifest.Components `json:"components,omitzero"`
+	// Networking of the cluster.
+	Networking manifest.Manifests `json:"networking,omitzero"`
+	// Configuration that management-create installs at its end.
+	Configuration manifest.Manifests `json:"configuration,omitzero"`
+	// Upgrade says what the upgrade workflows change.
+	Upgrade UpgradeParams `json:"upgrade,omitzero"`
+	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
+	Access *task.ClusterRef `json:"access,omitempty"`
+	// Pause has the upgrade workflows keep the controllers of others still: the inputs kustomizations, helmReleases, eksa,
+	// namespace and acknowledge of the kind Pause, on the management cluster.
+	Pause json.RawMessage `json:"pause,omitempty"`
+	// WriteConfig has the configuration that was applied written somewhere, when all else is done.
+	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
+	// Settings are for a provider of another kind.
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// ClusterParams are params.cluster.
+type ClusterParams struct {
+	provider.Cluster
+	manifest.ClusterParams
+}
+
+// UpgradeParams are params.upgrade.
+type UpgradeParams struct {
+	// Version of Kubernetes to upgrade to.
+	Version string `json:"version,omitempty"`
+	manifest.UpgradeParams
+}
+
+// ConfigSink is where a configuration is written: one of a file of a local run, and a ConfigMap of the run's namespace.
+type ConfigSink struct {
+	File      string `json:"file,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+}
+
+const at = "spec.workflow.params"
+
+// decode reads the parameters strictly. What can be read is read, so that all that is wrong can be told at once.
+func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = json.RawMessage("{}")
+	}
+	strict, err := kjson.UnmarshalStrict(data, &p)
+	for _, e := range strict {
+		field := at
+		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
+			field += "." + wrong.FieldPath()
+		}
+		message, _, _ := strings.Cut(e.Error(), ` "`) // the field has a place of its own
+		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: "remove it or correct its name"})
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+	case errors.As(err, &wrong):
+		problems = append(problems, workflow.Problem{Field: at + "." + withoutEmbedded(wrong.Field), Message: "it is of the type " + wrong.Value, Remedy: fmt.Sprintf("give a %s", wrong.Type)})
+	default:
+		problems = append(problems, workflow.Problem{Field: at, Message: err.Error(), Remedy: "correct it"})
+	}
+	return p, problems
+}
+
+// withoutEmbedded is the path of a field as it is written: without the embedded types that Go has in it, whose names begin with a
+// capital as those of no parameter do.
+func withoutEmbedded(path string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
+		return name != "" && unicode.IsUpper(rune(name[0]))
+	}), ".")
+}

@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// Keep keeps the way to a cluster's API server where the run finds it again: the one that the provider tells, else a copy
+// of the kubeconfig that Cluster API wrote on the manager. A local run keeps it in a file in folder, the daemon in a Secret
+// of the run's namespace. The Secret that Cluster API wrote is no good for that: it moves with the cluster.
+func Keep(c *sequence.Context, from any, folder string, manager task.ClusterRef, spec provider.Cluster) (provider.Access, error) {
+	if a, ok := from.(provider.Accessor); ok {
+		ref, known, err := a.Access(c, manager, spec)
+		if err != nil {
+			return provider.Access{}, fmt.Errorf("asking the provider for the API server of cluster %s: %w", spec.Name, err)
+		}
+		if known {
+			return provider.Access{Cluster: &ref}, nil
+		}
+	}
+	on, err := c.Open(manager)
+	if err != nil {
+		return provider.Access{}, err
+	}
+	data, err := kubeconfig(c, on, spec)
+	if err != nil {
+		return provider.Access{}, err
+	}
+	var ref task.ClusterRef
+	if c.Local() {
+		ref, err = keepFile(c, folder, spec, data)
+	} else {
+		ref, err = keepSecret(c, spec, data)
+	}
+	return provider.Access{Cluster: &ref}, err
+}
+
+// Forget removes what Keep has kept.
+func Forget(c *sequence.Context, folder string, spec provider.Cluster) error {
+	if c.Local() {
+		if err := os.Remove(file(c, folder, spec)); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("removing the kubeconfig of cluster %s: %w", spec.Name, err)
+		}
+		return nil
+	}
+	on, err := c.Open(task.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	key := types.NamespacedName{Namespace: c.Call().Namespace, Name: secretName(spec)}
+	return on.Kube.Do(c, "delete Secret "+key.String(), func(ctx context.Context) error {
+		var secret corev1.Secret
+		err := on.Client.Get(ctx, key, &secret)
+		if err != nil || secret.Annotations[AccessMark] == "" { // none, or somebody else's
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(on.Client.Delete(ctx, &secret, client.Preconditions{UID: &secret.UID}))
+	})
+}
+
+// kubeconfig waits for the Secret that Cluster API writes.
+func kubeconfig(c *sequence.Context, on *task.Cluster, spec provider.Cluster) (data []byte, err error) {
+	key := types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name + "-kubeconfig"}
+	err = poll(c, "Secret "+key.String(), func(ctx context.Context) ([]string, error) {
+		var secret corev1.Secret
+		err := on.Kube.Do(ctx, "get Secret "+key.String(), func(ctx context.Context) error { return on.Client.Get(ctx, key, &secret) })
+		if err != nil {
+			return nil, err
+		}
+		if data = secret.Data["value"]; len(data) == 0 {
+			return []string{`it has no key "value"`}, nil
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kube.ParseKubeconfig(data); err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return data, nil
+}
+
+// file is the run's own: clusters of different managers may bear one name.
+func file(c *sequence.Context, folder string, spec provider.Cluster) string {
+	run := sha256.Sum256([]byte(c.Call().Run))
+	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", spec.Namespace, spec.Name, run[:4]))
+}
+
+// keepFile writes the file anew, so that its mode is its own whatever was there.
+func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (task.ClusterRef, error) {
+	path := file(c, folder, spec)
+	fail := func(err error) (task.ClusterRef, error) {
+		return task.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fail(err)
+	}
+	f, err := os.CreateTemp(folder, ".kubeconfig-*") // with mode 0600
+	if err != nil {
+		return fail(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return task.ClusterRef{Kubeconfig: path}, nil
+}
+
+func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
+
+// AccessMark is the annotation of a Secret that was made by a run: its idempotency key.
+const AccessMark = "scute.dev/run"
+
+func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (task.ClusterRef, error) {
+	on, err := c.Open(task.ClusterRef{})
+	if err != nil {
+		return task.ClusterRef{}, err
+	}
+	call := c.Call()
+	secret := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: call.Namespace, Name: secretName(spec), Annotations: map[string]string{AccessMark: call.Run},
+		},
+		Data: map[string][]byte{"value": data},
+	}
+	err = on.Kube.Do(c, "write Secret "+call.Namespace+"/"+secret.Name, func(ctx context.Context) error {
+		err := on.Client.Create(ctx, secret.DeepCopy())
+		if client.IgnoreAlreadyExists(err) != nil || err == nil {
+			return err
+		}
+		var old corev1.Secret
+		if err := on.Client.Get(ctx, client.ObjectKeyFromObject(secret), &old); err != nil {
+			return err
+		}
+		if old.Annotations[AccessMark] == "" {
+			return task.Final(errors.New("there is one that no run has made: delete or rename it"))
+		}
+		old.Annotations[AccessMark], old.Data = call.Run, secret.Data
+		return on.Client.Update(ctx, &old)
+	})
+	if err != nil {
+		return task.ClusterRef{}, err
+	}
+	return task.ClusterRef{KubeconfigSecretRef: &task.SecretKey{Name: secret.Name}}, nil
+}

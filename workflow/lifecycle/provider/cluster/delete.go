@@ -1,0 +1,141 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+const deletePart = "delete"
+
+// deleting is which cluster it is that a run deletes: never one that was made later under the same name.
+type deleting struct {
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// Delete deletes a cluster and waits until it is gone with all its machines; then the other objects that it was made of,
+// of which nothing is left to be deleted with it. A cluster that is not there is deleted.
+func Delete(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	var this deleting
+	noted, err := c.Noted(deletePart, &this)
+	if err != nil {
+		return err
+	}
+	if !noted {
+		s, err := look(c, on, spec.Namespace, spec.Name)
+		if err != nil {
+			return err
+		}
+		if s.Object != nil {
+			this.UID = s.Object.GetUID()
+		}
+		if err := c.Note(deletePart, this, this.UID == ""); err != nil {
+			return err
+		}
+	}
+	if this.UID != "" {
+		if err := remove(c, manager, spec, this.UID); err != nil {
+			return err
+		}
+	}
+	for _, o := range slices.Backward(objects) {
+		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
+			continue // others may live in it
+		}
+		if o.GetNamespace() == "" {
+			o.SetNamespace(spec.Namespace)
+		}
+		if err := removeObject(c, on, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Undelete is what Delete has for an inverse: none, once it has begun.
+func Undelete(c *sequence.Context) error {
+	if !c.Began(deletePart) {
+		return nil
+	}
+	return task.Final(errors.New("the cluster is being deleted, and cannot be brought back: resume the run, which deletes the rest"))
+}
+
+// remove deletes a Cluster and waits until it and its Machines are gone. A UID other than "" must be the cluster's.
+func remove(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, uid types.UID) error {
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	name := spec.Namespace + "/" + spec.Name
+	return poll(c, "cluster "+name+" to be gone", func(ctx context.Context) ([]string, error) {
+		s, err := look(ctx, on, spec.Namespace, spec.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case s.Object == nil:
+			return nil, nil
+		case uid != "" && s.Object.GetUID() != uid:
+			return nil, nil // another one, which is not this run's business
+		case s.Object.GetDeletionTimestamp() != nil:
+			return deletionOf(s), nil
+		}
+		this := s.Object.GetUID()
+		err = on.Kube.Do(ctx, "delete Cluster "+name, func(ctx context.Context) error {
+			return on.Client.Delete(ctx, s.Object, client.Preconditions{UID: &this}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		})
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		return []string{"its deletion was asked for"}, nil
+	})
+}
+
+func deletionOf(s settled.State) []string {
+	why := []string{fmt.Sprintf("%d machines left", len(machines(s)))}
+	if _, _, message := object.Condition(s.Object, clusterv1.ClusterDeletingCondition); message != "" {
+		why = append(why, message)
+	}
+	return why
+}
+
+// removeObject deletes one object and waits until it is gone.
+func removeObject(c *sequence.Context, on *task.Cluster, o *unstructured.Unstructured) error {
+	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+	key := client.ObjectKeyFromObject(o)
+	return poll(c, what+" to be gone", func(ctx context.Context) ([]string, error) {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(o.GroupVersionKind())
+		err := on.Kube.Do(ctx, "get "+what, func(ctx context.Context) error { return on.Client.Get(ctx, key, u) })
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case u.GetDeletionTimestamp() != nil:
+			return []string{fmt.Sprintf("finalizers %v hold it", u.GetFinalizers())}, nil
+		}
+		uid := u.GetUID()
+		err = on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
+			return on.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		})
+		return []string{"its deletion was asked for"}, client.IgnoreNotFound(err)
+	})
+}

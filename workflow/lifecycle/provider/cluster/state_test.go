@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/kube/settled"
+)
+
+const version = "v1.36.1"
+
+// upgraded is a cluster that is safely at the version: the one that the judgement of settled objects is tested with.
+func upgraded(t *testing.T) settled.State {
+	t.Helper()
+	content, err := os.ReadFile("../../../../kube/settled/testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s settled.State
+	for _, document := range bytes.Split(content, []byte("\n---\n")) {
+		document, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(document); err != nil {
+			t.Fatal(err)
+		}
+		switch u.GetKind() {
+		case "Cluster":
+			s.Object = u
+		case "KubeadmControlPlane":
+			s.ControlPlane = u
+		default:
+			s.Members = append(s.Members, u)
+		}
+	}
+	return s
+}
+
+// TestOutdated: each sign of an upgrade that is not complete keeps the wait from ending, and is said. What settled.State says
+// is tested there.
+func TestOutdated(t *testing.T) {
+	if why := outdated(upgraded(t), version); len(why) > 0 {
+		t.Fatalf("an upgraded cluster: %v", why)
+	}
+	conditions := func(s settled.State) []any {
+		list, _, _ := unstructured.NestedSlice(s.ControlPlane.Object, "status", "conditions")
+		return list
+	}
+	for says, change := range map[string]func(*settled.State){
+		"it does not exist": func(s *settled.State) { s.Object = nil },
+		"fleet/prod: status is of generation 4, spec is of generation 5": func(s *settled.State) { s.Object.SetGeneration(5) },
+		"Machine worker-1 has version v1.36.0": func(s *settled.State) {
+			set(t, machines(*s)[1], "v1.36.0", "spec", "version")
+		},
+		"the control plane is to have version v1.36.0": func(s *settled.State) { set(t, s.ControlPlane, "v1.36.0", "spec", "version") },
+		"fleet/prod-cp has no condition EtcdClusterHealthy yet": func(s *settled.State) {
+			set(t, s.ControlPlane, conditions(*s)[:2], "status", "conditions")
+		},
+		"fleet/prod-cp has no condition ControlPlaneComponentsHealthy yet": func(s *settled.State) {
+			set(t, s.ControlPlane, conditions(*s)[:1], "status", "conditions")
+		},
+	} {
+		s := upgraded(t)
+		change(&s)
+		if why := strings.Join(outdated(s, version), "; "); !strings.Contains(why, says) {
+			t.Errorf("it says %q, want %q in it", why, says)
+		}
+	}
+	external := upgraded(t)
+	set(t, external.ControlPlane, []any{"https://etcd.example:2379"}, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external", "endpoints")
+	set(t, external.ControlPlane, conditions(external)[:2], "status", "conditions")
+	if why := outdated(external, version); len(why) > 0 {
+		t.Errorf("with an external etcd: %v", why)
+	}
+}
+
+func set(t *testing.T, u *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// Upgrade applies the objects of a running cluster with the version to come. The fields that it sets are taken over from
+// whoever set them: a move, for example, has written all of them.
+func Upgrade(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+	if err := check(spec, objects); err != nil {
+		return task.Final(err)
+	}
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	s, err := look(c, on, spec.Namespace, spec.Name)
+	if err != nil {
+		return err
+	}
+	if s.Object == nil {
+		return errors.New("there is no Cluster " + spec.Namespace + "/" + spec.Name + " to upgrade: correct params.cluster, or params.management")
+	}
+	no := false
+	_, err = c.Perform(objectsPart, apply, applyWith{Manifests: objects, Cluster: manager, Namespace: spec.Namespace, Wait: &no, Force: true})
+	return err
+}
+
+// Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only
+// a run that has changed nothing has nothing to undo.
+func Downgrade(c *sequence.Context) error {
+	if !c.Began(objectsPart) {
+		return nil
+	}
+	return task.Final(errors.New("versions of Kubernetes are not downgraded: correct what failed and resume the run, which upgrades the rest"))
+}

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/kube/settled"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+const (
+	lookFirst = 300 * time.Millisecond
+	lookMax   = 3 * time.Second
+)
+
+// WaitInitialized waits until the control plane of a cluster takes requests. Its nodes need not be ready: they are only
+// when there is a network.
+func WaitInitialized(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+	return wait(c, manager, spec, "to be initialized", uninitialized)
+}
+
+// WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
+func WaitAvailable(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+	return wait(c, manager, spec, "to be available", settled.State.Missing)
+}
+
+// WaitUpgraded waits until a cluster is settled, all its machines have the specification's version, and etcd and the control
+// plane's components are healthy.
+func WaitUpgraded(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
+}
+
+// wait looks until missing finds nothing. A look that fails is not the end of it: API servers come and go while a cluster
+// is made.
+func wait(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, what string, missing func(settled.State) []string) error {
+	on, err := c.Open(manager)
+	if err != nil {
+		return err
+	}
+	name := spec.Namespace + "/" + spec.Name
+	return poll(c, "cluster "+name+" "+what, func(ctx context.Context) ([]string, error) {
+		s, err := look(ctx, on, spec.Namespace, spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		return missing(s), nil
+	})
+}
+
+// poll looks until nothing is missing; the error of the end says what still was.
+func poll(c *sequence.Context, what string, look func(context.Context) (missing []string, err error)) error {
+	pause, last := lookFirst, ""
+	for {
+		why, err := look(c)
+		if err == nil && len(why) == 0 {
+			return nil
+		}
+		if err != nil && c.Err() == nil {
+			why = []string{err.Error()}
+		}
+		if now := strings.Join(why, "; "); now != "" && now != last {
+			last = now
+			c.Progress("waiting for " + what + ": " + now)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			pause = min(pause*5/4, lookMax)
+		case <-c.Done():
+			timer.Stop()
+			return fmt.Errorf("waiting for %s: %w: %s", what, context.Cause(c), last)
+		}
+	}
+}

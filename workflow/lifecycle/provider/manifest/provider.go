@@ -1,0 +1,272 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// Provider is made of manifests.
+type Provider struct {
+	params  Params
+	cluster provider.Cluster
+	// apply and providers are the kinds that do the work.
+	apply, providers task.Kind
+}
+
+// New checks the parameters; problems name their field from "spec.workflow.params" on. cluster is what the variables of
+// components and networks are filled from.
+func New(p Params, cluster provider.Cluster, local bool, apply, providers task.Kind) (*Provider, []workflow.Problem) {
+	const at = "spec.workflow.params"
+	var problems []workflow.Problem
+	values := sample(cluster)
+	components := func(field string, c *Components) {
+		problems = append(problems, c.check(field, local, values)...)
+		if len(c.Providers) == 0 {
+			return
+		}
+		with, err := providersWith(c.Providers, task.ClusterRef{}, false)
+		if err != nil {
+			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "give the inputs of the kind Providers"})
+			return
+		}
+		if providers == nil {
+			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: "the kind Providers is not offered here", Remedy: "use manifests"})
+			return
+		}
+		for _, problem := range providers.Validate(with) {
+			problem.Field = field + ".providers." + problem.Field
+			problems = append(problems, problem)
+		}
+	}
+	if t := p.Cluster.Template; t != nil {
+		problems = append(problems, t.check(at+".cluster.template", local, values)...)
+	}
+	components(at+".components", &p.Components)
+	problems = append(problems, p.Networking.check(at+".networking", local, values)...)
+	problems = append(problems, p.Configuration.check(at+".configuration", local, values)...)
+	if t := p.Upgrade.Template; t != nil {
+		problems = append(problems, t.check(at+".upgrade.template", local, values)...)
+	}
+	if p.Upgrade.Components != nil {
+		components(at+".upgrade.components", p.Upgrade.Components)
+	}
+	if n := p.Upgrade.Networking; n != nil {
+		problems = append(problems, n.check(at+".upgrade.networking", local, values)...)
+	}
+	return &Provider{params: p, cluster: cluster, apply: apply, providers: providers}, problems
+}
+
+const (
+	providersPart = "providers"
+	manifestsPart = "manifests"
+)
+
+// InstallComponents installs what clusterctl knows first, then the manifests.
+func (p *Provider) InstallComponents(c *sequence.Context, on task.ClusterRef) error {
+	return p.components(c, &p.params.Components, on, false)
+}
+
+// UninstallComponents removes what InstallComponents made, and leaves alone what was there.
+func (p *Provider) UninstallComponents(c *sequence.Context, on task.ClusterRef) error {
+	return p.revert(c, &p.params.Components, on, false)
+}
+
+// UpgradeComponents brings the components to the versions of params.upgrade.components.
+func (p *Provider) UpgradeComponents(c *sequence.Context, on task.ClusterRef) error {
+	return p.components(c, p.upgraded(), on, true)
+}
+
+// RestoreComponents puts manifests back as they were; what clusterctl has upgraded stays upgraded, and it says so.
+func (p *Provider) RestoreComponents(c *sequence.Context, on task.ClusterRef) error {
+	return p.revert(c, p.upgraded(), on, true)
+}
+
+func (p *Provider) upgraded() *Components {
+	if p.params.Upgrade.Components != nil {
+		return p.params.Upgrade.Components
+	}
+	return &p.params.Components
+}
+
+// InstallNetworking applies the manifests of params.networking.
+func (p *Provider) InstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return p.manifests(c, "networking", &p.params.Networking, on)
+}
+
+// UninstallNetworking removes what InstallNetworking made.
+func (p *Provider) UninstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
+}
+
+// UpgradeNetworking applies the manifests of params.upgrade.networking.
+func (p *Provider) UpgradeNetworking(c *sequence.Context, on task.ClusterRef) error {
+	if n := p.params.Upgrade.Networking; n != nil {
+		return p.manifests(c, "upgrade.networking", n, on)
+	}
+	return p.manifests(c, "networking", &p.params.Networking, on)
+}
+
+// RestoreNetworking puts the manifests back as they were.
+func (p *Provider) RestoreNetworking(c *sequence.Context, on task.ClusterRef) error {
+	return p.UninstallNetworking(c, on)
+}
+
+// ClusterObjects fills in the template of the cluster.
+func (p *Provider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+	if p.params.Cluster.Template == nil {
+		return nil, task.Final(errors.New("spec.workflow.params.cluster.template is empty: give the template of the cluster's objects"))
+	}
+	return load(c, "cluster.template", p.params.Cluster.Template, variables(cluster))
+}
+
+// UpgradeObjects fills in the template of the upgraded cluster.
+func (p *Provider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+	if p.params.Upgrade.Template != nil {
+		return load(c, "upgrade.template", p.params.Upgrade.Template, variables(cluster))
+	}
+	return p.ClusterObjects(c, cluster)
+}
+
+// LeftObjects are all objects of the template, if there is one.
+func (p *Provider) LeftObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+	if p.params.Cluster.Template == nil {
+		return nil, nil
+	}
+	return p.ClusterObjects(c, cluster)
+}
+
+// InstallConfiguration applies the manifests of params.configuration.
+func (p *Provider) InstallConfiguration(c *sequence.Context, on task.ClusterRef) error {
+	return p.manifests(c, "configuration", &p.params.Configuration, on)
+}
+
+// UninstallConfiguration removes what InstallConfiguration made.
+func (p *Provider) UninstallConfiguration(c *sequence.Context, on task.ClusterRef) error {
+	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
+}
+
+// Access is params.access.
+func (p *Provider) Access(*sequence.Context, task.ClusterRef, provider.Cluster) (ref task.ClusterRef, ok bool, err error) {
+	if p.params.Access == nil {
+		return ref, false, nil
+	}
+	return *p.params.Access, true, nil
+}
+
+func (p *Provider) components(c *sequence.Context, what *Components, on task.ClusterRef, upgrade bool) error {
+	if len(what.Providers) > 0 {
+		with, err := providersWith(what.Providers, on, upgrade)
+		if err != nil {
+			return task.Final(err)
+		}
+		if _, err := c.Perform(providersPart, p.providers, with); err != nil {
+			return err
+		}
+	}
+	field := "components"
+	if upgrade && p.params.Upgrade.Components != nil {
+		field = "upgrade.components"
+	}
+	return p.manifests(c, field, &what.Manifests, on)
+}
+
+// revert goes the other way round.
+func (p *Provider) revert(c *sequence.Context, what *Components, on task.ClusterRef, upgrade bool) error {
+	if err := c.Revert(manifestsPart, p.apply, applyWith{Cluster: on}); err != nil {
+		return err
+	}
+	if len(what.Providers) == 0 {
+		return nil
+	}
+	with, err := providersWith(what.Providers, on, upgrade)
+	if err != nil {
+		return task.Final(err)
+	}
+	return c.Revert(providersPart, p.providers, with)
+}
+
+// applyWith are the inputs of the kind Apply that are used here.
+type applyWith struct {
+	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
+	Cluster   task.ClusterRef              `json:"cluster,omitzero"`
+	Wait      *bool                        `json:"wait,omitempty"`
+	Force     bool                         `json:"force,omitempty"`
+}
+
+func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on task.ClusterRef) error {
+	var objects []*unstructured.Unstructured
+	for i := range m.Manifests {
+		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
+		if err != nil {
+			return err
+		}
+		objects = append(objects, some...)
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	_, err := c.Perform(manifestsPart, p.apply, applyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
+	return err
+}
+
+// providersWith are the inputs of the kind Providers, for one cluster.
+func providersWith(given json.RawMessage, on task.ClusterRef, upgrade bool) (json.RawMessage, error) {
+	with := map[string]any{}
+	if err := json.Unmarshal(given, &with); err != nil {
+		return nil, fmt.Errorf("spec.workflow.params.components.providers: %w", err)
+	}
+	for _, own := range []string{"cluster", "upgrade"} {
+		if _, set := with[own]; set {
+			return nil, fmt.Errorf("spec.workflow.params.components.providers.%s: the workflow sets it: remove it", own)
+		}
+	}
+	if on != (task.ClusterRef{}) {
+		with["cluster"] = on
+	}
+	if upgrade {
+		with["upgrade"] = true
+	}
+	return json.Marshal(with)
+}
+
+// variables are those of a cluster.
+func variables(cluster provider.Cluster) map[string]string {
+	count := func(n *int, otherwise int) string {
+		if n != nil {
+			otherwise = *n
+		}
+		return strconv.Itoa(otherwise)
+	}
+	all := map[string]string{
+		"NAMESPACE": cluster.Namespace, "CLUSTER_NAME": cluster.Name,
+		"CONTROL_PLANE_MACHINE_COUNT": count(cluster.ControlPlaneReplicas, 1), "WORKER_MACHINE_COUNT": count(cluster.WorkerReplicas, 0),
+	}
+	if cluster.Version != "" {
+		all["KUBERNETES_VERSION"] = cluster.Version
+	}
+	for name, value := range cluster.Variables {
+		all[name] = value
+	}
+	return all
+}
+
+// sample are values to try a template with before the run: where the parameters lack one that they need, that is a problem
+// of its own.
+func sample(cluster provider.Cluster) map[string]string {
+	all := variables(cluster)
+	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {
+		if all[name] == "" {
+			all[name] = value
+		}
+	}
+	return all
+}

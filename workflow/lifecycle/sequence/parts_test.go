@@ -1,0 +1,95 @@
+package sequence_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// maker is a kind that records what it is going to make.
+type maker struct {
+	fails  bool
+	undone []string
+}
+
+func (m *maker) Validate(json.RawMessage) []workflow.Problem { return nil }
+
+func (m *maker) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	if err := c.Prepare(ctx, "made by "+c.Key(), string(c.With) == `"there"`); err != nil {
+		return nil, err
+	}
+	if m.fails {
+		return nil, errors.New("half made")
+	}
+	return json.RawMessage(`"done"`), nil
+}
+
+func (m *maker) Undo(_ context.Context, c *task.Call) error {
+	m.undone = append(m.undone, string(c.Undo)+" "+string(c.Output))
+	return nil
+}
+
+// attempt is a call whose record outlives it.
+func attempt(record *json.RawMessage, adopted *bool) *task.Call {
+	return &task.Call{Run: "run", Task: "task", Undo: *record, Record: func(_ context.Context, undo json.RawMessage, a bool) error {
+		*record, *adopted = undo, a
+		return nil
+	}}
+}
+
+// A step that is made of parts is undone part by part, also what an attempt that died has begun.
+func TestParts(t *testing.T) {
+	var record json.RawMessage
+	var adopted bool
+	context := func() *sequence.Context {
+		c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+		return &c
+	}
+	k := &maker{}
+	if _, err := context().Perform("one", k, "there"); err != nil || !adopted {
+		t.Fatalf("%v, adopted %v", err, adopted)
+	}
+	c := context()
+	if _, err := c.Perform("one", k, "there"); err != nil {
+		t.Fatal(err)
+	}
+	k.fails = true
+	if _, err := c.Perform("two", k, "new"); err == nil || adopted {
+		t.Fatalf("%v, adopted %v", err, adopted)
+	}
+	c = context() // the next process
+	if c.Began("one") || !c.Began("two") || c.Began("three") {
+		t.Error("what began is told wrong")
+	}
+	for _, name := range []string{"three", "two", "one"} {
+		if err := c.Revert(name, k, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(k.undone, ", "); got != `"made by run/task@two" ` {
+		t.Errorf("undone: %s", got)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	var record json.RawMessage
+	var adopted bool
+	c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+	var value string
+	if found, err := c.Noted("what", &value); found || err != nil {
+		t.Fatal(found, err)
+	}
+	if err := c.Note("what", "it was so", false); err != nil {
+		t.Fatal(err)
+	}
+	c = sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+	if found, err := c.Noted("what", &value); !found || err != nil || value != "it was so" {
+		t.Fatal(found, err, value)
+	}
+}

@@ -1,0 +1,190 @@
+package sequence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/task"
+)
+
+// HookKind is the kind of all hooks of the program, as policies may name it.
+const HookKind = "Hook"
+
+// Sequence is a workflow up to a step, after which its context is a C.
+type Sequence[C any] struct {
+	plan    *plan
+	restore restore[C]
+}
+
+// restore makes a context from the log.
+type restore[C any] func(context.Context, *task.Call) (C, error)
+
+// plan is what all sequences of one construction share.
+type plan struct {
+	binder   *hook.Binder
+	tasks    []v1alpha1.TaskSpec
+	kinds    task.Kinds
+	hooks    hooks
+	problems []workflow.Problem
+	// pending are hooks after the latest task, to run first thing before the next one.
+	pending []v1alpha1.HookSpec
+}
+
+// Begin starts a sequence with the context that is known before anything has run. It embeds Context.
+func Begin[C any](clusters *task.Clusters, binder *hook.Binder, start C) Sequence[C] {
+	p := &plan{binder: binder, kinds: task.Kinds{}, hooks: hooks{}}
+	p.kinds[HookKind] = p.hooks
+	return Sequence[C]{plan: p, restore: func(ctx context.Context, call *task.Call) (C, error) {
+		c := start
+		if e, ok := any(&c).(enterer); ok {
+			e.enter(ctx, call, clusters)
+		}
+		return c, nil
+	}}
+}
+
+// Then adds a step, with the hooks that are bound to it. It needs the success of the one before it. Hooks after a step that
+// adds to the context need what it adds, which is in the log when it has succeeded: they are the first thing that runs
+// before the next step.
+func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
+	name := string(step.Task)
+	k := &kind[A, B, O]{step: step, restore: s.restore}
+	if _, taken := s.plan.kinds[step.Kind]; taken {
+		s.plan.problem(name, fmt.Sprintf("kind %s is there twice", step.Kind))
+	}
+	s.plan.kinds[step.Kind] = k
+	spec := v1alpha1.TaskSpec{
+		StepSpec:        v1alpha1.StepSpec{Name: name, Kind: step.Kind},
+		PointOfNoReturn: step.PointOfNoReturn,
+	}
+	spec.Before = addHooks(s.plan, name, false, s.restore)
+	after := addHooks(s.plan, name, true, k.after)
+	if k.silent() {
+		spec.After, after = after, nil
+	}
+	s.plan.add(spec)
+	s.plan.pending = after
+	return Sequence[B]{plan: s.plan, restore: k.after}
+}
+
+// Generic adds a task of one of the engine's own kinds. It adds nothing to the context.
+func Generic[C any](s Sequence[C], spec v1alpha1.TaskSpec) Sequence[C] {
+	s.plan.add(spec)
+	return s
+}
+
+// Build is the workflow: its tasks, the kinds that are its own, and what is wrong with it.
+func (s Sequence[C]) Build() ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	p := s.plan
+	if err := p.binder.Err(); err != nil {
+		p.problem("", err.Error())
+	}
+	if len(p.pending) > 0 {
+		p.problem(p.tasks[len(p.tasks)-1].Name, "hooks after the last task cannot see what it adds to the context: bind them before it")
+	}
+	return p.tasks, p.kinds, p.problems
+}
+
+func (p *plan) add(spec v1alpha1.TaskSpec) {
+	if n := len(p.tasks); n > 0 {
+		spec.Needs = append(spec.Needs, v1alpha1.Need{Task: p.tasks[n-1].Name})
+	}
+	spec.Before = append(p.pending, spec.Before...)
+	p.pending = nil
+	p.tasks = append(p.tasks, spec)
+}
+
+func (p *plan) problem(task, message string) {
+	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
+}
+
+// hooks is the kind of hooks. What one does depends on its name, which stands in its inputs.
+type hooks map[string]bound
+
+type bound struct {
+	run, undo func(context.Context, *task.Call) error
+}
+
+type hookWith struct {
+	Hook string `json:"hook"`
+}
+
+func addHooks[C any](p *plan, name string, after bool, restore restore[C]) []v1alpha1.HookSpec {
+	var specs []v1alpha1.HookSpec
+	for _, h := range p.binder.At(name, after) {
+		run, ok := h.Run.(hook.Handler[C])
+		if !ok {
+			p.problem(name, fmt.Sprintf("hook %s was bound for another context: take the task from the workflow that it is bound to", h.Name))
+			continue
+		}
+		b := bound{run: with(restore, run), undo: func(context.Context, *task.Call) error { return nil }}
+		if undo, ok := h.Undo.(hook.Handler[C]); ok {
+			b.undo = with(restore, undo)
+		}
+		p.hooks[h.Name] = b
+		data, err := json.Marshal(hookWith{Hook: h.Name})
+		if err != nil {
+			p.problem(name, err.Error())
+			continue
+		}
+		specs = append(specs, v1alpha1.HookSpec{StepSpec: v1alpha1.StepSpec{Name: h.Name, Kind: HookKind, With: &apiextensionsv1.JSON{Raw: data}}})
+	}
+	return specs
+}
+
+func with[C any](restore restore[C], handler hook.Handler[C]) func(context.Context, *task.Call) error {
+	return func(ctx context.Context, call *task.Call) error {
+		c, err := restore(ctx, call)
+		if err != nil {
+			return err
+		}
+		return handler(&c)
+	}
+}
+
+func (h hooks) find(with json.RawMessage) (bound, error) {
+	var w hookWith
+	if err := json.Unmarshal(with, &w); err != nil {
+		return bound{}, fmt.Errorf("with: %w", err)
+	}
+	b, ok := h[w.Hook]
+	if !ok {
+		return b, fmt.Errorf("with.hook: there is no hook %q in this program: run it with the version that began", w.Hook)
+	}
+	return b, nil
+}
+
+// Validate checks that this program has the hook.
+func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
+	if _, err := h.find(with); err != nil {
+		return []workflow.Problem{{Field: "hook", Message: err.Error()}}
+	}
+	return nil
+}
+
+// ReadsInputs says that a handler's context is restored from them.
+func (h hooks) ReadsInputs() {}
+
+// Run calls the handler.
+func (h hooks) Run(ctx context.Context, call *task.Call) (json.RawMessage, error) {
+	b, err := h.find(call.With)
+	if err != nil {
+		return nil, task.Final(err)
+	}
+	return nil, b.run(ctx, call)
+}
+
+// Undo calls the handler's inverse, if it has one.
+func (h hooks) Undo(ctx context.Context, call *task.Call) error {
+	b, err := h.find(call.With)
+	if err != nil {
+		return task.Final(err)
+	}
+	return b.undo(ctx, undoing(call))
+}

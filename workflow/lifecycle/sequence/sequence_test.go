@@ -1,0 +1,208 @@
+package sequence_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+type start struct {
+	sequence.Context
+	Name string
+}
+
+type reached struct {
+	start
+	Address string
+}
+
+type address struct {
+	Address string `json:"address"`
+}
+
+func (a address) Check() error {
+	if a.Address == "" {
+		return errors.New("it lacks address")
+	}
+	return nil
+}
+
+const (
+	before hook.Task[start, start]     = "before"
+	reach  hook.Task[start, reached]   = "reach"
+	use    hook.Task[reached, reached] = "use"
+)
+
+// construct builds the workflow anew for each attempt, as after a restart. seen collects what steps and hooks saw.
+func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
+	t.Helper()
+	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).As("part")
+	say := func(what string) { *seen = append(*seen, what) }
+	for _, err := range []error{
+		hook.Before(b, reach, func(c *start) error { say("hook before " + c.Name); return nil }),
+		hook.After(b, reach, func(c *reached) error { say("hook after at " + c.Address); return nil },
+			func(c *reached) error { say("undone at " + c.Address); return nil }),
+		hook.After(b, use, func(c *reached) error { say("last hook at " + c.Address); return nil }),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := sequence.Begin(&task.Clusters{}, b, start{Name: "prod"})
+	s = sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, nil))
+	r := sequence.Then(s, sequence.Step[start, reached, address]{
+		Task: reach, Kind: "Reach",
+		Run:  func(c *start) (address, error) { return address{"at " + c.Name}, nil },
+		Next: func(c start, a address) reached { return reached{c, a.Address} },
+	})
+	r = sequence.Then(r, sequence.Do(use, "Use", 0,
+		func(c *reached) error { say("used " + c.Address); return nil },
+		func(c *reached) error { say("unused " + c.Address); return nil }))
+	tasks, kinds, problems := r.Build()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return tasks, kinds
+}
+
+// A context is restored from the log alone: every attempt here has new tasks, as if the process had died before it.
+func TestContextsComeFromTheLog(t *testing.T) {
+	var seen []string
+	log := map[string]json.RawMessage{}
+	tasks, _ := construct(t, &seen)
+	for i := range tasks {
+		steps := append(append([]v1alpha1.StepSpec{}, hooksOf(tasks[i].Before)...), tasks[i].StepSpec)
+		steps = append(steps, hooksOf(tasks[i].After)...)
+		for _, step := range steps {
+			_, kinds := construct(t, &seen)
+			call := &task.Call{Run: "run", Task: tasks[i].Name, Inputs: log}
+			if step.With != nil {
+				call.With = step.With.Raw
+			}
+			out, err := kinds[step.Kind].Run(context.Background(), call)
+			if err != nil {
+				t.Fatalf("%s: %v", step.Name, err)
+			}
+			if step.Name == tasks[i].Name {
+				log[step.Name] = out
+			}
+		}
+	}
+	want := []string{"hook before prod", "hook after at at prod", "used at prod", "last hook at at prod"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	if got := string(log["reach"]); got != `{"address":"at prod"}` {
+		t.Errorf("the log has %s", got)
+	}
+}
+
+func hooksOf(hooks []v1alpha1.HookSpec) (steps []v1alpha1.StepSpec) {
+	for i := range hooks {
+		steps = append(steps, hooks[i].StepSpec)
+	}
+	return steps
+}
+
+func TestTheShapeOfASequence(t *testing.T) {
+	var seen []string
+	tasks, kinds := construct(t, &seen)
+	var shape []string
+	for i := range tasks {
+		line := tasks[i].Name + " " + tasks[i].Kind
+		for _, n := range tasks[i].Needs {
+			line += " needs " + n.Task
+		}
+		for j := range tasks[i].Before {
+			line += " before " + tasks[i].Before[j].Name
+		}
+		for j := range tasks[i].After {
+			line += " after " + tasks[i].After[j].Name
+		}
+		shape = append(shape, line)
+	}
+	// What comes after reach needs its output, so it runs first thing before use.
+	want := []string{"before Before", "reach Reach needs before before part-1", "use Use needs reach before part-2 after part-3"}
+	if diff := cmp.Diff(want, shape); diff != "" {
+		t.Error(diff)
+	}
+	if len(kinds) != 4 {
+		t.Errorf("%d kinds", len(kinds))
+	}
+}
+
+// What an operator ignored or gave by hand may lack what is needed: that is told, and nothing runs with half a context.
+func TestAMissingOutput(t *testing.T) {
+	var seen []string
+	_, kinds := construct(t, &seen)
+	for name, inputs := range map[string]map[string]json.RawMessage{
+		"none":  {},
+		"empty": {"reach": json.RawMessage(`{}`)},
+		"wrong": {"reach": json.RawMessage(`{"address":1}`)},
+	} {
+		_, err := kinds["Use"].Run(context.Background(), &task.Call{Inputs: inputs})
+		if err == nil || !task.IsFinal(err) || !strings.Contains(err.Error(), "reach") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(seen) > 0 {
+		t.Errorf("it ran: %v", seen)
+	}
+}
+
+func TestUndo(t *testing.T) {
+	var seen []string
+	tasks, kinds := construct(t, &seen)
+	log := map[string]json.RawMessage{"reach": json.RawMessage(`{"address":"here"}`)}
+	if err := kinds["Use"].Undo(context.Background(), &task.Call{Inputs: log}); err != nil {
+		t.Error(err)
+	}
+	for _, h := range tasks[2].Before {
+		if err := kinds[h.Kind].Undo(context.Background(), &task.Call{Inputs: log, With: h.With.Raw}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := kinds["Reach"].Undo(context.Background(), &task.Call{}); err != nil {
+		t.Error(err) // nothing to undo
+	}
+	if diff := cmp.Diff([]string{"unused here", "undone at here"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The log takes no record from an undo, and an undo that performs kinds of tasks needs none to be taken.
+func TestAnUndoRecordsNothing(t *testing.T) {
+	m := &maker{}
+	s := sequence.Begin(&task.Clusters{}, hook.NewBinder(before.Point()), start{})
+	_, kinds, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
+		_, err := c.Perform("back", m, nil)
+		return err
+	})).Build()
+	err := kinds["Before"].Undo(context.Background(), &task.Call{Record: func(context.Context, json.RawMessage, bool) error {
+		return errors.New("the attempt is over")
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAHookThatIsGone(t *testing.T) {
+	var seen []string
+	_, kinds := construct(t, &seen)
+	with := json.RawMessage(`{"hook":"other-1"}`)
+	if p := kinds[sequence.HookKind].Validate(with); len(p) != 1 {
+		t.Errorf("%v", p)
+	}
+	if _, err := kinds[sequence.HookKind].Run(context.Background(), &task.Call{With: with}); !task.IsFinal(err) {
+		t.Errorf("%v", err)
+	}
+}

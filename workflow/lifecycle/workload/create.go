@@ -1,0 +1,77 @@
+package workload
+
+import (
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// NewCreate constructs the workflow that creates a workload cluster. The same arguments give the same tasks.
+func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	binder, problems := d.bind(p, []hook.Point{
+		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),
+	}, HookRegistrar.BindWorkloadCreate)
+	w := &create{Deps: d, provider: p}
+	start := sequence.Begin(d.Clusters, binder, CreateContext{Cluster: spec, Management: management})
+	pre := sequence.Then(start, sequence.Do(PreCreate, "PreCreate", withinHook, nothing[CreateContext], nil))
+	s := sequence.Then(pre, w.createWorkloadCluster())
+	s = sequence.Then(s, w.installNetworking())
+	s = sequence.Then(s, w.installComponents())
+	s = sequence.Then(s, sequence.Do(PostCreate, "PostCreate", withinHook, nothing[CreateReached], nil))
+	tasks, kinds, more := s.Build()
+	return tasks, kinds, append(problems, more...)
+}
+
+type create struct {
+	Deps
+	provider CreateProvider
+}
+
+func (w *create) createWorkloadCluster() sequence.Step[CreateContext, CreateReached, provider.Access] {
+	return sequence.Step[CreateContext, CreateReached, provider.Access]{
+		Task: CreateWorkloadCluster, Kind: "CreateWorkloadCluster", Within: withinCluster,
+		Run: func(c *CreateContext) (provider.Access, error) {
+			objects, err := w.provider.ClusterObjects(&c.Context, c.Cluster)
+			if err != nil {
+				return provider.Access{}, err
+			}
+			if err := cluster.Apply(&c.Context, w.Apply, c.Management, c.Cluster, objects); err != nil {
+				return provider.Access{}, err
+			}
+			if err := cluster.WaitInitialized(&c.Context, c.Management, c.Cluster); err != nil {
+				return provider.Access{}, err
+			}
+			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
+		},
+		Next: func(c CreateContext, a provider.Access) CreateReached {
+			return CreateReached{CreateContext: c, Workload: *a.Cluster}
+		},
+		Undo: func(c *CreateContext, _ *provider.Access) error {
+			if err := cluster.Remove(&c.Context, w.Apply, c.Management, c.Cluster); err != nil {
+				return err
+			}
+			return cluster.Forget(&c.Context, w.Folder, c.Cluster)
+		},
+	}
+}
+
+func (w *create) installNetworking() sequence.Step[CreateReached, CreateReached, sequence.None] {
+	return sequence.Do(InstallNetworking, "InstallNetworking", withinNetwork,
+		func(c *CreateReached) error {
+			if err := w.provider.InstallNetworking(&c.Context, c.Workload); err != nil {
+				return err
+			}
+			return cluster.WaitAvailable(&c.Context, c.Management, c.Cluster)
+		},
+		func(c *CreateReached) error { return w.provider.UninstallNetworking(&c.Context, c.Workload) })
+}
+
+func (w *create) installComponents() sequence.Step[CreateReached, CreateReached, sequence.None] {
+	return sequence.Do(InstallComponents, "InstallComponents", withinComponents,
+		func(c *CreateReached) error { return w.provider.InstallComponents(&c.Context, c.Workload) },
+		func(c *CreateReached) error { return w.provider.UninstallComponents(&c.Context, c.Workload) })
+}

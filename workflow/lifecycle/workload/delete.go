@@ -1,0 +1,44 @@
+package workload
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	binder, problems := d.bind(p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
+	s := sequence.Begin(d.Clusters, binder, DeleteContext{Cluster: spec, Management: management})
+	s = sequence.Then(s, sequence.Do(PreDelete, "PreDelete", withinHook, nothing[DeleteContext], nil))
+	s = sequence.Then(s, d.deleteCluster(p))
+	s = sequence.Then(s, sequence.Do(PostDelete, "PostDelete", withinHook, nothing[DeleteContext], nil))
+	tasks, kinds, more := s.Build()
+	return tasks, kinds, append(problems, more...)
+}
+
+func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[DeleteContext, DeleteContext, sequence.None] {
+	s := sequence.Do(DeleteCluster, "DeleteCluster", withinCluster,
+		func(c *DeleteContext) error {
+			var objects []*unstructured.Unstructured
+			if p, ok := p.(provider.Cleaner); ok {
+				var err error
+				if objects, err = p.LeftObjects(&c.Context, c.Cluster); err != nil {
+					return err
+				}
+			}
+			if err := cluster.Delete(&c.Context, c.Management, c.Cluster, objects); err != nil {
+				return err
+			}
+			return cluster.Forget(&c.Context, d.Folder, c.Cluster)
+		},
+		func(c *DeleteContext) error { return cluster.Undelete(&c.Context) })
+	s.PointOfNoReturn = true
+	return s
+}

@@ -1,0 +1,76 @@
+package workload
+
+import (
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/provider/cluster"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+)
+
+// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The same arguments
+// give the same tasks.
+func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+	binder, problems := d.bind(p, []hook.Point{
+		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), PostUpgrade.Point(),
+	}, HookRegistrar.BindWorkloadUpgrade)
+	w := &upgrade{Deps: d, provider: p}
+	start := sequence.Begin(d.Clusters, binder, UpgradeContext{Cluster: spec, Management: management})
+	s := sequence.Then(start, w.preUpgrade())
+	s = sequence.Paused(s, d.Pause)
+	s = sequence.Then(s, w.upgradeNetworking())
+	s = sequence.Then(s, w.upgradeComponents())
+	s = sequence.Then(s, w.upgradeCluster())
+	s = sequence.Resumed(s, d.Pause)
+	s = sequence.Then(s, sequence.Do(PostUpgrade, "PostUpgrade", withinHook, nothing[UpgradeReached], nil))
+	tasks, kinds, more := s.Build()
+	return tasks, kinds, append(problems, more...)
+}
+
+type upgrade struct {
+	Deps
+	provider UpgradeProvider
+}
+
+func (w *upgrade) preUpgrade() sequence.Step[UpgradeContext, UpgradeReached, provider.Access] {
+	return sequence.Step[UpgradeContext, UpgradeReached, provider.Access]{
+		Task: PreUpgrade, Kind: "PreUpgrade", Within: withinHook,
+		Run: func(c *UpgradeContext) (provider.Access, error) {
+			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
+		},
+		Next: func(c UpgradeContext, a provider.Access) UpgradeReached {
+			return UpgradeReached{UpgradeContext: c, Workload: *a.Cluster}
+		},
+	}
+}
+
+func (w *upgrade) upgradeNetworking() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+	return sequence.Do(UpgradeNetworking, "UpgradeNetworking", withinNetwork,
+		func(c *UpgradeReached) error { return w.provider.UpgradeNetworking(&c.Context, c.Workload) },
+		func(c *UpgradeReached) error { return w.provider.RestoreNetworking(&c.Context, c.Workload) })
+}
+
+func (w *upgrade) upgradeComponents() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+	return sequence.Do(UpgradeComponents, "UpgradeComponents", withinComponents,
+		func(c *UpgradeReached) error { return w.provider.UpgradeComponents(&c.Context, c.Workload) },
+		func(c *UpgradeReached) error { return w.provider.RestoreComponents(&c.Context, c.Workload) })
+}
+
+func (w *upgrade) upgradeCluster() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
+	s := sequence.Do(UpgradeCluster, "UpgradeCluster", withinUpgrade,
+		func(c *UpgradeReached) error {
+			objects, err := w.provider.UpgradeObjects(&c.Context, c.Cluster)
+			if err != nil {
+				return err
+			}
+			if err := cluster.Upgrade(&c.Context, w.Apply, c.Management, c.Cluster, objects); err != nil {
+				return err
+			}
+			return cluster.WaitUpgraded(&c.Context, c.Management, c.Cluster)
+		},
+		func(c *UpgradeReached) error { return cluster.Downgrade(&c.Context) })
+	s.PointOfNoReturn = true
+	return s
+}

@@ -1,0 +1,108 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// Env is what a process offers to runs.
+type Env struct {
+	// Kinds of tasks.
+	Kinds task.Kinds
+	// Named makes the tasks of a workflow that scute brings along, and the kinds that are its own. It makes the same ones
+	// for the same name and parameters.
+	Named func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem)
+	// DefaultPolicy of runs that name none; "" is Abort.
+	DefaultPolicy v1alpha1.FailurePolicy
+
+	// blind: nothing outside of the manifest is read.
+	blind bool
+}
+
+// Definition builds what a manifest says. Problems that are not warnings refuse it. The error is one of a cluster that
+// could not be asked for manifests.
+func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
+	spec = spec.DeepCopy()
+	kinds := e.Kinds
+	var problems []workflow.Problem
+	if spec.Workflow != nil {
+		if len(spec.Tasks) > 0 {
+			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has tasks of its own", Remedy: "set either tasks or workflow"})
+		}
+		tasks, own, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
+		problems = append(problems, more...)
+		spec.Tasks, kinds = tasks, join(kinds, own)
+	}
+	tasks, origin, more, err := e.expand(ctx, namespace, name, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Tasks = tasks
+	problems = append(problems, more...)
+	d, more := workflow.Build(spec, workflow.Options{
+		Namespace: namespace, Name: name, DefaultPolicy: e.DefaultPolicy,
+		Kind: func(kind string) (workflow.KindInfo, bool) { return info(kinds, kind) },
+	})
+	for _, p := range more {
+		problems = append(problems, written(p, origin))
+	}
+	if slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning }) {
+		return nil, problems, nil
+	}
+	return d, problems, nil
+}
+
+// KindsFor are the kinds that a run in the log may use.
+func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, error) {
+	if h.Workflow == nil {
+		return e.Kinds, nil
+	}
+	_, own, problems := e.Named(ctx, h.Namespace, h.Workflow.Name, h.Workflow.Params)
+	for _, p := range problems {
+		if !p.Warning {
+			return nil, fmt.Errorf("the workflow %s can no longer be made: %s", h.Workflow.Name, p)
+		}
+	}
+	return join(e.Kinds, own), nil
+}
+
+func info(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
+	kind, ok := kinds[name]
+	if !ok {
+		return workflow.KindInfo{}, false
+	}
+	info := workflow.KindInfo{Validate: kind.Validate}
+	if holder, ok := kind.(task.Holder); ok {
+		info.Holds = holder.Holds()
+	}
+	if releaser, ok := kind.(task.Releaser); ok {
+		info.Releases = releaser.Releases
+	}
+	if keeper, ok := kind.(task.Keeper); ok {
+		info.Keeps = keeper.Keeps
+	}
+	return info, true
+}
+
+func join(a, b task.Kinds) task.Kinds {
+	all := maps.Clone(a)
+	if all == nil {
+		all = task.Kinds{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+func raw(w *v1alpha1.NamedWorkflow) json.RawMessage {
+	if w.Params == nil {
+		return nil
+	}
+	return w.Params.Raw
+}
