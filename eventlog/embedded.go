@@ -32,6 +32,9 @@ type EmbeddedOptions struct {
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
 	MaxBytes int64
+	// Examine opens what is left of a log that lost commits, or is configured otherwise than it must be, to Scan it. The server
+	// repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
+	Examine bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
@@ -82,12 +85,12 @@ func OpenEmbedded(ctx context.Context, o EmbeddedOptions) (_ *Log, err error) {
 	}
 	undo = append(undo, func() error { nc.Close(); return nil })
 
-	spec := streamSpec{name: name, maxBytes: o.MaxBytes, writer: true, existed: mark.acknowledged() > 0}
+	spec := streamSpec{name: name, maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, existed: mark.acknowledged() > 0}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, o.Dir)
 	}
-	if err := mark.covered(l.stream.CachedInfo().State.LastSeq); err != nil {
+	if err := mark.covered(l.stream.CachedInfo().State.LastSeq); err != nil && !o.Examine {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err)
 	}
 	where, err := findPlace(o.Dir, name)

@@ -28,6 +28,8 @@ type ExternalOptions struct {
 	MaxBytes int64
 	// Create lets the log be created and resized: for the writer. A reader only opens.
 	Create bool
+	// Examine opens what is left of a log that lost commits, or is configured otherwise than it must be, to Scan it.
+	Examine bool
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
@@ -64,7 +66,7 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
 	}
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create}
+	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		nc.Close()

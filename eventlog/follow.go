@@ -78,10 +78,10 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 	if *cursor >= until {
 		return nil
 	}
-	if state.LastSeq > *cursor {
+	if last := min(state.LastSeq, until); last > *cursor {
 		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
 		// one, nothing would.
-		if _, err := l.At(ctx, state.LastSeq); err != nil {
+		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,7 @@ type streamSpec struct {
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
 	writer   bool  // a reader never creates the stream and never alters it
+	examine  bool  // it is read however it is: see Scan
 	existed  bool  // it is known to have held commits: if it is not there, it was lost
 }
 
@@ -77,6 +78,9 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	info := stream.CachedInfo()
+	if s.examine {
+		return stream, nil
+	}
 	if diff := s.differences(info.Config); len(diff) > 0 {
 		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
 	}

@@ -143,6 +143,11 @@ func source(subject string) string {
 	return "scute.dev/" + kind + "/" + id
 }
 
+// DecodeEvents decodes the events of a commit from its header and data as they are stored.
+func DecodeEvents(header map[string][]string, data []byte) ([]Event, error) {
+	return decode(header, data)
+}
+
 // decode is the inverse of encode.
 func decode(h nats.Header, data []byte) ([]Event, error) {
 	if first(h, headerContent) == contentBatch {

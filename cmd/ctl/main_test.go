@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		"scutectl":      func() { os.Exit(runAt("scutectl")) },
 		"kubectl-scute": func() { os.Exit(runAt("kubectl-scute")) },
 		"seedlog":       func() { exit(seed(context.Background(), os.Args[1:])) },
+		"seallog":       func() { exit(sealLog(context.Background(), os.Args[1:])) },
+		"alter":         func() { exit(alter(os.Args[1:])) },
 		"servelog":      func() { exit(serve(os.Args[1:])) },
 	})
 }

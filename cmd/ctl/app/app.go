@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/logcmd"
@@ -88,7 +89,7 @@ run also 3 paused, 4 degraded.`,
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.Commands(env, options)...)
-	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), logcmd.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
 	for _, verb := range cmd.Commands() {
 		if verb.Name() == "get" {
 			verb.Short = "List runs, or show machines and what becomes of them"

@@ -33,7 +33,7 @@ on a NATS server (--nats).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	d.Flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newCmdStatus(d), newCmdTail(d), newCmdReplay(d), newCmdPush(d), newCmdReconcile(d))
+	cmd.AddCommand(newCmdStatus(d), newCmdTail(d), newCmdExport(d), newCmdReplay(d), newCmdPush(d), newCmdReconcile(d))
 	return cmd
 }
 

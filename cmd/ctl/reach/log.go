@@ -58,22 +58,40 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not the folder of an event log: give what the daemon has as --log-dir, or what a local run had as --log", f.Dir)
 	}
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+	log, err := f.open(ctx, logger)
 	if errors.Is(err, eventlog.ErrLocked) {
 		if log, err := f.join(ctx, logger); err == nil {
 			return log, nil
 		}
 		return nil, fmt.Errorf("%w: a daemon has this log open: ask it through the cluster (leave --log out), or with --nats if it listens", err)
 	}
-	if err != nil {
-		return nil, err
+	return log, err
+}
+
+// open opens the folder, or a copy of it.
+func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	if !f.Examine {
+		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+		return &Log{Log: log, Where: f.Dir, Static: true}, err
 	}
-	return &Log{Log: log, Where: f.Dir, Static: true}, nil
+	dir, err := os.MkdirTemp("", "scute-examine-*")
+	if err != nil {
+		return nil, fmt.Errorf("copying the event log: %w", err)
+	}
+	var log *eventlog.Log
+	if err = eventlog.CopyFolder(f.Dir, dir); err == nil {
+		log, err = eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
 func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*eventlog.Log, error) {
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
 		URL: url, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger,
+		Examine: f.Examine,
 	})
 	if errors.Is(err, eventlog.ErrMissing) {
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)

@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/eventlog/seal"
+)
+
+func newCmdCheck(env *cli.Env) *cobra.Command {
+	o := newOptions(env)
+	cmd := &cobra.Command{
+		Use:   "check PROOF",
+		Short: "Check a proof, without the log, and show the event that it proves",
+		Long: `Check a proof, without the log and without a cluster, and show the event that it proves. PROOF is a file, or - for the standard input.
+
+Exit status: 0 the proof holds, 1 it does not, 2 could not check.`,
+		Example: "  " + env.Name + " audit check event.tlog-proof --key scute.pub",
+		Args:    oneArg("the file of a proof"),
+		RunE:    func(_ *cobra.Command, args []string) error { return o.unchecked(o.check(args[0])) },
+	}
+	cmd.Flags().StringVar(&o.key, "key", "", "Public key of the log, or a file with it")
+	o.addFormat(cmd)
+	return cmd
+}
+
+// proven is what a proof says.
+type proven struct {
+	LogID    string         `json:"logID"`
+	Sequence uint64         `json:"sequence"`
+	Stored   time.Time      `json:"stored"`
+	Subject  string         `json:"subject"`
+	Events   []provenEvent  `json:"events,omitempty"`
+	By       provenBy       `json:"checkpoint"`
+	Key      seal.PublicKey `json:"key"`
+}
+
+type provenBy struct {
+	Size uint64 `json:"size"`
+	Root string `json:"root"`
+}
+
+type provenEvent struct {
+	ID    string    `json:"id"`
+	Type  string    `json:"type"`
+	Time  time.Time `json:"time"`
+	Actor string    `json:"actor,omitempty"`
+	Data  any       `json:"data,omitempty"`
+}
+
+func (o *options) check(file string) error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	if o.key == "" {
+		return cli.Usagef("--key is needed: a proof is checked with a public key that was not taken from it")
+	}
+	text, err := o.keyText(nil)
+	if err != nil {
+		return err
+	}
+	key, err := seal.ParsePublicKey(text)
+	if err != nil {
+		return err
+	}
+	proof, err := o.readFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the proof: %w", err)
+	}
+	m, c, err := seal.CheckProof(proof, key)
+	switch {
+	case errors.Is(err, seal.ErrProof), errors.Is(err, seal.ErrSignature):
+		o.env.Notef("%s: %v", o.env.Name, err)
+		return cli.Silently(exitViolated)
+	case err != nil:
+		return err
+	}
+	p := proven{
+		LogID: c.LogID, Sequence: m.Seq, Stored: m.Stored, Subject: m.Subject, By: provenBy{Size: c.Size, Root: c.Root.String()}, Key: key,
+	}
+	events, err := m.Events()
+	if err != nil {
+		o.env.Notef("The commit is proven, but its events cannot be read: %v", err)
+	}
+	for _, e := range events {
+		p.Events = append(p.Events, provenEvent{ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Data: e.Data})
+	}
+	if o.format.Value != "" {
+		return o.print(p)
+	}
+	return o.proven(p)
+}
+
+func (o *options) proven(p proven) error {
+	out := fmt.Sprintf("Proven        commit %d of log %s, by the checkpoint at %d\nStored        %s on %s\n",
+		p.Sequence, p.LogID, p.By.Size, p.Stored.Format(time.RFC3339Nano), p.Subject)
+	for _, e := range p.Events {
+		out += fmt.Sprintf("Event         %s\n  type        %s\n  time        %s\n  actor       %s\n  data        %s\n", e.ID, e.Type, e.Time.Format(time.RFC3339Nano), e.Actor, e.Data)
+	}
+	_, err := fmt.Fprint(o.env.Out, out)
+	return err
+}
+
+func (o *options) readFile(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(o.env.In)
+	}
+	return os.ReadFile(file)
+}

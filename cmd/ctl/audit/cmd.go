@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+)
+
+// Exit codes of the commands that verify.
+const (
+	exitViolated  = cli.ExitFailed // something is not as it was sealed
+	exitUnchecked = 2              // nothing was verified, and the reason is told
+)
+
+// options are what the commands share.
+type options struct {
+	env    *cli.Env
+	flags  *reach.Flags
+	format output.Format
+
+	key, checkpoint, export, hashes string
+}
+
+// NewCmd is `scutectl audit`.
+func NewCmd(env *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Prove that nothing in the event log was changed",
+		Long: `Prove that nothing in the event log was changed.
+
+The daemon seals the log: it publishes signed checkpoints, each of which covers all commits up to a sequence. These commands hold a
+log, or an export of it, against them.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCmdVerify(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
+	return cmd
+}
+
+func newOptions(env *cli.Env) *options {
+	o := &options{env: env, flags: reach.New()}
+	o.flags.Examine = true
+	return o
+}
+
+// addFlags registers what says where the log and its checkpoint are.
+func (o *options) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.flags.AddFlags(f)
+	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
+	f.StringVar(&o.export, "export", "", "Export of the log (log export) to verify, instead of the log; - for the standard input")
+	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
+}
+
+// addCheckpoint registers --checkpoint.
+func (o *options) addCheckpoint(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with the checkpoint, or with several of one log; the one in the cluster's ConfigMap if empty")
+}
+
+// addFormat registers -o.
+func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd.Flags(), "json") }
+
+func (o *options) validate() error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	if o.export != "" && o.flags.LogAlone() {
+		return cli.Usagef("--export excludes --log and --nats: give one of them")
+	}
+	return o.flags.Check()
+}
+
+// unchecked ends a command with the code that says that nothing was verified.
+func (o *options) unchecked(err error) error {
+	var exit *cli.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	o.env.Notef("%s: could not check: %v", o.env.Name, err)
+	return cli.Silently(exitUnchecked)
+}
+
+// print writes a value as JSON.
+func (o *options) print(v any) error {
+	e := json.NewEncoder(o.env.Out)
+	e.SetIndent("", "    ")
+	return e.Encode(v)
+}

@@ -1,0 +1,107 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/eventlog/seal"
+)
+
+func newCmdConsistency(env *cli.Env) *cobra.Command {
+	o := newOptions(env)
+	cmd := &cobra.Command{
+		Use:   "consistency OLD NEW",
+		Short: "Say whether one checkpoint continues another",
+		Long: `Say whether one checkpoint continues another: everything that OLD covers is, unchanged, in what NEW covers.
+
+OLD and NEW are files. The log, an export, or the leaf hashes (--hashes) show what is between them; they need no trust, because they
+are held against NEW.
+
+Exit status: 0 consistent, 1 not consistent, 2 could not check.`,
+		Example: "  " + env.Name + " audit consistency may.checkpoint june.checkpoint --key scute.pub --hashes /mnt/audit",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cli.Usagef("%s needs two files: the older checkpoint and the newer one", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.unchecked(o.consistency(cmd.Context(), args[0], args[1]))
+		},
+	}
+	o.addFlags(cmd)
+	o.addFormat(cmd)
+	return cmd
+}
+
+// consistent is what `audit consistency` prints.
+type consistent struct {
+	LogID      string `json:"logID"`
+	Old        uint64 `json:"old"`
+	New        uint64 `json:"new"`
+	Consistent bool   `json:"consistent"`
+}
+
+func (o *options) consistency(ctx context.Context, older, newer string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	before, err := o.from(ctx, older)
+	if err != nil {
+		return err
+	}
+	after, err := o.from(ctx, newer)
+	if err != nil {
+		return err
+	}
+	from, to := before.newest, after.newest
+	if from.Size > to.Size {
+		return cli.Usagef("%s covers %d commits and %s covers %d: give the older one first", older, from.Size, newer, to.Size)
+	}
+	ok := from == to
+	if from.Size < to.Size {
+		if ok, err = o.continues(ctx, from, to); err != nil {
+			return err
+		}
+	}
+	out := consistent{from.LogID, from.Size, to.Size, ok}
+	switch {
+	case o.format.Value != "":
+		err = o.print(out)
+	case ok:
+		_, err = fmt.Fprintf(o.env.Out, "consistent: log %s, the checkpoint at %d continues the one at %d\n", out.LogID, out.New, out.Old)
+	default:
+		_, err = fmt.Fprintf(o.env.Out, "NOT CONSISTENT: log %s, the checkpoint at %d does not continue the one at %d: the same key signed two histories\n", out.LogID, out.New, out.Old)
+	}
+	if err != nil || ok {
+		return err
+	}
+	return cli.Silently(exitViolated)
+}
+
+// from reads the newest checkpoint of a file.
+func (o *options) from(ctx context.Context, file string) (*published, error) {
+	with := *o
+	with.checkpoint = file
+	return with.published(ctx)
+}
+
+// continues says whether the commits, or leaf hashes, that give the root of one checkpoint give the root of the other.
+func (o *options) continues(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
+	tree, err := o.tree()
+	if err != nil {
+		return false, err
+	}
+	if tree != nil {
+		defer tree.Close()
+		return seal.Continues(tree, from, to)
+	}
+	verifier := seal.NewVerifier(to, []seal.Checkpoint{from}, nil)
+	if err := o.each(ctx, verifier.Add); err != nil {
+		return false, err
+	}
+	return verifier.Continues()
+}

@@ -1,0 +1,35 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/internal/audit"
+)
+
+func newCmdKey(env *cli.Env) *cobra.Command {
+	o := newOptions(env)
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Print the public key that the daemon publishes",
+		Long: `Print the public key that the daemon publishes. Keep it outside of the cluster: who can change the log may be able to change what is
+published there.`,
+		Example: "  " + env.Name + " audit key > scute.pub",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.flags.Validate(); err != nil {
+				return err
+			}
+			found, err := findConfigMap(cmd.Context(), o.flags)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(o.env.Out, found.Data[audit.KeyField])
+			return err
+		},
+	}
+	o.flags.AddFlags(cmd.Flags())
+	return cmd
+}

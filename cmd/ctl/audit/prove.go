@@ -1,0 +1,112 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/eventlog/seal"
+)
+
+func newCmdProve(env *cli.Env) *cobra.Command {
+	o := newOptions(env)
+	cmd := &cobra.Command{
+		Use:   "prove EVENT",
+		Short: "Write a proof that an event is in the log, for those who have the public key alone",
+		Long: `Write a proof that an event is in the log, for those who have the public key alone.
+
+EVENT is the sequence of the commit, or the ID of one of its events. The proof holds the commit itself, the path from it to the root of the
+log, and the checkpoint. It is text in the form of C2SP tlog-proof, which ` + "`" + env.Name + ` audit check` + "`" + ` reads.`,
+		Example: "  " + env.Name + " audit prove 17 > event.tlog-proof\n  " + env.Name + " audit prove move-1a2b3c4d/0 > event.tlog-proof",
+		Args:    oneArg("the sequence of a commit or the ID of an event"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.unchecked(o.prove(cmd.Context(), args[0])) },
+	}
+	o.addFlags(cmd)
+	o.addCheckpoint(cmd)
+	return cmd
+}
+
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usagef("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+func (o *options) prove(ctx context.Context, event string) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	p, err := o.published(ctx)
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseUint(event, 10, 63)
+	if err != nil {
+		if seq, err = o.find(ctx, event); err != nil {
+			return err
+		}
+	}
+	prover, err := seal.NewProver(p.newest, p.signed, seq)
+	if err != nil {
+		return err
+	}
+	if err := o.each(ctx, func(m seal.Message) error { prover.Add(m); return nil }); err != nil {
+		return err
+	}
+	proof, err := prover.Proof()
+	if errors.Is(err, seal.ErrProof) {
+		o.env.Notef("%s: %v", o.env.Name, err)
+		return cli.Silently(exitViolated)
+	}
+	if err == nil {
+		_, err = o.env.Out.Write(proof)
+	}
+	return err
+}
+
+// each reads the log once.
+func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
+	src, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(src.each(ctx, fn), src.close())
+}
+
+// find is the sequence of the commit that has an event of that ID.
+func (o *options) find(ctx context.Context, id string) (uint64, error) {
+	if o.export == "-" {
+		return 0, cli.Usagef("the standard input can be read once: give the sequence of the commit")
+	}
+	var found []uint64
+	err := o.each(ctx, func(m seal.Message) error {
+		events, err := m.Events()
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read has no event of that ID
+		}
+		for _, e := range events {
+			if e.ID == id && !slices.Contains(found, m.Seq) {
+				found = append(found, m.Seq)
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(found) == 0:
+		return 0, fmt.Errorf("the log has no event %s: `%s log tail -n -1 -o json` lists all", id, o.env.Name)
+	case len(found) > 1:
+		return 0, fmt.Errorf("event %s is in the commits %s: give one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
+	}
+	return found[0], nil
+}

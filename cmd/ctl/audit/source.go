@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/export"
+	"scute.dev/eventlog/seal"
+)
+
+// source is a log, or an export of it, that is read once from its beginning.
+type source struct {
+	where, logID string
+	// each hands over all that can be read, in its order.
+	each  func(ctx context.Context, fn func(seal.Message) error) error
+	close func() error
+	// unreadable are lines of an export.
+	unreadable []string
+}
+
+// source opens what the flags name.
+func (o *options) source(ctx context.Context) (*source, error) {
+	if o.export != "" {
+		return o.openExport()
+	}
+	log, err := o.flags.Log(ctx, o.env.Err)
+	if err != nil {
+		return nil, err
+	}
+	return &source{where: log.Where, logID: log.ID(), close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
+		return log.Scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
+	}}, nil
+}
+
+func (o *options) openExport() (*source, error) {
+	in := io.NopCloser(o.env.In)
+	if o.export != "-" {
+		f, err := os.Open(o.export)
+		if err != nil {
+			return nil, fmt.Errorf("reading the export: %w", err)
+		}
+		in = f
+	}
+	r, err := export.NewReader(in)
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	s := &source{where: o.export, logID: r.Head.LogID, close: in.Close}
+	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
+		for ctx.Err() == nil {
+			line, err := r.Next()
+			var bad *export.LineError
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case errors.As(err, &bad):
+				s.unreadable = append(s.unreadable, bad.Error())
+				continue
+			case err != nil:
+				return err
+			}
+			if err := fn(seal.MessageOfLine(line)); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+	return s, nil
+}
+
+// sealFolder is where an embedded log has its hashes.
+const sealFolder = "seal"
+
+// tree opens the leaf hashes; nil if there are none.
+func (o *options) tree() (*seal.Tree, error) {
+	if o.hashes != "" {
+		return seal.ReadTree(o.hashes)
+	}
+	if o.flags.Dir == "" {
+		return nil, nil //nolint:nilnil // no tree is no error
+	}
+	path := filepath.Join(o.flags.Dir, sealFolder, seal.HashesFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil //nolint:nilnil,nilerr // no tree is no error
+	}
+	return seal.ReadTree(path)
+}

@@ -1,0 +1,123 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/eventlog/seal"
+)
+
+func newCmdVerify(env *cli.Env) *cobra.Command {
+	o := newOptions(env)
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Verify that the log holds exactly what was sealed",
+		Long: `Verify that the log holds exactly what was sealed: no commit up to the checkpoint was changed, removed, added or moved.
+
+Without flags, it verifies the log of the cluster against the checkpoint in the cluster. An auditor gives the public key and a
+checkpoint that was kept elsewhere. With the leaf hashes (--hashes) it says which commits differ, without them only between
+which checkpoints.
+
+Exit status: 0 intact, 1 violated, 2 could not check.`,
+		Example: "  " + env.Name + " audit verify\n  " +
+			env.Name + " audit verify --key scute.pub --checkpoint checkpoints --export log.jsonl\n  " +
+			env.Name + " audit verify --key scute.pub --checkpoint checkpoints --log /var/lib/scute",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.unchecked(o.verify(cmd.Context())) },
+	}
+	o.addFlags(cmd)
+	o.addCheckpoint(cmd)
+	o.addFormat(cmd)
+	return cmd
+}
+
+// verdict is what `audit verify` prints.
+type verdict struct {
+	Log string `json:"log"`
+	// Intact says that everything is as it was sealed.
+	Intact bool `json:"intact"`
+	seal.Report
+	Key seal.PublicKey `json:"key"`
+}
+
+func (o *options) verify(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	p, err := o.published(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := o.tree()
+	if err != nil {
+		return err
+	}
+	if tree != nil {
+		defer tree.Close()
+	}
+	src, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.close() }()
+	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.env.Progress()
+	err = src.each(ctx, func(m seal.Message) error {
+		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
+		return verifier.Add(m)
+	})
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	report, err := verifier.Report()
+	if err != nil {
+		return err
+	}
+	if src.logID != p.newest.LogID {
+		report.Findings = append([]seal.Finding{{
+			Kind: seal.Replaced, Run: seal.Run{First: 1, Last: p.newest.Size}, Detail: fmt.Sprintf("this is log %q, the checkpoint is of log %s", src.logID, p.newest.LogID),
+		}}, report.Findings...)
+	}
+	report.Notes = append(report.Notes, src.unreadable...)
+	return o.say(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
+}
+
+// say prints the verdict, and ends with its code.
+func (o *options) say(v verdict, p *published) error {
+	if !p.trusted {
+		o.env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
+	}
+	if o.format.Value != "" {
+		if err := o.print(v); err != nil {
+			return err
+		}
+	} else if err := o.text(v); err != nil {
+		return err
+	}
+	if !v.Intact {
+		return cli.Silently(exitViolated)
+	}
+	return nil
+}
+
+func (o *options) text(v verdict) error {
+	word := "intact"
+	if !v.Intact {
+		word = "VIOLATED"
+	}
+	out := fmt.Sprintf("%s: log %s at %s, commits 1 to %d\n", word, v.LogID, v.Log, v.Size)
+	for _, f := range v.Findings {
+		out += "  " + f.String() + "\n"
+	}
+	if v.Beyond > 0 {
+		out += fmt.Sprintf("  %d commits are after the checkpoint and not covered by it\n", v.Beyond)
+	}
+	for _, n := range v.Notes {
+		out += "  note: " + n + "\n"
+	}
+	_, err := fmt.Fprint(o.env.Out, out)
+	return err
+}

@@ -1,0 +1,163 @@
+package export
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"scute.dev/eventlog"
+)
+
+// Format is the version of the form. Another form gets another one.
+const Format = "scute.dev/log-export/v1"
+
+// maxLine is more than the largest message takes.
+const maxLine = 128 << 20
+
+// Head is the first line.
+type Head struct {
+	Format string `json:"format"`
+	LogID  string `json:"logID"`
+	// Last is the sequence of the last commit of the log when the export began.
+	Last uint64 `json:"last"`
+}
+
+// Line is a commit as it is stored.
+type Line struct {
+	Seq    uint64    `json:"seq"`
+	Stored time.Time `json:"stored"`
+	// Subject and Header are in base64 if Binary says so: when they are not UTF-8, which no commit of scute is.
+	Subject string `json:"subject"`
+	// Header are pairs of a name and a value, by name. The values of one name are in their stored order.
+	Header [][2]string `json:"header,omitempty"`
+	Binary bool        `json:"binary,omitempty"`
+	Data   []byte      `json:"data"`
+}
+
+// Writer writes an export.
+type Writer struct {
+	out     *bufio.Writer
+	encoder *json.Encoder
+}
+
+// NewWriter writes the first line.
+func NewWriter(w io.Writer, head Head) (*Writer, error) {
+	head.Format = Format
+	out := bufio.NewWriterSize(w, 256<<10)
+	e := &Writer{out, json.NewEncoder(out)}
+	e.encoder.SetEscapeHTML(false)
+	return e, e.encoder.Encode(head)
+}
+
+// Write writes a commit.
+func (w *Writer) Write(r eventlog.Record) error {
+	line := Line{Seq: r.Seq, Stored: r.Stored.UTC(), Subject: r.Subject(), Data: r.Data()}
+	for _, name := range slices.Sorted(maps.Keys(r.Header())) {
+		for _, value := range r.Header()[name] {
+			line.Header = append(line.Header, [2]string{name, value})
+		}
+	}
+	line.encode()
+	if err := w.encoder.Encode(line); err != nil {
+		return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
+	}
+	return nil
+}
+
+// Close writes what is still in memory; it does not close the underlying writer.
+func (w *Writer) Close() error { return w.out.Flush() }
+
+// encode keeps bytes that JSON would not.
+func (l *Line) encode() {
+	l.Binary = !utf8.ValidString(l.Subject) || slices.ContainsFunc(l.Header, func(f [2]string) bool { return !utf8.ValidString(f[0]) || !utf8.ValidString(f[1]) })
+	if !l.Binary {
+		return
+	}
+	l.Subject = encode(l.Subject)
+	for i, f := range l.Header {
+		l.Header[i] = [2]string{encode(f[0]), encode(f[1])}
+	}
+}
+
+// Reader reads an export.
+type Reader struct {
+	Head  Head
+	lines *bufio.Scanner
+	at    int
+}
+
+// LineError says that a line is not a commit. The lines after it can be read.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+// Error says which line it is.
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap is the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// NewReader reads the first line.
+func NewReader(r io.Reader) (*Reader, error) {
+	x := &Reader{lines: bufio.NewScanner(r), at: 1}
+	x.lines.Buffer(make([]byte, 0, 256<<10), maxLine)
+	if !x.lines.Scan() {
+		return nil, fmt.Errorf("reading the export: %w", errors.Join(x.lines.Err(), errors.New("it is empty")))
+	}
+	if err := json.Unmarshal(x.lines.Bytes(), &x.Head); err != nil {
+		return nil, fmt.Errorf("reading the export: its first line: %w", err)
+	}
+	if x.Head.Format != Format {
+		return nil, fmt.Errorf("reading the export: its format is %q: this program reads %s", x.Head.Format, Format)
+	}
+	return x, nil
+}
+
+// Next is the next commit; io.EOF ends the export. After a LineError the next line can be read.
+func (x *Reader) Next() (Line, error) {
+	if !x.lines.Scan() {
+		if err := x.lines.Err(); err != nil {
+			return Line{}, fmt.Errorf("reading the export after line %d: %w", x.at, err)
+		}
+		return Line{}, io.EOF
+	}
+	x.at++
+	var line Line
+	err := json.Unmarshal(x.lines.Bytes(), &line)
+	if err == nil {
+		err = line.decode()
+	}
+	if err != nil {
+		return Line{}, &LineError{x.at, err}
+	}
+	return line, nil
+}
+
+func (l *Line) decode() (err error) {
+	if !l.Binary {
+		return nil
+	}
+	l.Subject, err = decode(l.Subject)
+	for i, f := range l.Header {
+		name, bad := decode(f[0])
+		value, worse := decode(f[1])
+		err = errors.Join(err, bad, worse)
+		l.Header[i] = [2]string{name, value}
+	}
+	return err
+}
+
+func encode(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func decode(s string) (string, error) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	return string(b), err
+}

@@ -1,0 +1,42 @@
+package seal
+
+import (
+	"crypto/sha256"
+	"math/bits"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// edge is the right edge of a tree: the roots of the complete subtrees that the tree consists of, the largest first. Their
+// number is the number of ones in the tree's size, so it is logarithmic. The zero value is the empty tree.
+type edge struct {
+	size  uint64
+	roots []tlog.Hash
+}
+
+// add appends a leaf and returns the hashes that it completes: its own, then those of the subtrees that end with it. They
+// follow those of the leaf before in the order of tlog.StoredHashIndex. The result is valid until the next call.
+func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
+	completed = append(completed[:0], leaf)
+	for range bits.TrailingZeros64(e.size + 1) {
+		last := len(e.roots) - 1
+		leaf = tlog.NodeHash(e.roots[last], leaf)
+		e.roots = e.roots[:last]
+		completed = append(completed, leaf)
+	}
+	e.roots = append(e.roots, leaf)
+	e.size++
+	return completed
+}
+
+// root is the root of the tree.
+func (e *edge) root() tlog.Hash {
+	if len(e.roots) == 0 {
+		return sha256.Sum256(nil)
+	}
+	h := e.roots[len(e.roots)-1]
+	for i := len(e.roots) - 2; i >= 0; i-- {
+		h = tlog.NodeHash(e.roots[i], h)
+	}
+	return h
+}

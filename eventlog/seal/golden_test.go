@@ -1,0 +1,136 @@
+package seal
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// golden compares with a file. UPDATE=1 writes it: what is pinned here must never change, or checkpoints that were published
+// could not be verified any more.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// TestLeaf pins the encoding of a message and its hash.
+func TestLeaf(t *testing.T) {
+	var out strings.Builder
+	for _, m := range []Message{
+		{Seq: 1, Stored: time.Unix(0, 1_800_000_000_123_456_789), Subject: "scute.log.move.fleet_2fprod", Header: map[string][]string{
+			"ce-specversion": {"1.0"}, "Nats-Msg-Id": {"move.fleet_2fprod/start-7"}, "ce-id": {"start-7/0"},
+		}, Data: []byte(`{"clusters":["prod"]}`)},
+		{Seq: 1<<40 + 2, Stored: time.Unix(0, -1), Subject: "scute.log.run.a"},
+		{Seq: 3, Stored: time.Unix(1, 0), Subject: "x", Header: map[string][]string{"a": {"2", "1", ""}, "B": {"é"}, "": nil}, Data: []byte{0, 255}},
+	} {
+		var h Hasher
+		hash := h.Hash(m)
+		fmt.Fprintf(&out, "%d\n%shash %x\n\n", m.Seq, hex.Dump(AppendLeaf(nil, m)), hash[:])
+	}
+	golden(t, "leaf.golden", out.String())
+}
+
+// testKey is a key that is no secret.
+func testKey() Key { return newKey(ed25519.NewKeyFromSeed([]byte("only for the golden files: seed."))) }
+
+// TestCheckpoint pins the text of a checkpoint and of its key.
+func TestCheckpoint(t *testing.T) {
+	k := testKey()
+	_, c := sealed(t, t.TempDir(), messages(5))
+	signed, err := c.Sign(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := k.Public(c.LogID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "checkpoint.golden", string(public)+"\n\n"+string(signed))
+	got, err := OpenCheckpoint(signed, public)
+	if err != nil || got != c {
+		t.Errorf("read %v, %v; want %v", got, err, c)
+	}
+}
+
+// TestCheckpointOfOthers refuses what the key did not sign.
+func TestCheckpointOfOthers(t *testing.T) {
+	_, c := sealed(t, t.TempDir(), messages(5))
+	k := testKey()
+	public, err := k.Public(c.LogID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := c.Sign(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, err := c.Sign(stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := c
+	elsewhere.LogID = "another"
+	of, err := elsewhere.Sign(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "no signature": c.body(), "a stranger's": string(by), "of another log": string(of),
+		"another size": strings.Replace(string(signed), "\n5\n", "\n4\n", 1), "cut": string(signed[:len(signed)-9]),
+	} {
+		if got, err := OpenCheckpoint([]byte(text), public); err == nil {
+			t.Errorf("%s: it was taken for %v", name, got)
+		}
+	}
+}
+
+// TestKeyIsNotPrinted formats a key in all the ways in which a log line may.
+func TestKeyIsNotPrinted(t *testing.T) {
+	k := testKey()
+	secret := k.private().Seed()
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		for _, v := range []any{k, &k, struct{ k Key }{k}} {
+			text := fmt.Sprintf(format, v)
+			for _, leak := range []string{hex.EncodeToString(secret), base64.StdEncoding.EncodeToString(secret), string(secret), fmt.Sprint(secret[:8])[1:20]} {
+				if strings.Contains(text, leak) {
+					t.Errorf("%s of %T prints the key: %s", format, v, text)
+				}
+			}
+		}
+	}
+	_, err := ParseKey([]byte("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"))
+	if err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
+		t.Errorf("the error is %v", err)
+	}
+	text, err := k.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseKey(text); err != nil || !again.private().Equal(k.private()) {
+		t.Errorf("read back: %v", err)
+	}
+}

@@ -1,0 +1,55 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+// errLeaf says that bytes are not the encoding of a message.
+var errLeaf = errors.New("it is not the encoding of a stored commit")
+
+// ParseLeaf is the inverse of AppendLeaf. It refuses every encoding that AppendLeaf does not write.
+func ParseLeaf(leaf []byte) (Message, error) {
+	rest, ok := bytes.CutPrefix(leaf, []byte(leafVersion))
+	p := parser{rest: rest, failed: !ok}
+	var m Message
+	m.Subject = string(p.bytes())
+	if n := p.count(); n > 0 {
+		m.Header = make(map[string][]string)
+		for range n {
+			name := string(p.bytes())
+			if p.failed {
+				break
+			}
+			m.Header[name] = append(m.Header[name], string(p.bytes()))
+		}
+	}
+	m.Data = p.bytes()
+	m.Stored = time.Unix(0, int64(p.number())).UTC() //nolint:gosec // the sign is kept
+	m.Seq = p.number()
+	if p.failed || !bytes.Equal(AppendLeaf(nil, m), leaf) {
+		return Message{}, errLeaf
+	}
+	return m, nil
+}
+
+// parser takes fields from the front.
+type parser struct {
+	rest   []byte
+	failed bool
+}
+
+func (p *parser) take(n uint64) []byte {
+	if p.failed = p.failed || n > uint64(len(p.rest)); p.failed {
+		return make([]byte, min(n, 8))
+	}
+	field := p.rest[:n]
+	p.rest = p.rest[n:]
+	return field
+}
+
+func (p *parser) number() uint64 { return binary.BigEndian.Uint64(p.take(8)) }
+func (p *parser) count() uint32  { return binary.BigEndian.Uint32(p.take(4)) }
+func (p *parser) bytes() []byte  { return p.take(uint64(p.count())) }

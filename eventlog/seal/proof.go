@@ -1,0 +1,129 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// proofVersion is the first line of a proof (C2SP tlog-proof).
+const proofVersion = "c2sp.org/tlog-proof@v1"
+
+// ErrProof says that a proof does not prove anything.
+var ErrProof = errors.New("the proof does not hold")
+
+// Prover makes the proof that a commit is in a log, from the log's commits in their order. It keeps a logarithmic number of
+// hashes.
+type Prover struct {
+	checkpoint Checkpoint
+	signed     []byte
+	seq        uint64
+
+	hasher Hasher
+	edge   edge
+	spare  []tlog.Hash
+	next   int64
+	needed map[int64]tlog.Hash
+	leaf   []byte
+}
+
+// NewProver prepares a proof for the commit with a sequence. signed is the checkpoint as it was published.
+func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
+	if seq == 0 || seq > c.Size {
+		return nil, fmt.Errorf("commit %d is not covered by the checkpoint, which covers 1 to %d: use a newer checkpoint", seq, c.Size)
+	}
+	p := &Prover{checkpoint: c, signed: signed, seq: seq, needed: make(map[int64]tlog.Hash)}
+	_, err := tlog.ProveRecord(int64(c.Size), int64(seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
+		for _, i := range indexes {
+			p.needed[i] = tlog.Hash{}
+		}
+		return make([]tlog.Hash, len(indexes)), nil
+	}))
+	return p, err
+}
+
+// Add takes the next commit of the log.
+func (p *Prover) Add(m Message) {
+	if m.Seq != p.edge.size+1 || m.Seq > p.checkpoint.Size {
+		return // what is missing shows in the root
+	}
+	if m.Seq == p.seq {
+		p.leaf = AppendLeaf(nil, m)
+	}
+	p.spare = p.edge.add(p.hasher.Hash(m), p.spare)
+	for _, h := range p.spare {
+		if _, ok := p.needed[p.next]; ok {
+			p.needed[p.next] = h
+		}
+		p.next++
+	}
+}
+
+// Proof is the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
+func (p *Prover) Proof() ([]byte, error) {
+	if p.edge.size != p.checkpoint.Size || p.edge.root() != p.checkpoint.Root {
+		return nil, fmt.Errorf("%w: the log does not hold what the checkpoint at %d says: verify it", ErrProof, p.checkpoint.Size)
+	}
+	hashes, err := tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
+		out := make([]tlog.Hash, len(indexes))
+		for i, x := range indexes {
+			out[i] = p.needed[x]
+		}
+		return out, nil
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("proving commit %d: %w", p.seq, err)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s\nextra %s\nindex %d\n", proofVersion, base64.StdEncoding.EncodeToString(p.leaf), p.seq-1)
+	for _, h := range hashes {
+		fmt.Fprintf(&out, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+	}
+	fmt.Fprintf(&out, "\n%s", p.signed)
+	return out.Bytes(), nil
+}
+
+// CheckProof says which commit a proof proves to be in the log of the key, and by which checkpoint. An error that is not
+// ErrProof or ErrSignature says that the text cannot be read.
+func CheckProof(text []byte, key PublicKey) (Message, Checkpoint, error) {
+	head, signed, ok := bytes.Cut(text, []byte("\n\n"))
+	lines := strings.Split(string(head), "\n")
+	if !ok || len(lines) < 3 || lines[0] != proofVersion {
+		return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: it must begin with the line %s and end with a checkpoint", proofVersion)
+	}
+	extra, hasLeaf := strings.CutPrefix(lines[1], "extra ")
+	number, hasIndex := strings.CutPrefix(lines[2], "index ")
+	leaf, err := base64.StdEncoding.DecodeString(extra)
+	index, bad := strconv.ParseInt(number, 10, 62)
+	if err = errors.Join(err, bad); err != nil || !hasLeaf || !hasIndex || index < 0 {
+		return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: its second line must be extra and its third one index: %w", err)
+	}
+	var hashes tlog.RecordProof
+	for _, line := range lines[3:] {
+		h, err := base64.StdEncoding.DecodeString(line)
+		if err != nil || len(h) != hashSize {
+			return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: %q is not a hash", line)
+		}
+		hashes = append(hashes, tlog.Hash(h))
+	}
+	c, err := OpenCheckpoint(signed, key)
+	if err != nil {
+		return Message{}, Checkpoint{}, err
+	}
+	m, err := ParseLeaf(leaf)
+	if err != nil {
+		return Message{}, c, fmt.Errorf("reading the proof: its extra data: %w", err)
+	}
+	if err := tlog.CheckRecord(hashes, int64(c.Size), c.Root, index, tlog.RecordHash(leaf)); err != nil { //nolint:gosec // far below 2^63
+		return m, c, fmt.Errorf("%w: the commit is not in the log that the checkpoint at %d is of: %w", ErrProof, c.Size, err)
+	}
+	if m.Seq != uint64(index)+1 {
+		return m, c, fmt.Errorf("%w: the commit has the sequence %d but is at the place of %d", ErrProof, m.Seq, index+1)
+	}
+	return m, c, nil
+}

@@ -1,0 +1,114 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+)
+
+// checkpointFile is the last checkpoint of a Sealer, in the folder of its tree.
+const checkpointFile = "checkpoint"
+
+// Log is the log that is sealed.
+type Log interface {
+	ID() string
+	Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
+}
+
+// Sealer keeps the tree of a log in step with it. It is not safe for concurrent use.
+type Sealer struct {
+	log    Log
+	dir    string
+	key    Key
+	tree   *Tree
+	hasher Hasher
+}
+
+// OpenSealer opens the tree in a folder, as far as its last checkpoint goes. A tree that does not fit to its checkpoint, or has
+// none, is made again from the log.
+func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
+	s := &Sealer{log: log, dir: dir, key: key}
+	last, err := s.last()
+	if err != nil {
+		return nil, err
+	}
+	if s.tree, err = OpenTree(dir, last.Size); err != nil {
+		return nil, err
+	}
+	if root, err := s.tree.Root(s.tree.Size()); err == nil && s.tree.Size() == last.Size && (last.Size == 0 || root == last.Root) {
+		return s, nil
+	}
+	if err := s.tree.Close(); err != nil {
+		return nil, err
+	}
+	s.tree, err = OpenTree(dir, 0)
+	return s, err
+}
+
+// last is the last checkpoint in the folder; none if it is of another log or key.
+func (s *Sealer) last() (Checkpoint, error) {
+	key, err := s.key.Public(s.log.ID())
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	signed, err := os.ReadFile(filepath.Join(s.dir, checkpointFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Checkpoint{}, fmt.Errorf("reading the last checkpoint: %w", err)
+	}
+	c, err := OpenCheckpoint(signed, key)
+	if err != nil {
+		return Checkpoint{}, nil //nolint:nilerr // the tree is made again
+	}
+	return c, nil
+}
+
+// Seal adds what the log holds now to the tree, and signs it. The cost is that of the new commits.
+func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
+	before := s.tree.Size()
+	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(MessageOf(r))) }); err != nil {
+		return Checkpoint{}, nil, fmt.Errorf("sealing the log after %d: %w", before, err)
+	}
+	c := Checkpoint{LogID: s.log.ID(), Size: s.tree.Size()}
+	var err error
+	if c.Root, err = s.tree.Root(c.Size); err != nil {
+		return c, nil, err
+	}
+	signed, err := c.Sign(s.key)
+	if err == nil {
+		err = s.tree.Sync()
+	}
+	if err == nil {
+		err = writeFile(filepath.Join(s.dir, checkpointFile), signed)
+	}
+	if err != nil {
+		return c, nil, fmt.Errorf("sealing the log: %w", err)
+	}
+	return c, signed, nil
+}
+
+// Tree is the sealed tree. It is valid until Close.
+func (s *Sealer) Tree() *Tree { return s.tree }
+
+// Close ends the use of the folder.
+func (s *Sealer) Close() error { return s.tree.Close() }
+
+// writeFile replaces a file whole.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package seal
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	// near is how far around its place a commit that is not the sealed one is looked for at once.
+	near = 8
+	// kept is how many commits are looked for at all places in the end.
+	kept = 512
+)
+
+// search finds out what the commits are that are not the ones that were sealed with their sequences.
+type search struct {
+	leaves *leafReader
+	// unknown are the sequences at which something is that was not found elsewhere, and suspects the first of these commits.
+	unknown  runs
+	suspects []suspect
+	// moved are commits that were sealed with another sequence.
+	moved []move
+	buf   []byte
+}
+
+// suspect is a commit without its sequence.
+type suspect struct {
+	at      uint64
+	content hash.Cloner
+}
+
+// move says that the commits at a run were sealed with another one of the same length.
+type move struct {
+	Run
+	sealed uint64
+}
+
+// add takes a commit that is not the one that was sealed with its sequence.
+func (s *search) add(m Message, size uint64) error {
+	found, content, err := s.nearby(m, size)
+	if err != nil || found {
+		return err
+	}
+	s.unknown.extend(m.Seq, m.Seq)
+	if len(s.suspects) < kept {
+		s.suspects = append(s.suspects, suspect{m.Seq, content})
+	}
+	return nil
+}
+
+// look takes a commit after the checkpoint: it may have been moved there.
+func (s *search) look(m Message, size uint64) error {
+	if s.leaves == nil || m.Seq > size+near && len(s.moved) == 0 {
+		return nil
+	}
+	_, _, err := s.nearby(m, size)
+	return err
+}
+
+// nearby looks for the place that a commit was sealed with: where those before it lead, then around it.
+func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
+	content := s.content(m)
+	var tries []uint64
+	if n := len(s.moved); n > 0 {
+		tries = append(tries, m.Seq+s.moved[n-1].sealed-s.moved[n-1].First)
+	}
+	if len(s.suspects) < kept {
+		for d := uint64(1); d <= near; d++ {
+			tries = append(tries, m.Seq+d, m.Seq-d)
+		}
+	}
+	for _, sealed := range tries {
+		if sealed == m.Seq || sealed == 0 || sealed > min(size, s.leaves.tree.Size()) {
+			continue
+		}
+		ok, err := s.is(content, sealed)
+		if err != nil {
+			return false, nil, err
+		}
+		if ok {
+			s.move(m.Seq, sealed)
+			return true, nil, nil
+		}
+	}
+	return false, content, nil
+}
+
+// content is the state of the hash of a leaf before its sequence.
+func (s *search) content(m Message) hash.Cloner {
+	s.buf = appendContent(append(s.buf[:0], leafPrefix), m)
+	h, _ := sha256.New().(hash.Cloner)
+	_, _ = h.Write(s.buf)
+	return h
+}
+
+// is says whether a content was sealed with a sequence.
+func (s *search) is(content hash.Cloner, sealed uint64) (bool, error) {
+	want, err := s.leaves.leaf(sealed)
+	if err != nil {
+		return false, err
+	}
+	h, err := content.Clone()
+	if err != nil {
+		return false, err
+	}
+	var seq [8]byte
+	binary.BigEndian.PutUint64(seq[:], sealed)
+	_, _ = h.Write(seq[:])
+	return tlog.Hash(h.Sum(nil)) == want, nil
+}
+
+func (s *search) move(at, sealed uint64) {
+	if n := len(s.moved); n > 0 {
+		if last := &s.moved[n-1]; last.Last+1 == at && last.sealed+at-last.First == sealed {
+			last.Last = at
+			return
+		}
+	}
+	s.moved = append(s.moved, move{Run{at, at}, sealed})
+}
+
+// classify says what became of the commits up to a sequence. holes are the sequences at which nothing is.
+func (s *search) classify(r *Report, known uint64, holes runs) error {
+	_, holes = split(holes, runs{{1, known}})
+	_, unknown := split(s.unknown, runs{{1, known}})
+	at, sealed := s.places()
+	candidates, _ := split(union(union(unknown, holes), at), sealed)
+	_, candidates = split(candidates, runs{{1, known}})
+	moved, err := s.everywhere(candidates, known)
+	if err != nil {
+		return err
+	}
+	unknown, _ = split(unknown, moved)
+	at, sealed = s.places()
+	_, at = split(at, runs{{1, known}})
+	changed, added := split(unknown, sealed)
+	missing, _ := split(union(holes, at), sealed)
+	r.find(Changed, changed)
+	r.find(Added, added)
+	r.find(Missing, missing)
+	for _, m := range s.moved {
+		r.Findings = append(r.Findings, Finding{Kind: Reordered, Run: m.Run, Sealed: m.sealed})
+	}
+	if n := unknown.count(); n > kept {
+		r.Notes = append(r.Notes, "too many commits differ to look for each of them at every sequence: some that are said to be changed may have been moved")
+	}
+	return nil
+}
+
+// places are where moved commits are, and where they were sealed.
+func (s *search) places() (at, sealed runs) {
+	for _, m := range s.moved {
+		at = union(at, runs{m.Run})
+		sealed = union(sealed, runs{{m.sealed, m.sealed + m.Last - m.First}})
+	}
+	return at, sealed
+}
+
+// everywhere looks for the suspects at all places whose commit was not found, and returns where those were that it found.
+func (s *search) everywhere(candidates runs, known uint64) (moved runs, err error) {
+	var places []uint64
+	for _, c := range candidates {
+		for seq := c.First; seq <= c.Last && len(places) < kept; seq++ {
+			places = append(places, seq)
+		}
+	}
+	for _, x := range s.suspects {
+		if x.at > known {
+			break
+		}
+		for _, sealed := range places {
+			ok, err := s.is(x.content, sealed)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				s.move(x.at, sealed)
+				moved.extend(x.at, x.at)
+				break
+			}
+		}
+	}
+	return moved, nil
+}

@@ -1,0 +1,209 @@
+package seal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Verifier compares the commits of a log with what was sealed. Add takes them in their order; Report says what it found.
+type Verifier struct {
+	want Checkpoint
+	// marks are want and earlier checkpoints, by size.
+	marks  []Checkpoint
+	leaves *leafReader
+
+	hasher Hasher
+	edge   edge
+	spare  []tlog.Hash
+	last   uint64 // the highest sequence so far
+	whole  bool   // no sequence was left out and none came out of order
+	found  uint64
+	beyond uint64
+
+	good, bad uint64 // the sizes of the last checkpoint that the commits agree with, and of the first one that they do not
+	holes     runs
+	disorder  []Finding
+	others    search
+}
+
+// NewVerifier prepares the comparison with a checkpoint. Earlier checkpoints of the same log narrow down where a change is; the
+// tree, which may be nil, says exactly which commits were changed. The tree needs no trust: it is held against the
+// checkpoints.
+func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
+	v := &Verifier{want: want, whole: true}
+	for _, c := range earlier {
+		if c.LogID == want.LogID && c.Size > 0 && c.Size < want.Size {
+			v.marks = append(v.marks, c)
+		}
+	}
+	v.marks = append(v.marks, want)
+	slices.SortFunc(v.marks, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
+	if tree != nil {
+		v.leaves = &leafReader{tree: tree}
+		v.others.leaves = v.leaves
+	}
+	return v
+}
+
+// Add takes the next commit. Its error is one of reading the tree.
+func (v *Verifier) Add(m Message) error {
+	v.found++
+	if m.Seq <= v.last || m.Seq == 0 {
+		v.outOfOrder(m)
+		return nil
+	}
+	if m.Seq != v.last+1 {
+		v.whole = false
+		v.holes.extend(v.last+1, min(m.Seq-1, v.want.Size))
+	}
+	v.last = m.Seq
+	if m.Seq > v.want.Size {
+		v.beyond++
+		return v.others.look(m, v.want.Size)
+	}
+	hash := v.hasher.Hash(m)
+	if v.whole {
+		v.spare = v.edge.add(hash, v.spare)
+		v.compare()
+	}
+	if v.leaves == nil || m.Seq > v.leaves.tree.Size() {
+		return nil
+	}
+	sealed, err := v.leaves.leaf(m.Seq)
+	if err != nil || sealed == hash {
+		return err
+	}
+	return v.others.add(m, v.want.Size)
+}
+
+// compare holds what was added against the checkpoints of that size.
+func (v *Verifier) compare() {
+	for _, c := range v.marks {
+		switch {
+		case c.Size != v.edge.size:
+		case c.Root == v.edge.root():
+			v.good = c.Size
+		case v.bad == 0:
+			v.bad = c.Size
+		}
+	}
+}
+
+// outOfOrder notes a commit that comes after a later one. Only an export can do that.
+func (v *Verifier) outOfOrder(m Message) {
+	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it is there a second time, after %d", v.last)}
+	if v.holes.has(m.Seq) {
+		v.holes, _ = split(v.holes, runs{{m.Seq, m.Seq}})
+		f = Finding{Kind: Reordered, Run: f.Run, Detail: fmt.Sprintf("it comes after %d", v.last)}
+		if v.leaves != nil && m.Seq <= v.leaves.tree.Size() {
+			if sealed, err := v.leaves.leaf(m.Seq); err == nil && sealed != v.hasher.Hash(m) {
+				v.disorder = append(v.disorder, Finding{Kind: Changed, Run: f.Run})
+			}
+		}
+	}
+	v.disorder = append(v.disorder, f)
+}
+
+// Report ends the comparison.
+func (v *Verifier) Report() (Report, error) {
+	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
+	switch {
+	case v.want.Size == 0 || v.whole && v.good == v.want.Size && v.bad == 0:
+		r.Findings = append(r.Findings, v.disorder...)
+		return r, nil
+	case v.whole && v.good == v.want.Size:
+		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
+			"the checkpoint at %d and the one at %d are signed with one key and contradict each other: two histories were signed", v.bad, v.want.Size)})
+		return r, nil
+	}
+	v.holes.extend(v.last+1, v.want.Size)
+	known, err := v.authentic(&r)
+	if err != nil {
+		return r, err
+	}
+	if known > 0 {
+		if err := v.others.classify(&r, known, v.holes); err != nil {
+			return r, err
+		}
+	}
+	rest, _ := split(v.holes, runs{{1, max(known, 1)}})
+	if known == 0 {
+		rest = v.holes
+	}
+	r.find(Missing, rest)
+	v.unlocated(&r, known)
+	r.Findings = append(r.Findings, v.disorder...)
+	r.sort()
+	return r, nil
+}
+
+// authentic is up to which sequence the leaf hashes are those that were sealed.
+func (v *Verifier) authentic(r *Report) (uint64, error) {
+	if v.leaves == nil {
+		r.Notes = append(r.Notes, "without the leaf hashes, a change is located only between two checkpoints")
+		return 0, nil
+	}
+	var known uint64
+	var e edge
+	for _, c := range v.marks {
+		for e.size < min(c.Size, v.leaves.tree.Size()) {
+			h, err := v.leaves.leaf(e.size + 1)
+			if err != nil {
+				return 0, err
+			}
+			v.spare = e.add(h, v.spare)
+		}
+		if e.size == c.Size && e.root() == c.Root {
+			known = c.Size
+		}
+	}
+	if known < v.want.Size {
+		r.Notes = append(r.Notes, fmt.Sprintf("the leaf hashes are those of the checkpoints up to sequence %d; after that they are not, or there are none", known))
+	}
+	return known, nil
+}
+
+// unlocated says what is wrong after the sequence up to which the leaf hashes are known.
+func (v *Verifier) unlocated(r *Report, known uint64) {
+	from := max(v.good, known) + 1
+	switch {
+	case known == v.want.Size:
+	case v.bad > known:
+		r.find(Altered, present(from, v.bad, v.holes))
+		r.find(Unverified, present(v.bad+1, v.want.Size, v.holes))
+	default:
+		r.find(Unverified, present(from, v.want.Size, v.holes))
+	}
+}
+
+// present is what is there between two sequences.
+func present(first, last uint64, holes runs) runs {
+	if first > last {
+		return nil
+	}
+	only, _ := split(runs{{first, last}}, holes)
+	return only
+}
+
+// leafReader reads leaf hashes that lie near to each other.
+type leafReader struct {
+	tree  *Tree
+	chunk [64 << 10]byte
+	start int64 // where the chunk is in the file
+	size  int
+}
+
+func (l *leafReader) leaf(seq uint64) (h tlog.Hash, err error) {
+	at := tlog.StoredHashIndex(0, int64(seq-1)) * hashSize //nolint:gosec // sequences stay far below 2^63
+	if at < l.start || at+hashSize > l.start+int64(l.size) {
+		l.start = at - at%int64(len(l.chunk)/2)
+		if l.size, err = l.tree.file.ReadAt(l.chunk[:], l.start); l.size < int(at-l.start)+hashSize {
+			return h, fmt.Errorf("reading the leaf hash of commit %d: %w", seq, errors.Join(err))
+		}
+	}
+	return tlog.Hash(l.chunk[at-l.start:][:hashSize]), nil
+}
