@@ -12,8 +12,8 @@ import (
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
 // ParseKubeconfig reads a kubeconfig that somebody else wrote, as from a Secret. It refuses everything with which the
-// author could make scute run a command, read a local file or connect through another server: exec plugins, auth
-// providers, paths and proxies.
+// author could make scute run a command, read a local file, connect through another server or compute for days: exec
+// plugins, auth providers, paths, proxies and very large keys.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(data)
 	if err != nil {
@@ -26,10 +26,16 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 		case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "":
 			return nil, fmt.Errorf("%w: user %q names a file: embed its content (kubectl config view --flatten)", ErrKubeconfig, name)
 		}
+		if err := errors.Join(Affordable(user.ClientCertificateData), Affordable(user.ClientKeyData)); err != nil {
+			return nil, fmt.Errorf("%w: the client certificate of user %q: %w", ErrKubeconfig, name, err)
+		}
 	}
 	for name, cluster := range config.Clusters {
 		if cluster.CertificateAuthority != "" {
 			return nil, fmt.Errorf("%w: cluster %q names a file: embed its content (kubectl config view --flatten)", ErrKubeconfig, name)
+		}
+		if err := Affordable(cluster.CertificateAuthorityData); err != nil {
+			return nil, fmt.Errorf("%w: the certificate authority of cluster %q: %w", ErrKubeconfig, name, err)
 		}
 		if cluster.ProxyURL != "" {
 			return nil, fmt.Errorf("%w: cluster %q has a proxy-url: remove it, and let the server be reached without a proxy", ErrKubeconfig, name)

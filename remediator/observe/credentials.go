@@ -68,6 +68,9 @@ func (e *Eye) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(d
 		return nil, err
 	}
 	name := secret.Name(cluster.Name, secret.EtcdCA)
+	if err := errors.Join(kube.Affordable(data[secret.TLSCrtDataName]), kube.Affordable(data[secret.TLSKeyDataName])); err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+	}
 	ca, err := certs.DecodeCertPEM(data[secret.TLSCrtDataName])
 	if err != nil || ca == nil {
 		return nil, fmt.Errorf("reading Secret %s: there is no certificate that can be read in %s", name, secret.TLSCrtDataName)
