@@ -2,10 +2,10 @@ package remediator
 
 import "scute.dev/kube/object"
 
-// Deed is a kind of write. Each is idempotent: whoever performs it looks first, and writes only what is missing.
+// Deed is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
 type Deed string
 
-// The deeds. None of them deletes a Machine: only its owner does.
+// The types of actions. None of them deletes a Machine: only its owner does.
 const (
 	// SetMark sets scute.dev/unhealthy on Machine to Value; "" takes it off.
 	SetMark Deed = "mark"
@@ -22,8 +22,8 @@ const (
 	Touch Deed = "touch the owner"
 	// Scale sets the replicas at Where to Replicas, if they are Expect (or Replicas already); else ErrForeign.
 	Scale Deed = "scale"
-	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded
-	// to False where nobody has.
+	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and
+	// HealthCheckSucceeded to False if it is not set.
 	HandOver Deed = "hand over to the owner"
 	// Withdraw takes OwnerRemediated off the Machine, unless its owner is deleting it. The machine is still unhealthy.
 	Withdraw Deed = "withdraw the hand-over"
@@ -31,14 +31,14 @@ const (
 	TakeBack Deed = "clear the remediation's conditions"
 	// Lead moves etcd's leadership away from Machine, to the member of node Value.
 	Lead Deed = "move etcd's leadership"
-	// SkipDrain has the deletion of Machine go on without the drain of its Node, SkipDetach without waiting for its volumes to be
-	// detached.
+	// SkipDrain lets the deletion of Machine continue without the drain of its Node, SkipDetach without waiting for its
+	// volumes to be detached.
 	SkipDrain  Deed = "skip the drain"
 	SkipDetach Deed = "skip the wait for volumes"
 	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
 	// ours.
 	SetOutOfService Deed = "take the node out of service"
-	// MakeRung creates the object of rung Value of the policy's ladder for Machine; DropRung deletes it.
+	// MakeRung creates the object of escalation step Value of the policy for Machine; DropRung deletes it.
 	MakeRung Deed = "ask for a gentler cure"
 	DropRung Deed = "take the gentler cure back"
 	// MakeRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the

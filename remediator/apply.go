@@ -113,8 +113,8 @@ func (p *Patient) remembered() Patient {
 	}
 }
 
-// counted: what comes next for the machine goes on with what was begun. The steps of a ladder and the first replacement
-// after them are one remediation.
+// counted says that the next step for the machine continues what has begun. The escalation steps and the first
+// replacement after them count as one remediation.
 func (p *Patient) counted() bool { return p.Attempts == 0 && len(p.Climbed) > 0 }
 
 // start counts what is begun for a machine.
@@ -182,7 +182,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case SurgeConsumed:
 		victim := s.patient(a.Victim)
 		s.finish(End{Outcome: EndCancelled, Note: e.Why}, at)
-		victim.LastAttempt = time.Time{} // no fault of its own: no cooldown
+		victim.LastAttempt = time.Time{} // not caused by the machine: no cooldown
 		victim.Surprised = e.Surprise
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
@@ -200,7 +200,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 			if a.Since.After(since) {
 				since = a.Since
 			}
-			a.Since = a.Since.Add(at.Sub(since)) // nobody could act: that time does not count
+			a.Since = a.Since.Add(at.Sub(since)) // no action was possible: that time does not count
 		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
@@ -218,7 +218,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 	}
 }
 
-// uncancel: the owner took the victim after all. Then the newcomers are not to go too.
+// uncancel: the owner deleted the old machine after all. Then the new machines must stay.
 func (a *Active) uncancel() {
 	if a.takingBack() {
 		a.Step, a.Cause = Requesting, ""
@@ -289,8 +289,8 @@ func (s *State) end(e End) {
 	}
 }
 
-// forget keeps a state small for ever: of healthy patients, the last few are remembered, those that an operator aborted or
-// holds first.
+// forget bounds the size of a state: of the machines that are healthy again, the last few are retained, those with an
+// abort or a hold of an operator first.
 func (s *State) forget() {
 	const remembered = 32
 	var well []*Patient

@@ -27,10 +27,10 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 			d = turn(before.Subject, f)
 		}
 		if d.Verdict == Freeze && f.blinking() && p.Decision.Verdict != "" {
-			continue // what was decided stands for a moment
+			continue // a decision is valid for a moment
 		}
 		begins := d.acts() && !f.Policy.DryRun && p.Rung == ""
-		if begins || !p.Decision.same(d) { // what is begun stands beside what was seen then
+		if begins || !p.Decision.same(d) { // the started action is recorded with the evidence for it
 			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
 		}
 		if begins {
@@ -116,7 +116,8 @@ func (d Decision) acts() bool {
 	}
 }
 
-// byUrgency orders the sick: whose etcd is silent, then whose components are broken, then the rest; the longest sick first.
+// byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
+// the rest; in each group, the longest unhealthy first.
 func byUrgency(s *State, f *Facts) []*Patient {
 	list := slices.DeleteFunc(s.patients(), func(p *Patient) bool {
 		m := f.machine(p.Subject)

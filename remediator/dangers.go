@@ -62,15 +62,15 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 	return nil
 }
 
-// keepsOut says that another machine cannot join because of this one: etcd takes no newcomer while the member of this one is silent.
-// The owner remediates this one all the same when it knows that the other is unhealthy (KubeadmControlPlane,
-// HasHealthyMachineStillProvisioning).
+// keepsOut says that another machine cannot join because of this one: etcd accepts no new member while the member of
+// this one does not answer. The owner remediates this one anyway when it knows that the other is unhealthy
+// (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
 func (f *Facts) keepsOut(m, other *Machine) bool {
 	return !f.Owner.ExternalEtcd && !f.answers(m) && !Count(f.Etcd).MayAdd() &&
 		other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False
 }
 
-// blocks is the rule by which a control plane waits for this very machine, "" when it goes on by itself:
+// blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:
 //
 //	never-joined     it is no node: its owner makes and deletes no other
 //	rollout-blocked  its components are not well, or its update in place does not end: a rollout does not take its next step
@@ -171,7 +171,7 @@ func heldBy(names []string) string {
 	return "; it is held" + hooks(names)
 }
 
-// holding are the hooks that the policy does not allow: nobody knows when they let a machine go.
+// holding are the hooks that the policy does not allow: it is unknown when they release a machine.
 func (p Policy) holding(m *Machine) []string {
 	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
 		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {

@@ -10,8 +10,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is unhealthy
-// or under way, and nobody has asked yet. At rest nothing is asked, nor while limits keep all unhealthy machines waiting.
+// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is
+// unhealthy or in progress, and the cluster was not asked yet. Otherwise nothing is asked, nor while limits keep all
+// unhealthy machines waiting.
 func Asks(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
@@ -44,8 +45,8 @@ func Surging(s *State) bool {
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{Requesting, Replacing, Removing}, a.Step)
 }
 
-// Decide says which facts follow from a look. It is called again with what it said applied, until it says nothing more.
-// Whatever it knows comes from the state and the facts; the order of machines and patients makes no difference.
+// Decide returns the events that follow from an observation. It is called again with these applied, until it returns
+// none. It depends only on the state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
 	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, services, storm, massFailures, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
@@ -58,7 +59,7 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// patients in the order of their names, so that nothing depends on a map's order.
+// patients returns them in the order of their names, so that nothing depends on the order of a map.
 func (s *State) patients() []*Patient {
 	list := make([]*Patient, 0, len(s.Patients))
 	for _, p := range s.Patients {
@@ -68,13 +69,13 @@ func (s *State) patients() []*Patient {
 	return list
 }
 
-// marks says which machines are sick, and which no longer are.
+// marks says which machines are unhealthy, and which no longer are.
 func marks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
-			continue // by a policy that cannot be read, nobody knows which machines are unhealthy: marks stay as they are
+			continue // without a readable policy it is unknown which machines are unhealthy: marks stay as they are
 		}
 		p := s.Patients[m.UID]
 		h := Judge(m, p.mark(), f.Policy.Checks, now)
@@ -91,7 +92,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	}
 	for _, p := range s.patients() {
 		if p.Mark == nil || s.Active != nil && s.Active.Victim.UID == p.UID && f.Policy.Name != "" {
-			continue // of the one under way, the remediation itself says how it ended
+			continue // the end of the active one is recorded by the remediation itself
 		}
 		switch m := f.machine(p.Subject); {
 		case f.Policy.Name == "":
@@ -103,7 +104,8 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// says: the mark that stands is what was seen now. A condition that only changed its time is no news.
+// says reports that the present mark equals what was observed now. A condition of which only the time changed is no
+// change.
 func (p *Patient) says(h Health) bool {
 	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source &&
 		sameTimes(p.Mark.Seen, h.Seen)
@@ -158,7 +160,7 @@ func (p *Patient) held(now time.Time) bool {
 	return p.Held && (p.HoldUntil.IsZero() || now.Before(p.HoldUntil))
 }
 
-// ladder ends a step of the ladder whose time is over, that has failed, or that an operator does not want.
+// ladder ends an escalation step whose time is over, that has failed, or that an operator has cancelled.
 func ladder(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
@@ -175,7 +177,7 @@ func ladder(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// storm says that a storm that kept this owner waiting is over.
+// storm says that a mass failure that kept this owner waiting is over.
 func storm(s *State, f *Facts, _ time.Time) []Event {
 	if s.InStorm && !stormy(f) && f.Policy.Unreadable == "" {
 		return []Event{StormPassed{}}

@@ -24,7 +24,7 @@ type MarkState string
 const (
 	Failing   MarkState = "Failing"                   // a check fails, its time is not over
 	Unhealthy MarkState = "Unhealthy"                 // its time is over
-	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement is under way
+	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement has started
 )
 
 // Source of a mark.
@@ -66,7 +66,7 @@ type Decision struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// Seen is what a decision was taken on, small enough to be kept for ever.
+// Seen is the evidence for a decision, small enough to be stored forever.
 type Seen struct {
 	Replicas   int32    `json:"replicas"`
 	Machines   int      `json:"machines"`
@@ -112,7 +112,8 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// MachineMarked: the machine is sick, or about to be; State says which. Again for the same machine: it changed.
+	// MachineMarked: the machine is unhealthy, or about to be; State says which. If the machine was marked already, the
+	// state changed.
 	MachineMarked struct {
 		Machine Subject   `json:"machine"`
 		State   MarkState `json:"state"`
@@ -124,7 +125,7 @@ type (
 		// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
 		Seen map[string]time.Time `json:"seen,omitempty"`
 	}
-	// MachineMarkCleared: it is healthy again, or gone, or nobody selects it any more.
+	// MachineMarkCleared: it is healthy again, or gone, or no policy selects it any longer.
 	MachineMarkCleared struct {
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
@@ -145,17 +146,18 @@ type (
 		// Request that says so; "" in older logs. Only of it can the hold be taken off.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// HoldReleased ends a hold, or an abort: the machine is decided about anew, and its attempts are counted anew.
+	// HoldReleased ends a hold, or an abort: a new decision is made for the machine, and the count of its attempts
+	// starts again.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
-	// AbortRequested by an operator: what is under way for the machine is taken back, nothing more is begun for it.
+	// AbortRequested by an operator: the replacement in progress is cancelled, no other one begins for the machine.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
 		// Request that says so; "" in older logs. Only of it can the abort be taken off.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// EscalationStarted: the object of this rung of the ladder is about to be made.
+	// EscalationStarted: the object of this escalation step is about to be created.
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
@@ -180,7 +182,8 @@ type (
 		Machine Subject `json:"machine"`
 		Why     string  `json:"why"`
 	}
-	// SurgeRequested: the owner is about to be asked for one more machine. What is found is kept, to be put back.
+	// SurgeRequested: the owner is about to be asked for one more machine. The original values are recorded, to be
+	// restored later.
 	SurgeRequested struct {
 		Machine Subject `json:"machine"`
 		Method  Verdict `json:"method"`
@@ -192,7 +195,7 @@ type (
 		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
 		Entry string `json:"entry,omitempty"`
 		Lever Lever  `json:"lever,omitempty"`
-		// Original value that the lever is put back to, "" for none.
+		// Original value of the rollout trigger, to be restored; "" for none.
 		Original string `json:"original,omitempty"`
 		// Pull is the value that the lever is set to.
 		Pull string `json:"pull,omitempty"`
@@ -232,14 +235,15 @@ type (
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VolumeDetachSkipped is the same of the volumes that were to be detached.
+	// VolumeDetachSkipped is the same for the volumes that had to be detached.
 	VolumeDetachSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VictimGone: it is no more.
+	// VictimGone: the machine no longer exists.
 	VictimGone struct{}
-	// SurgeConsumed: somebody else took a machine away, and the newcomer filled that gap; the victim is still there.
+	// SurgeConsumed: another client deleted a machine, and the new machine filled that gap; the unhealthy machine is
+	// still there.
 	SurgeConsumed struct {
 		Why string `json:"why"`
 		// Surprise: the owner itself deleted another machine than the one that is marked. It would again.
@@ -252,7 +256,7 @@ type (
 	}
 	// VictimSpared: of a cancellation, all that must come first is done; the victim may lose its mark now.
 	VictimSpared struct{}
-	// Frozen: what is under way is not touched until the cause has passed.
+	// Frozen: the replacement in progress is not continued until the cause has passed.
 	Frozen struct {
 		Rule   string `json:"rule"`
 		Reason string `json:"reason"`
@@ -264,15 +268,15 @@ type (
 	Succeeded struct {
 		Note string `json:"note,omitempty"`
 	}
-	// Cancelled ends one: what was asked for is taken back, the veterans are there.
+	// Cancelled ends one: the request was undone, and the older machines are still there.
 	Cancelled struct {
 		Cause Cause `json:"cause"`
 	}
-	// Setback: an action failed in a way that may pass; it is tried again.
+	// Setback: an action failed with a transient error; it is tried again.
 	Setback struct {
 		Message string `json:"message"`
 	}
-	// StormPassed: a storm that kept this owner waiting is over.
+	// StormPassed: a mass failure that kept this owner waiting is over.
 	StormPassed struct{}
 	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
 	// whatever process, so that each has counted what the others have begun.
@@ -299,7 +303,7 @@ const (
 	Reverted   Cause = "Reverted"   // somebody else set the replicas that were asked for
 	Superseded Cause = "Superseded" // a rollout or an upgrade came in between, and takes long
 	Held       Cause = "Held"       // an operator holds the machine, and nothing is asked for yet
-	Unsafe     Cause = "Unsafe"     // it was not safe to ask, or to go on asking
+	Unsafe     Cause = "Unsafe"     // the request was not safe, or no longer safe
 
 	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )

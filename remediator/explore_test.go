@@ -18,9 +18,10 @@ var (
 	worldDeaths = flag.Bool("worlds.deaths", false, "TestEverySmallWorld: the process dies in the middle of turns, and decides on facts that have just become old")
 )
 
-// TestEverySmallWorld searches small worlds through: every order of turns of the remediator, steps of the owner, of machines
-// and of time, with so many faults at any moment. What must never be so is looked for in each state; and from each, when the
-// faults are over, all must come to be as people want it, with all machines well again or with one that stays dead.
+// TestEverySmallWorld searches small worlds completely: every order of turns of the remediator, steps of the owner, of
+// machines and of time, with so many faults at any moment. The invariants are checked in each state; and from each,
+// when the faults are over, the desired state must be reached, with all machines healthy again or with one that stays
+// dead.
 //
 // Time is abstract: half a minute passes, or longer than every timeout. Two states are one when nothing that may still
 // happen tells them apart: machines are told by the order of their creation, times by the timeouts that are over. So the

@@ -12,7 +12,7 @@ import (
 // OwnerKind is a kind of owner that scute knows how to ask for a replacement.
 type OwnerKind string
 
-// The kinds. Machines of any other owner are marked, and no more.
+// The kinds. Machines of any other owner are only marked.
 const (
 	ControlPlane OwnerKind = "KubeadmControlPlane"
 	Deployment   OwnerKind = "MachineDeployment"
@@ -38,7 +38,7 @@ type Facts struct {
 	Policy Policy
 	Ledger Ledger
 	Fleet  Fleet
-	// Move is the id of a move of this cluster that is under way, from the log.
+	// Move is the id of a move of this cluster that is in progress, from the log.
 	Move string
 }
 
@@ -56,7 +56,7 @@ type OwnerFacts struct {
 	Sets         []string
 	ExternalEtcd bool
 	Version      string // of Kubernetes, as asked for
-	// RollingOut: a rollout or an upgrade that is not ours is under way, and what it is.
+	// RollingOut describes a rollout or an upgrade in progress that scute did not start.
 	RollingOut string
 	// Tested: the minor version of the owner's controller is one whose inner bookkeeping we have tested.
 	Tested bool
@@ -82,7 +82,7 @@ type ClusterFacts struct {
 	Entries map[string]int32
 	// UpgradePending: the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reach: the workload cluster's API server answers. Absent when nobody asked.
+	// Reach: the workload cluster's API server answers. Absent when it was not asked.
 	Reach object.Truth
 	// BlindFor is how long every look was Blind, up to this one; the runner remembers it. 0 for the first such look.
 	BlindFor time.Duration
@@ -144,12 +144,13 @@ type Machine struct {
 	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
 	Unwired string
 
-	// Rungs are the steps of the policy's ladder whose object is there for this machine.
+	// Rungs are the escalation steps whose object exists for this machine.
 	Rungs []string
 	// FailedRungs are those of them that have failed, with what their objects say.
 	FailedRungs map[string]string
 
-	// OnNode is what its Node says in its own cluster, nil where nobody looked: it is read only where the policy asks for it.
+	// OnNode is what its Node says in its own cluster, nil where it was not read: it is read only where the policy
+	// needs it.
 	OnNode *NodeLook
 
 	Request *Request // its SurgeRemediation, nil without
@@ -219,7 +220,7 @@ type Policy struct {
 	Attempts int
 }
 
-// Rung is a step of the ladder before a replacement.
+// Rung is an escalation step before a replacement.
 type Rung struct {
 	Name    string
 	Timeout time.Duration
@@ -262,17 +263,18 @@ type InfrastructureCondition struct {
 // Removal bounds what the deletion of a machine waits for; 0 is no bound.
 type Removal struct{ Drain, Detach time.Duration }
 
-// Ledger is what the policy has under way and has seen, all its owners together, this one not counted.
+// Ledger is the usage of the policy's limits: what is in progress and was observed, all its owners together, this one
+// not counted.
 type Ledger struct {
-	Active  int         // remediations under way
+	Active  int         // remediations in progress
 	Started []time.Time // begun, as far back as the window
 	Watched int         // machines, this owner's too
 	Sick    int         // of them unhealthy, this owner's too
-	// StormPassed is when the last storm ended, zero without.
+	// StormPassed is when the last mass failure ended, zero without.
 	StormPassed time.Time
 }
 
-// staying counts the machines that nobody deletes.
+// staying counts the machines that are not being deleted.
 func (f *Facts) staying() int {
 	return len(f.Machines) - f.leaving()
 }

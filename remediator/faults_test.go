@@ -221,7 +221,7 @@ func (p *player) scale() {
 	p.tell("people want %d machines", p.wish)
 }
 
-// rollOut replaces all machines, or updates one of them in place, which may take for ever.
+// rollOut replaces all machines, or updates one of them in place, which may never end.
 func (p *player) rollOut(m *machine) {
 	w := p.w
 	if w.owner.Kind == string(remediator.ControlPlane) && m.Node != "" && !m.Deleting && rapid.Bool().Draw(p.t, "in place") {

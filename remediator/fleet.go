@@ -40,7 +40,7 @@ type Fleet struct {
 // that people see to; that does not keep others waiting.
 const CountsFor = 4 * time.Hour
 
-// wholeFleet stands for no single failure domain.
+// wholeFleet means no single failure domain.
 const wholeFleet = ""
 
 // FleetLimits are those of the RepairLimits, with the defaults in place. A limit of 0 does not limit.

@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// errForeign: what was to be changed is not what it was.
+// errForeign: the object was changed by another client.
 var errForeign = errors.New("somebody else changed it")
 
 // perform does what a Hand does: it looks, and writes what is missing.

@@ -34,7 +34,7 @@ func tidy(s *State, f *Facts) []Action {
 	return actions
 }
 
-// housekeeping: the marks that people see, the requests, the ladder's objects.
+// housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for i := range f.Machines {
@@ -62,7 +62,7 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	return actions
 }
 
-// markOn is the annotation that a machine is to bear; "" for none.
+// markOn is the annotation that a machine should have; "" for none.
 func (s *State) markOn(p *Patient) string {
 	if p == nil || p.Mark == nil {
 		return ""
@@ -106,7 +106,7 @@ func (p *Patient) orders(now time.Time) string {
 	return toJSON(spec)
 }
 
-// recovered: the machine is healthy, and conditions of its remediation stand on it that nobody else takes off.
+// recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(p *Patient, s *State) bool {
 	if p == nil || p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
 		return false // of what takes part in a remediation, that one knows what it asked for
@@ -120,7 +120,7 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)
 }
 
-// rungs: the object of the step under way is there, those of others are not.
+// rungs makes sure that the object of the current step exists, and those of others do not.
 func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, r := range f.Policy.Ladder {
@@ -135,7 +135,7 @@ func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	return actions
 }
 
-// riskyAway says that the control plane is at risk while the machine is away. Where nobody knows, what was asked for stays.
+// riskyAway says that the control plane is at risk while the machine is away. If that is unknown, the request stays.
 func (f *Facts) riskyAway(m *Machine) bool {
 	return !Blind(f) && !f.away(m).none()
 }

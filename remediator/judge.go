@@ -20,7 +20,7 @@ type Health struct {
 	State  MarkState
 	Reason string
 	Source Source
-	Since  time.Time // zero when nobody knows
+	Since  time.Time // zero when unknown
 	// Left until what fails makes it unhealthy; for a healthy machine, until a check may begin to fail by itself.
 	Left time.Duration
 	// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
@@ -71,8 +71,8 @@ func healthCheck(m *Machine) (Health, bool) {
 	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true
 }
 
-// ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may overlook
-// a second sick machine for minutes.
+// ownLook is what the policy's checks say: a MachineHealthCheck stops at the first request that it finds, and may
+// overlook a second unhealthy machine for minutes.
 func ownLook(m *Machine, c Checks, now time.Time) []Health {
 	if m.Node == "" {
 		left := m.Created.Add(c.NodeStartup).Sub(now)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// RungName names the object that is made for a machine at a step of the policy's ladder: the same each time, so that a
-// second look finds it.
+// RungName is the name of the object that an escalation step creates for a machine: the same each time, so that a
+// second reconciliation finds it.
 func RungName(machine, rung string) string {
 	const longest = 63
 	name := "scute-" + machine + "-" + rung
@@ -18,7 +18,7 @@ func RungName(machine, rung string) string {
 	return name[:longest-9] + "-" + hex.EncodeToString(sum[:4])
 }
 
-// nextRung is the step of the ladder that a machine has before it, if any.
+// nextRung is the next escalation step of a machine, if any.
 func (p *Patient) nextRung(ladder []Rung) (Rung, bool) {
 	for _, r := range ladder {
 		if !slices.Contains(p.Climbed, r.Name) {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStarts: what a policy allows within its window is what was begun, however many machines recovered by themselves
-// since, and a ladder's steps are one remediation with the replacement that follows them.
+// since, and escalation steps count as one remediation with the replacement that follows them.
 func TestStarts(t *testing.T) {
 	var s remediator.State
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -17,7 +17,7 @@ type method interface {
 	undo(r remediation) []Action
 	// undone says that it is taken back, and that the owner knows.
 	undone(r remediation) bool
-	// asking says that the owner is still asked for more, and may have made a machine that nobody has seen.
+	// asking says that the owner is still asked for more machines, and may have created one that was not observed yet.
 	asking(r remediation) bool
 	// wanted is how many machines people want.
 	wanted(r remediation) int
@@ -85,7 +85,7 @@ func (r remediation) pull(value string) []Action {
 	}
 }
 
-// replicaSurge asks a control plane for more replicas until a newcomer exists.
+// replicaSurge asks a control plane for more replicas until a new machine exists.
 type replicaSurge struct{ scaling }
 
 func (replicaSurge) ask(r remediation) []Action {
@@ -160,7 +160,7 @@ func (r remediation) relaxOn() []Action {
 	}
 	n := note{Machine: r.Victim.Name, Timestamp: r.StartedAt.UTC().Format(time.RFC3339)}
 	if before, ok := noteOf(r.victim.RemediationFor); ok {
-		n.RetryCount = before.RetryCount // a chain of retries goes on counting
+		n.RetryCount = before.RetryCount // a chain of retries continues to count
 	}
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
@@ -202,8 +202,9 @@ func (r remediation) ready() bool {
 	return r.Ready && m != nil && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd)
 }
 
-// undo has the owner delete the victim where it would delete a veteran, and not the newcomer; and, while the victim is unhealthy, where
-// a newcomer may exist that nobody has seen. What an operator aborted is not marked.
+// undo makes the owner delete the unhealthy machine where it would otherwise delete an older, healthy machine instead
+// of the new one; and, while the machine is unhealthy, where a new machine may exist that was not observed yet. A
+// machine whose replacement an operator aborted is not marked.
 func (workerSurge) undo(r remediation) []Action {
 	back := r.scaleBack()
 	if len(back) == 0 || r.Cause == Aborted || r.victim == nil || r.victim.DeleteMark != "" {
@@ -234,7 +235,8 @@ func (handOver) ask(r remediation) []Action {
 	return append(r.leadAway(), r.set(HandOver, ""))
 }
 
-// hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or nobody knows.
+// hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or
+// that is unknown.
 func (handOver) hold(r remediation) []Action {
 	if !handedOver(r.victim) || r.victim.Deleting {
 		return nil
@@ -265,7 +267,7 @@ func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
 // scaling is of methods that ask by replicas.
 type scaling struct{}
 
-// asking: what was put back is asked for no more. If people set the same number later, it is their wish.
+// asking: after replicas were restored, no more are requested. If users set the same number later, it is their request.
 func (scaling) asking(r remediation) bool { return r.Scale != ScaleBack && r.replicas == r.Request.To }
 
 func (s scaling) wanted(r remediation) int {
@@ -278,7 +280,7 @@ func (s scaling) wanted(r remediation) int {
 func (scaling) undo(r remediation) []Action {
 	back := r.scaleBack()
 	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newcomers) == 0 && !r.in(Sparing) {
-		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a newcomer may exist that nobody has seen
+		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a new machine may exist that was not observed yet
 	}
 	return back
 }
@@ -294,8 +296,8 @@ func (r remediation) scaleUp() []Action {
 	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
-// scaleDown puts replicas back as soon as a newcomer exists (of a worker, is ready), or a rollout makes one. Newcomers that are
-// too many are marked before, so that they go and no veteran does.
+// scaleDown restores replicas as soon as a new machine exists (for workers: is ready), or a rollout creates one.
+// Surplus new machines are marked before, so that they are deleted and no older, healthy machine is.
 func (r remediation) scaleDown() []Action {
 	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready()) {
 		return nil

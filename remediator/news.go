@@ -84,7 +84,7 @@ var tellings = []telling{
 	tells("RemediationFrozen", "acting would be dangerous", func(_ *State, e Decided) string {
 		return when(e.Decision.Verdict == Freeze, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, continues))
 	}).warns().atOwner(),
-	tells("CannotRemediate", "scute knows no way, or has given up; a human is needed", func(_ *State, e Decided) string {
+	tells("CannotRemediate", "no method is safe, or all attempts failed; a human is needed", func(_ *State, e Decided) string {
 		return when(e.Decision.Verdict == CannotRemediate, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "replace the machine by hand"))
 	}).warns().atOwner(),
 	tells("RemediationHeld", "an operator holds the machine", func(_ *State, e HoldSet) string {
@@ -94,7 +94,7 @@ var tellings = []telling{
 		return "Released by an operator; next: it is decided again"
 	}),
 	tells("RemediationAborted", "an operator aborts the remediation", func(*State, AbortRequested) string {
-		return "Aborted by an operator; next: what was begun is taken back, and nothing is begun before it is released"
+		return "Aborted by an operator; next: the replacement is cancelled, and nothing is begun before it is released"
 	}),
 	tells("EscalationStarted", "a step of the policy's escalation is tried", func(_ *State, e EscalationStarted) string {
 		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Rung)
@@ -108,10 +108,10 @@ var tellings = []telling{
 	tells("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
 		return fmt.Sprintf("Node %s is tainted out-of-service, as %s; next: its pods and volumes go elsewhere, and the taint is taken off when the Node reports again", e.Node, e.Why)
 	}).warns(),
-	tells("NodeInService", "the taint is taken off the Node", func(_ *State, e NodeInService) string {
+	tells("NodeInService", "the taint is removed from the Node", func(_ *State, e NodeInService) string {
 		return "The taint out-of-service is taken off the Node: " + e.Why
 	}),
-	tells("ReplacementRequested", "the owner is asked for another machine", func(s *State, e SurgeRequested) string {
+	tells("ReplacementRequested", "the owner is asked for a replacement", func(s *State, e SurgeRequested) string {
 		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),
 	tells("OwnerRemediationRequested", "the owner is asked to remediate, deleting first", func(s *State, e HandedOver) string {
@@ -141,16 +141,16 @@ var tellings = []telling{
 	tells("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
 		return when(s.Active == nil || !s.Active.Ready, "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
 	}),
-	tells("ReplacementConsumed", "somebody else removed a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
+	tells("ReplacementConsumed", "another client deleted a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
 		return e.Why + "; next: it is decided again"
 	}).warns(),
-	tells("RemediationCancelling", "what was begun is taken back", func(_ *State, e CancelStarted) string {
+	tells("RemediationCancelling", "the replacement is cancelled", func(_ *State, e CancelStarted) string {
 		return "What was begun is taken back: " + e.Reason
 	}).warns(),
-	tells("RemediationFrozen", "what was begun must not go on", func(_ *State, e Frozen) string {
+	tells("RemediationFrozen", "the replacement must not continue for now", func(_ *State, e Frozen) string {
 		return fmt.Sprintf("Frozen by rule %s: %s; next: %s", e.Rule, e.Reason, cmp.Or(e.Next, continues))
 	}).warns().atOwner(),
-	tells("RemediationResumed", "what froze it has passed", func(*State, Thawed) string {
+	tells("RemediationResumed", "the cause of the freeze has passed", func(*State, Thawed) string {
 		return "What froze it has passed; the remediation continues"
 	}),
 	tells("ActionFailed", "a write failed, and is tried again", func(_ *State, e Setback) string {
@@ -159,10 +159,10 @@ var tellings = []telling{
 	tells("RemediationSucceeded", "the machine is replaced", func(s *State, e Succeeded) string {
 		return "Replaced by " + s.replacement() + when(e.Note != "", "; %s", e.Note)
 	}).atOwner(),
-	tells("RemediationCancelled", "what was begun is taken back, as the machine is healthy", func(_ *State, e Cancelled) string {
+	tells("RemediationCancelled", "the replacement was cancelled, because the machine is healthy", func(_ *State, e Cancelled) string {
 		return when(e.Cause == Recovered, "What was begun is taken back: the machine is healthy again")
 	}).atOwner(),
-	tells("RemediationCancelled", "what was begun is taken back", func(s *State, e Cancelled) string {
+	tells("RemediationCancelled", "the replacement is cancelled", func(s *State, e Cancelled) string {
 		why := string(e.Cause)
 		if s.Active != nil && s.Active.Reason != "" {
 			why = s.Active.Reason
@@ -173,7 +173,7 @@ var tellings = []telling{
 
 const continues = "it continues when that has passed"
 
-// untold are the facts that nobody is told of.
+// untold are the events that are not reported to users.
 //
 //nolint:gochecknoglobals // a table
 var untold = []Event{

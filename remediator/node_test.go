@@ -84,7 +84,7 @@ func (n *node) told(did, who string) {
 	}
 }
 
-// turned is what a turn came to.
+// turned is the result of a turn.
 type turned struct {
 	steps int
 	wrong string
@@ -169,7 +169,7 @@ func (n *node) asItIs() bool {
 		ill = m
 	}
 	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed {
-		return false // nobody looks at its pods
+		return false // its pods are not observed
 	}
 	if !w.alive(ill) || !silentShort && !ill.Etcd && len(w.machines) != int(n.wish) {
 		return false

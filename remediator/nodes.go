@@ -33,9 +33,9 @@ func (c Checks) onNode(m *Machine, mark *MachineMarked, now time.Time) []Health 
 	return all
 }
 
-// onNode counts the time of a check from when scute first saw that it fails, or from the condition's last transition where that
-// is later: the times of a Node are by a clock of its own, which may be wrong by any time. Where the Node cannot be read, it is as
-// it was seen last, and becomes neither healthy nor worse.
+// onNode counts the time of a check from when scute first saw that it fails, or from the condition's last transition
+// where that is later: the times of a Node are by its own clock, which may be wrong by any amount. Where the Node
+// cannot be read, it is as it was seen last, and becomes neither healthy nor worse.
 func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Health, fails bool) {
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
 	known, over := false, false
@@ -77,7 +77,7 @@ func (p *Patient) unread(m *Machine) *Decision {
 	if _, rests := p.Mark.Seen[p.Mark.Reason]; !rests {
 		return nil
 	}
-	why := "nobody looked"
+	why := "it was not read"
 	if m.OnNode != nil {
 		why = m.OnNode.Err
 	}

@@ -25,7 +25,7 @@ type Outlook struct {
 	Frozen  bool `json:"frozen,omitempty"`
 }
 
-const takenBack = "what was begun is taken back, and decided again"
+const takenBack = "the replacement is cancelled, and decided again"
 
 // Ahead says what happens next to a machine. Of the policy its times are used. ok is false when nothing is to happen.
 func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
@@ -64,9 +64,9 @@ func (a *Active) ahead(o *Outlook, owner string, t Timeouts) {
 	case Settling:
 		o.Next, limit, o.Then = cmp.Or(a.Replacement.Name, "another machine")+" becomes ready", t.Ready+t.ScaleUp, "it ends as Cancelled"
 	case Cancelling:
-		o.Next = "what was begun is taken back"
+		o.Next = "the replacement is cancelled"
 	case Sparing:
-		o.Next = "what was begun is taken back"
+		o.Next = "the replacement is cancelled"
 		if a.Replacement.Name != "" {
 			o.Next = fmt.Sprintf("%s deletes %s", owner, a.Replacement.Name)
 		}

@@ -50,6 +50,6 @@ func TestAhead(t *testing.T) {
 		})
 	}
 	if _, ok := Ahead(&State{}, victim.UID, policy); ok {
-		t.Error("something is ahead of a machine that nobody knows")
+		t.Error("something is ahead of an unknown machine")
 	}
 }

@@ -236,7 +236,7 @@ func (w *world) scaleUp(outdated []*machine) string {
 	return "makes " + m.Name
 }
 
-// domain with the fewest machines, not counting those that are to be replaced.
+// domain with the fewest machines, not counting those that are being replaced.
 func (w *world) domain(outdated []*machine) string {
 	best, least := "", 0
 	for _, d := range w.cluster.FailureDomains {
@@ -310,8 +310,8 @@ func (w *world) delete(m *machine) string {
 }
 
 // gone lets the owner and the infrastructure end the deletion of a machine, where they can. A control plane follows
-// reconcilePreTerminateHook: the machine that is longest deleting first, and only where components run elsewhere, quorum
-// stands by its arithmetic, and leadership can be moved. The member of one without a Node outlives it.
+// reconcilePreTerminateHook: the machine that is longest deleting first, and only where components run elsewhere,
+// quorum is kept by its arithmetic, and leadership can be moved. The member of one without a Node outlives it.
 func (w *world) gone(m *machine) bool {
 	if !m.Deleting || len(m.Hooks) > 0 || !w.mayEnd(m) {
 		return false

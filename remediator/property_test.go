@@ -18,9 +18,9 @@ import (
 )
 
 // TestAnyFaults plays an owner of one to nine machines, to which all may happen that can: components, etcd members and
-// kubelets fail and recover, newcomers never join, people delete machines, change replicas and roll out, operators say all
-// they can say, facts are stale, and the process dies between any two steps. It holds to what must never be so, and in the
-// end, when the faults are over, all must be as it was.
+// kubelets fail and recover, new machines never join, people delete machines, change replicas and roll out, operators
+// use all their commands, facts are stale, and the process dies between any two steps. The invariants always hold, and
+// in the end, when the faults are over, everything must be as before.
 func TestAnyFaults(t *testing.T) {
 	seen := make(map[string]int)
 	wanted := []string{
@@ -43,7 +43,7 @@ func TestAnyFaults(t *testing.T) {
 		})
 	}
 	if i := slices.IndexFunc(wanted, missing); i >= 0 {
-		t.Errorf("no run came to %s: the player does not get there", wanted[i])
+		t.Errorf("no run reached %s: the player does not get there", wanted[i])
 	}
 	t.Log(seen)
 }
@@ -52,7 +52,7 @@ func TestAnyFaults(t *testing.T) {
 const (
 	offCount      = true  // an unhealthy machine of an owner that is not at its replicas is replaced
 	learners      = true  // so is one that came as far as etcd's list, and no further
-	silentShort   = false // and one whose etcd is silent, so that no newcomer can join
+	silentShort   = false // and one whose etcd does not answer, so that no new machine can join
 	rollouts      = false // and one in the middle of a rollout
 	externalPairs = true  // and one of a control plane with external etcd
 	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing
@@ -60,7 +60,7 @@ const (
 	deletions     = true  // a MachineDeployment that leaves outdated machines alone keeps them
 	midway        = true  // people scale in the middle of a remediation too
 	oneMark       = true  // no mark is left when the next remediation begins
-	lateStatus    = true  // a control plane that sees the certificates' lever late takes no veteran
+	lateStatus    = true  // a control plane that sees the certificates' trigger late deletes no healthy machine
 )
 
 type player struct {
@@ -95,7 +95,7 @@ func (p *player) fail(format string, args ...any) {
 	p.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(p.story, "\n"))
 }
 
-// Fatal lets the player stand for a test.
+// Fatal lets the player be used as a test.
 func (p *player) Fatal(args ...any) { p.fail("%s", fmt.Sprint(args...)) }
 
 // store applies events out of their stored form, and holds to what must be so of each.

@@ -10,9 +10,10 @@ import (
 
 // Quorum is the arithmetic of etcd's members, from what each of them answered itself.
 //
-// Adding a voter is allowed while those that answer are a majority even if the newcomer fails; removing a silent one while
-// those that answer are a majority of the rest. A single voter may always get a second one: it joins as a learner, and
-// etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide, strict-reconfig-check).
+// Adding a voter is allowed while those that answer are a majority even if the new member fails; removing one that does
+// not answer is allowed while those that answer are a majority of the rest. A single voter may always get a second one:
+// it joins as a learner, and etcd promotes it only when it has caught up (etcd: runtime reconfiguration guide,
+// strict-reconfig-check).
 type Quorum struct {
 	Voters, Learners, Answering int
 	// Silent members: no answer, or none that could be had.
@@ -45,12 +46,12 @@ func Count(e *Etcd) Quorum {
 // Lost says that the voters that answer are no majority.
 func (q Quorum) Lost() bool { return q.Voters == 0 || q.Answering < majority(q.Voters) }
 
-// MayAdd says that a newcomer may join, and fail, and quorum stands.
+// MayAdd says that quorum is kept even if a new member joins and fails.
 func (q Quorum) MayAdd() bool {
 	return !q.Lost() && (q.Voters == 1 || q.Answering >= majority(q.Voters+1))
 }
 
-// MayRemove says that quorum stands when a voter goes that answers, or one that does not.
+// MayRemove says that quorum is kept when a voter is removed that answers, or one that does not.
 func (q Quorum) MayRemove(answers bool) bool {
 	left := q.Answering
 	if answers {
@@ -59,7 +60,7 @@ func (q Quorum) MayRemove(answers bool) bool {
 	return !q.Lost() && q.Voters > 1 && left >= majority(q.Voters-1)
 }
 
-// MayStop says that quorum stands while a voter is away for a while, for a reboot.
+// MayStop says that quorum is kept while a voter is away for a while, for a reboot.
 func (q Quorum) MayStop(answers bool) bool {
 	left := q.Answering
 	if answers {

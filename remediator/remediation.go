@@ -21,10 +21,10 @@ type remediation struct {
 	method  method
 
 	victim *Machine // nil when it is gone
-	// newcomers did not exist when the remediation started, and nobody deletes them.
+	// newcomers are the new machines: they did not exist when the remediation started, and are not being deleted.
 	newcomers []*Machine
 	replicas  int32 // of the object where they were asked for
-	waits     int   // of them, those that the remediation waits for: of workers, the victim and newcomers
+	waits     int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -70,21 +70,22 @@ func (r remediation) rolling() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
-// extra says that a newcomer is one too many.
+// extra says that a new machine is one too many.
 func (r remediation) extra(m *Machine) bool { return contains(r.Extras, m) }
 
-// tooMany says that there are more machines than people want. Where somebody else deleted one meanwhile, there are not, and a
-// newcomer has its place.
+// tooMany says that there are more machines than users want. If another client deleted one meanwhile, there are not,
+// and a new machine has its place.
 func (r remediation) tooMany() bool { return r.facts.staying() > r.method.wanted(r) }
 
-// unwanted says that newcomers are to go when what was asked for is taken back. A rollout of workers makes and takes its own.
+// unwanted says that new machines must be deleted when the request is undone. A rollout of workers creates and deletes
+// its own machines.
 func (r remediation) unwanted() bool {
 	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
 	return (r.tooMany() || r.method.asking(r)) && !rollout && !r.committed()
 }
 
-// committed says that the newcomer is, or will be, of another MachineSet than the one that loses a machine when there is one too many
-// (OnDelete). To take back what was asked for costs a machine of that one, and not the newcomer.
+// committed says that the new machine is, or will be, of another MachineSet than the one that loses a machine when
+// there is one too many (OnDelete). To undo the request deletes a machine of that one, and not the new machine.
 func (r remediation) committed() bool {
 	f := r.facts
 	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {
@@ -105,8 +106,8 @@ func (r remediation) surplus() bool {
 	return r.facts.staying()-count(r.victim != nil && !r.victim.Deleting) > r.method.wanted(r)
 }
 
-// filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine at any
-// moment, and deletes one too many as soon as it hears of the replicas: a newcomer is marked for that.
+// filling says that somebody deleted the victim while the owner is asked for one more. The owner makes another machine
+// at any moment, and deletes a surplus one as soon as it observes the replicas: a new machine is marked for that.
 func (r remediation) filling() bool {
 	return r.method.asking(r) && (r.victim == nil || r.victim.Deleting) && r.facts.staying() < int(r.replicas)
 }
@@ -118,9 +119,9 @@ func (r remediation) obstructed(m *Machine) bool {
 	})
 }
 
-// stuck says that the owner cannot delete the victim. Another machine is not well; or somebody else deleted a machine, and the
-// victim, which broke meanwhile, keeps the owner from making one more; or an extra newcomer has to go first, and cannot, because
-// of the victim.
+// stuck says that the owner cannot delete the unhealthy machine. Another machine is unhealthy too; or another client
+// deleted a machine, and the unhealthy machine, which broke meanwhile, prevents the owner from creating one more; or a
+// surplus new machine has to be deleted first, and cannot, because of the unhealthy machine.
 func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false

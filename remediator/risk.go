@@ -54,7 +54,7 @@ func (f *Facts) alone(m *Machine) risk {
 // minority is the risk that etcd's members are no majority.
 func (f *Facts) minority(when string) risk {
 	q := Count(f.Etcd)
-	r := risk{fmt.Sprintf("%s, etcd would have no majority: %d of %d voters answer now", when, q.Answering, q.Voters), "it goes on when more members of etcd answer"}
+	r := risk{fmt.Sprintf("%s, etcd would have no majority: %d of %d voters answer now", when, q.Answering, q.Voters), "it continues when more members of etcd answer"}
 	if len(q.Silent) > 0 {
 		r.next = "bring back " + strings.Join(q.Silent, ", ")
 	}

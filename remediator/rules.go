@@ -9,7 +9,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// RuleStorm is the rule of a decision that waits for a storm to pass.
+// RuleStorm is the rule of a decision that waits for a mass failure to pass.
 const RuleStorm = "storm"
 
 // ruleUnreadable is the rule of what is frozen because its policy cannot be read.
@@ -44,8 +44,8 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 	return f.method(p, m)
 }
 
-// method is how the machine is to be replaced, when nothing speaks against it. Where a replacement could not be had, one that deletes
-// the machine first is tried, if the policy accepts that and it is safe.
+// method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a
+// method that deletes the machine first is tried, if the policy accepts that and it is safe.
 func (f *Facts) method(p *Patient, m *Machine) Decision {
 	choose := worker
 	if f.isControlPlane() {
@@ -91,9 +91,9 @@ func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decisi
 	case len(f.Policy.Paused) > 0:
 		return ask("take the pause requests off the policy", "pause-requests", "RepairPolicy %s is asked to begin nothing: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
 	case m.Skip:
-		return ask("take the annotation off", "skip-remediation", "the machine bears the annotation cluster.x-k8s.io/skip-remediation")
+		return ask("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
-		return ask("take the annotation off", "paused", "the machine bears the annotation cluster.x-k8s.io/paused")
+		return ask("take the annotation off", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
 	case p.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
 	case p.held(now):
@@ -129,11 +129,11 @@ func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decis
 		r := f.away(m)
 		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is taken back: " + r.why, Next: r.next}
 	case p.Rung != "":
-		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is under way"}
+		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is in progress"}
 	case p.Surprised:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
 	case p.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, mend that, then hold and release the machine to have its attempts counted anew, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
 	case s.chained(p) >= f.Policy.Attempts:
 		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(p)), Next: "find out what makes the machines fail; replacing them does not help"}
 	case !p.LastAttempt.IsZero() && now.Before(p.LastAttempt.Add(cooldown)):
@@ -168,14 +168,14 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 			begun++
 		}
 	}
-	// What changes all the time, the counts, is no part of a reason: it would be decided anew each time.
+	// What changes all the time, the counts, is not part of a reason: each change would be a new decision.
 	switch {
 	case stormy(f):
-		return wait(RuleStorm, "a storm: at least %d machines and %d %% of those watched are sick at once; something bigger is broken", l.StormFloor, l.StormPercent)
+		return wait(RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
 	case !passed.IsZero() && now.Before(passed.Add(l.StormCooldown)):
-		return wait("storm-cooldown", "a storm ended at %s; nothing is begun for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
+		return wait("storm-cooldown", "a mass failure ended at %s; no remediation begins for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active >= l.AtOnce:
-		return wait("at-once", "%d remediations or more are under way, the policy's limit", l.AtOnce)
+		return wait("at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !p.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
@@ -183,7 +183,7 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 	}
 }
 
-// climb: the policy's ladder comes before a replacement, where the machine may be away for a while.
+// climb: the policy's escalation steps come before a replacement, if the machine may be away for a while.
 func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	rung, more := p.nextRung(f.Policy.Ladder)
 	if !more || p.Attempts > 0 || !f.away(m).none() {

@@ -40,7 +40,7 @@ func (g *guard) rest() {
 // want lets people scale. What they ask for in the middle of a surge by replicas may be taken for what the surge asks for.
 func (g *guard) want(by int32) {
 	g.wish += by
-	if by < 0 { // a newcomer of a surge is one too many, and any machine may go for it
+	if by < 0 { // a new machine of a surge is one too many, and any machine may be deleted for it
 		g.excess = max(0, len(g.w.machines)-deleting(g.w.machines)-int(g.wish))
 	}
 	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
@@ -95,7 +95,7 @@ func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, remo
 	case m.Skip || m.Paused:
 		return victim.Name + " is skipped"
 	case g.w.well(m) && !m.Remediate && !g.w.opinion(m):
-		return victim.Name + " is well, and nobody says anything else"
+		return victim.Name + " is healthy, and nothing says otherwise"
 	case g.w.stacked():
 		return g.arithmetic(f, m, adds, removes)
 	}
@@ -175,7 +175,7 @@ func (g *guard) deletes(m *machine) string {
 		g.excess--
 		return ""
 	case a == nil:
-		return m.Name + " was well, and nothing is under way"
+		return m.Name + " was healthy, and nothing is in progress"
 	case a.Victim.UID != m.UID:
 		return m.Name + " was well, and is not the machine to be replaced"
 	}
@@ -196,7 +196,7 @@ func (g *guard) marks() string {
 		}
 	}
 	if marked > 1 {
-		return fmt.Sprintf("%d machines are marked to be deleted, beside the newcomers %v", marked, newcomers)
+		return fmt.Sprintf("%d machines are marked to be deleted, in addition to the new machines %v", marked, newcomers)
 	}
 	return ""
 }

@@ -19,15 +19,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestScenarios tells remediations as stories, one for each rule, which stands at the head of its script. A command lets
-// time pass (after=5m) and the lines below it happen, then looks until there is nothing more to say or to do. Its output:
-// what the owner did, the facts that were decided, > the writes, and how it all stands. Rewrite with -rewrite.
+// TestScenarios plays remediations as scripts, one for each rule, which is named at the head of its script. A command
+// lets time pass (after=5m) and the lines below it happen, then looks until there is nothing more to say or to do. Its
+// output: what the owner did, the events that were decided, > the writes, and the resulting state. Rewrite with
+// -rewrite.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/remediation", func(t *testing.T, path string) {
 		start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 		s := &story{start: start, world: newWorld(start)}
 		for i := range s.world.policy.Checks.Node {
-			s.world.policy.Checks.Node[i].Timeout = 0 // sick is sick; a script says where it is not
+			s.world.policy.Checks.Node[i].Timeout = 0 // unhealthy is unhealthy; a script says where it is not
 		}
 		datadriven.RunTest(t, path, s.tell)
 	})
@@ -38,7 +39,7 @@ type story struct {
 	world *world
 	state remediator.State
 	log   []entry
-	told  map[types.UID]string // how each machine's remediation stands
+	told  map[types.UID]string // the phase of each machine's remediation
 }
 
 type entry struct {
@@ -98,7 +99,7 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 			return
 		}
 	}
-	t.Fatalf("it never comes to rest:\n%s", b)
+	t.Fatalf("it never settles:\n%s", b)
 }
 
 func (s *story) look() *remediator.Facts {
@@ -251,7 +252,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.FailureDomain = value
 	case "doomed":
 		m.Doomed = true
-	case "ghost": // it joins etcd, and no more
+	case "ghost": // it only joins etcd
 		m.Member, m.Etcd = true, true
 	case "delete":
 		line(b, "somebody %s", w.delete(m))
@@ -514,7 +515,7 @@ func (s *story) status(b *strings.Builder) {
 	}
 }
 
-// summary says how it stands.
+// summary describes the resulting state.
 func (s *story) summary() string {
 	out := s.world.now.Sub(s.start).String() + ":"
 	for _, m := range s.world.machines {

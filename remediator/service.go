@@ -32,7 +32,7 @@ func (m *Machine) off() bool {
 	return m.Off == object.True && m.silent() && !m.OffSince.Add(stopping).Before(m.Conditions[clusterv1.MachineNodeReadyCondition].Since)
 }
 
-// services says which Nodes are to be out of service, and which are to be in service again.
+// services says which Nodes must be out of service, and which must be in service again.
 func services(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, p := range s.patients() {
@@ -61,8 +61,8 @@ func (m *Machine) silent() bool {
 	return m.Node != "" && ready.Status == object.Unknown && !unseen(clusterv1.MachineNodeReadyCondition, ready.Reason)
 }
 
-// inService is why the Node of a machine is not to be out of service; "" when nothing says so. That nobody could be asked whether the
-// machine is off is no reason.
+// inService is why the Node of a machine must not be out of service; "" when it may. It is no reason that it could not
+// be determined whether the machine is off.
 func (p *Patient) inService(m *Machine, f *Facts) string {
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition].Status
 	switch {

@@ -28,7 +28,7 @@ func (p *player) settle() {
 	}
 	if !w.quorum() {
 		for _, m := range w.machines {
-			p.heal(m) // of a lost quorum nobody recovers
+			p.heal(m) // a lost quorum cannot be recovered
 		}
 	}
 	w.policy.Unreadable = ""
@@ -37,7 +37,7 @@ func (p *player) settle() {
 		w.elect("")
 	}
 	if dead != nil && (dead.Leader || len(w.machines)-deleting(w.machines) < 3) {
-		w.sealed = false // what nobody can ask nobody can replace
+		w.sealed = false // what cannot be asked cannot be replaced
 	}
 	quiet := 0
 	for range 200 {
@@ -79,8 +79,8 @@ func (p *player) round() {
 	p.turn(false)
 }
 
-// staysDead picks a machine that stays dead, or never joins, for good: then it is to be replaced. It is nil where there is
-// none, or nothing that can replace one.
+// staysDead picks a machine that stays dead, or never joins: then it must be replaced. It is nil where there is none,
+// or nothing that can replace one.
 func (p *player) staysDead() *machine {
 	w := p.w
 	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.Accepts || !p.known() {
@@ -156,7 +156,7 @@ func (g *guard) unsettled() string {
 	w := g.w
 	switch {
 	case g.state.Active != nil:
-		return "a remediation is under way: " + string(g.state.Active.Step)
+		return "a remediation is in progress: " + string(g.state.Active.Step)
 	case w.owner.Replicas != g.wish || w.cluster.Topology && w.cluster.TopologyReplicas != g.wish:
 		return fmt.Sprintf("%d replicas are asked for, and %d are wanted", w.owner.Replicas, g.wish)
 	case len(w.machines) != int(g.wish) && w.owner.Kind != "OtherControlPlane":
@@ -173,7 +173,7 @@ func (g *guard) unsettled() string {
 	}
 	for _, patient := range g.state.Patients {
 		if (patient.Mark != nil || patient.Rung != "") && !w.stale(w.machine(patient.Name)) {
-			return patient.Name + " is a patient"
+			return patient.Name + " is in the state"
 		}
 	}
 	return ""
@@ -193,7 +193,7 @@ func (g *guard) unsettledMachine(m *machine) string {
 	return ""
 }
 
-// stale: a MachineHealthCheck that is gone has left its opinion and its request, which nobody takes back.
+// stale: a MachineHealthCheck that is gone has left its condition and its request, which nothing removes.
 func (w *world) stale(m *machine) bool {
 	return m != nil && !w.healthCheck && m.Request != nil && m.Conditions["HealthCheckSucceeded"].Reason == "UnhealthyNode"
 }

@@ -19,9 +19,9 @@ type State struct {
 	Owner  Owner
 	Holder string
 
-	// Patients are the machines that are sick, or were and are remembered for a cooldown.
+	// Patients are the machines that are unhealthy, or were and are retained for a cooldown.
 	Patients map[types.UID]*Patient
-	// Active is the remediation under way, nil without one.
+	// Active is the remediation in progress, nil without one.
 	Active *Active
 	// Ends are the last remediations that ended, the newest last.
 	Ends []End
@@ -48,7 +48,7 @@ type Link struct {
 	At     time.Time // when the machine took its place
 }
 
-// Patient is what the log says of one machine.
+// Patient is what the log records of one machine.
 type Patient struct {
 	Subject
 	// Mark is nil when the machine is healthy, as far as the log knows.
@@ -73,10 +73,10 @@ type Patient struct {
 	// Surprised: its owner deleted a healthy machine in its place.
 	Surprised bool
 
-	// OutOfService is how it is known that the machine is off, while its Node is to be tainted out-of-service; else "".
+	// OutOfService is how it is known that the machine is off, while its Node must be tainted out-of-service; else "".
 	OutOfService string
 
-	// Rung is the step of the ladder under way, "" without; Climbed are those that are behind.
+	// Rung is the current escalation step, "" without; Climbed are the completed ones.
 	Rung      string
 	RungSince time.Time
 	Climbed   []string
@@ -88,7 +88,7 @@ type Patient struct {
 	ClearedAt   time.Time
 }
 
-// Active is the remediation under way.
+// Active is the remediation in progress.
 type Active struct {
 	Victim  Subject
 	Request SurgeRequested // its Method is OwnerRemediation for one that was handed over
@@ -100,7 +100,7 @@ type Active struct {
 	FailureDomain string
 
 	Replacement Subject
-	Extras      []Subject // newcomers that are too many
+	Extras      []Subject // surplus new machines
 	Ready       bool      // the replacement is
 	Scale       Scaled    // what became of the replicas
 	// SkipsDrain and SkipsDetach: the victim's deletion is to wait no longer for that.
@@ -135,7 +135,7 @@ type Scaled string
 
 // The values.
 const (
-	ScaleUnseen Scaled = ""         // nobody has seen them yet
+	ScaleUnseen Scaled = ""         // they were not observed yet
 	ScaleUp     Scaled = "raised"   // they were seen
 	ScaleBack   Scaled = "restored" // they are what they were
 )

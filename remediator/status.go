@@ -13,13 +13,13 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Due says that something is under way or waits for a decision: the owner is to be looked at after a restart even if no
-// watch says so.
+// Due says that something is in progress or waits for a decision: the owner must be reconciled after a restart even if
+// no watch says so.
 func Due(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil || p.OutOfService != "" })
 }
 
-// Busy says that a remediation of the owner, or a step before one, is under way: it counts for the policy's limits.
+// Busy says that a remediation of the owner, or an escalation step, is in progress: it counts for the policy's limits.
 func Busy(s *State) bool { return len(started(s)) > 0 }
 
 // Beginning is a remediation, or a step before one, that was begun and is not over.
@@ -29,8 +29,8 @@ type Beginning struct {
 	Message, Next string
 }
 
-// Begun lists what was begun for the machines of an owner and is not over, and the Nodes that are out of service: nobody else takes the
-// taint off.
+// Begun lists what was begun for the machines of an owner and is not over, and the Nodes that are out of service: only
+// scute removes the taint.
 func Begun(s *State) []Beginning {
 	list := started(s)
 	for _, p := range s.patients() {
@@ -70,7 +70,7 @@ func Sick(s *State) int {
 	return n
 }
 
-// Started are the times at which remediations of the owner were begun, the one under way included.
+// Started are the times at which remediations of the owner were begun, the one in progress included.
 func Started(s *State) []time.Time { return slices.Clone(s.Starts) }
 
 // Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
@@ -169,12 +169,12 @@ func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
 	}
 	if s.Setback != "" {
 		out.Message += "; trying again after: " + s.Setback
-		out.Next = cmp.Or(out.Next, "nothing if it passes; else mend the cause, it goes on by itself")
+		out.Next = cmp.Or(out.Next, "nothing if it passes; else fix the cause, it continues by itself")
 	}
 	return out
 }
 
-// progress is how far the remediation under way has come.
+// progress is the progress of the active remediation.
 func (s *State) progress() (phase v1alpha1.RemediationPhase, message, next string) {
 	a, owner := s.Active, s.Owner.Name
 	switch a.Step {

@@ -36,19 +36,19 @@ const (
 var steps = []step{
 	{
 		name:   Requesting,
-		means:  "The owner is asked for a replacement. No newcomer has been seen.",
+		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		writes: asking,
 		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, superseded, held, unsafe, noNewcomer)),
 	},
 	{
 		name:   Replacing,
-		means:  "A newcomer exists and is not ready. The machine is still there.",
+		means:  "A new machine exists and is not ready. The unhealthy machine still exists.",
 		writes: asking,
 		exits:  slices.Concat(there, these(another, replacementReady), replicas, reasons, these(superseded, notReady, taken)),
 	},
 	{
 		name:   Removing,
-		means:  "The newcomer is ready. The owner is to delete the machine.",
+		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
 		writes: asking,
 		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(blocked, notRemoved, taken)),
 	},
@@ -60,7 +60,7 @@ var steps = []step{
 	},
 	{
 		name:   Settling,
-		means:  "The machine is gone. Its place is to be taken, and nothing of ours is to be left.",
+		means:  "The unhealthy machine is gone. Its replacement must become ready, and nothing of scute may remain.",
 		writes: settling,
 		exits:  []transition{ownerGone, another, replacementReady.leading(same), raised, restored, succeeded, notSettled},
 	},
@@ -72,7 +72,7 @@ var steps = []step{
 	},
 	{
 		name:   Sparing,
-		means:  "The owner no longer asks for more. The machine loses its mark, and newcomers go.",
+		means:  "The owner no longer asks for more. The machine loses its mark, and new machines are deleted.",
 		writes: unwinding,
 		exits:  []transition{ownerGone, victimGone, victimLeaving, another, lateReady, raised, restored, cancelled, abandoned},
 	},

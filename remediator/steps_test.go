@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSteps holds the table to what Apply makes of its events: a transition leads where the table says, every step can be reached and
-// left, and the time of a step starts anew with it.
+// TestSteps compares the table with what Apply does with its events: a transition leads where the table says, every
+// step can be reached and left, and the time of a step starts again with it.
 func TestSteps(t *testing.T) {
 	reached := map[Step]bool{Requesting: true}
 	for _, from := range steps {

@@ -15,7 +15,8 @@ func TestStored(t *testing.T) {
 	pinned.Events(t, remediator.NewCatalog(), object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"})
 }
 
-// TestHistories holds what remediations that have happened come to. Processes were killed in some of them.
+// TestHistories replays remediations of earlier versions and compares the states that they lead to. Processes were
+// killed in some of them.
 func TestHistories(t *testing.T) {
 	pinned.Histories(t, remediator.NewCatalog(), func(_ *testing.T, events []pinned.History[remediator.Event]) any {
 		var s remediator.State

@@ -9,7 +9,7 @@ type stranger struct{ why, next string }
 func strangers(kind string) stranger {
 	name, _, _ := strings.Cut(kind, ".")
 	asks := stranger{
-		why:  "scute cannot ask the etcd on its machines, and so does not know whether quorum stands without one",
+		why:  "scute cannot ask the etcd on its machines, and so does not know whether quorum is kept without one",
 		next: "have a MachineHealthCheck without a templateRef select the machine: the " + name + " then asks its etcd, deletes the machine and makes another; or replace it by hand",
 	}
 	switch name {
@@ -28,11 +28,11 @@ func strangers(kind string) stranger {
 	}
 }
 
-// unknownOwner: a machine is marked, and no more.
+// unknownOwner: a machine is only marked.
 func unknownOwner(m *Machine, f *Facts) *Decision {
 	if m.Unwired != "" {
 		return ask("see what that MachineHealthCheck says", "health-check", "MachineHealthCheck %s is to remediate the machine; scute cannot ask a %s", m.Unwired, f.Owner.Kind)
 	}
 	s := strangers(f.Owner.Kind)
-	return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are marked, and no more: " + s.why, Next: s.next}
+	return &Decision{Verdict: CannotRemediate, Rule: "unknown-owner", Reason: "machines of a " + f.Owner.Kind + " are only marked: " + s.why, Next: s.next}
 }

@@ -25,7 +25,7 @@ type writes int
 const (
 	writesNothing writes = iota
 	writesMarks          // the marks and requests that people see
-	writesBack           // what takes back more than is needed: replicas of which one newcomer exists, a hand-over
+	writesBack           // what undoes more than is needed: replicas for which a new machine exists, a hand-over
 	writesAll
 )
 
@@ -53,7 +53,7 @@ type suspension struct {
 //nolint:gochecknoglobals // a table
 var suspensions = []suspension{
 	{freezeMove, "the cluster is being moved; the log says so", writesNothing, func(r remediation) (string, string, bool) {
-		return "the cluster is being moved: " + r.facts.Move, "it goes on when the move has ended", r.facts.Move != ""
+		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
 	}},
 	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
@@ -62,7 +62,7 @@ var suspensions = []suspension{
 		if r.victim == nil || !r.victim.Paused {
 			return "", "", false
 		}
-		return "machine " + r.victim.Name + " is paused", "it goes on when the pause of the machine is lifted", true
+		return "machine " + r.victim.Name + " is paused", "it continues when the pause of the machine is removed", true
 	}},
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
 		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
@@ -78,7 +78,7 @@ var suspensions = []suspension{
 		_, done := r.complete()
 		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}},
-	{freezeForeign, "replicas are neither what was found nor what was asked for, or were put back before there was a newcomer", writesMarks, func(r remediation) (string, string, bool) {
+	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
 		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
 	}},
@@ -122,9 +122,9 @@ var suspensions = []suspension{
 	{freezeRequest, "nothing is asked for yet, and pause requests of the RepairPolicy or of RepairLimits ask to begin nothing", writesBack, func(r remediation) (string, string, bool) {
 		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
 		if len(fleet) > 0 {
-			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it goes on when the pause requests are gone", r.unasked()
+			return "RepairLimits default asks to begin nothing: " + strings.Join(fleet, "; "), "it continues when the pause requests are gone", r.unasked()
 		}
-		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it goes on when the pause requests are gone", r.unasked() && len(p.Paused) > 0
+		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.unasked() && len(p.Paused) > 0
 	}},
 	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
 		if !r.unasked() && !r.unanswered() || r.patient == nil || !r.patient.held(r.now) {
@@ -145,7 +145,7 @@ func (r remediation) hangs() *Machine {
 	return nil
 }
 
-// unasked says that the world shows nothing of what is to be asked for.
+// unasked says that nothing of the request is visible in the cluster yet.
 func (r remediation) unasked() bool {
 	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newcomers) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
 }
@@ -166,13 +166,13 @@ func (r remediation) unsafe() risk {
 	case r.unanswered():
 		return f.removed(r.victim)
 	case r.Request.Method != OwnerRemediation && r.unasked() && !Count(f.Etcd).MayAdd():
-		return f.minority("with a newcomer that fails")
+		return f.minority("with a new member that fails")
 	default:
 		return risk{}
 	}
 }
 
-const untilUnpaused = "it goes on when the pause is lifted"
+const untilUnpaused = "it continues when the pause is removed"
 
 func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
@@ -206,8 +206,8 @@ func (r remediation) suspend() []Event {
 	}
 }
 
-// foreign says that replicas are neither what was found nor what was asked for; or that they were put back before there was a
-// newcomer, and not by us. When what was asked for is taken back, nothing more is asked for, and they may be anything.
+// foreign says that replicas are neither the original nor the requested value; or that another client restored them
+// before a new machine existed. When the request is undone, no more is requested, and they may have any value.
 func (r remediation) foreign() bool {
 	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.replicas == r.Request.To {
 		return false

@@ -27,7 +27,7 @@ func controlPlane(m *Machine, f *Facts) Decision {
 	case m.Node == "":
 		return c.deleteFirst(blocks, "it never joined")
 	case f.Owner.RollingOut != "":
-		return c.deleteFirst(blocks, "a rollout is under way and waits for this machine: "+c.illness())
+		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.illness())
 	case blocks != "":
 		return c.deleteFirst(blocks, fmt.Sprintf("%d machines are asked for instead of %d, and %s waits for this one: %s", f.Owner.Replicas, len(f.Machines), f.Owner.Name, c.illness()))
 	case f.Owner.MaxSurge == 0 && !f.Policy.Accepts:
@@ -130,7 +130,7 @@ func (c oneCase) byHand(why, obstacle string) Decision {
 }
 
 func single(why string) Decision {
-	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "mend the machine by hand, or restore the cluster from a backup"}
+	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): there is no way to replace it without losing etcd", Next: "fix the machine by hand, or restore the cluster from a backup"}
 }
 
 // deletedFirst: a replacement could not be had before. The machine may have the place that one needs.
@@ -146,13 +146,13 @@ func (f *Facts) deletedFirst(m *Machine) Decision {
 	}
 }
 
-// deleteFirst hands the machine to the owner, where quorum stands without it.
+// deleteFirst hands the machine to the owner, if quorum is kept without it.
 func (c oneCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q := c.quorum
 	switch {
 	case c.f.Owner.ExternalEtcd:
-		return c.byHand(why, "the policy allows none that can be had")
+		return c.byHand(why, "the policy allows none that is available")
 	case len(c.f.Machines) < 2:
 		return single(why)
 	case !c.f.maySpare(c.m):
@@ -160,7 +160,7 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	case q.Learners > count(c.learns()):
 		return *wait("learner", "etcd has a learner: a member is joining")
 	case c.healthy == 0:
-		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "mend one of the other machines first"}
+		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
 	default:
@@ -199,7 +199,7 @@ func (f *Facts) votes(m *Machine) (alive, member bool) {
 	}
 }
 
-// maySpare: quorum stands when the machine goes.
+// maySpare says that quorum is kept when the machine is deleted.
 func (f *Facts) maySpare(m *Machine) bool {
 	alive, member := f.votes(m)
 	return !member || Count(f.Etcd).MayRemove(alive)
@@ -231,7 +231,7 @@ func (c oneCase) surge() Decision {
 	external := c.f.Owner.ExternalEtcd
 	switch {
 	case !external && !c.quorum.MayAdd():
-		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a newcomer that fails would cost quorum, and this machine's own member is well", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
+		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a new member that fails would cost quorum, and this machine's own member is healthy", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
 	case c.quorum.Learners > 0:
 		return *wait("learner", "etcd has a learner: a member is joining")
 	case len(c.others) > 0:
@@ -277,7 +277,7 @@ func (c oneCase) listed() bool {
 	return true
 }
 
-// method picks how to surge: the owner's own rollout where it can be had, else by replicas.
+// method picks how to surge: the owner's own rollout where it is available, else by replicas.
 func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	lever := f.Owner.CertificateLever || f.Owner.Tested && c.m.ClonedFrom != ""
@@ -285,7 +285,7 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	case lever && f.Policy.allows(v1alpha1.MethodRolloutSurge):
 		return Decision{Verdict: RolloutSurge, Relaxed: relaxed, Rule: rule, Reason: reason}
 	case !f.Policy.allows(v1alpha1.MethodSurge) && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
-		return c.deleteFirst(rule, "the policy allows no surge that can be had")
+		return c.deleteFirst(rule, "the policy allows no surge that is available")
 	case !f.Policy.allows(v1alpha1.MethodSurge):
 		return noMethod("RolloutSurge needs a version of the control plane's controller that was tested, or its certificatesExpiryDays; Surge is not allowed")
 	}
@@ -301,9 +301,9 @@ func (f *Facts) otherMarked(victim *Machine) *Decision {
 		switch m := &f.Machines[i]; {
 		case m.UID == victim.UID || m.Deleting:
 		case m.DeleteMark == DeleteValue:
-			return wait("leftover-mark", "machine %s bears a mark of an earlier remediation that is to be taken off first", m.Name)
+			return wait("leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
 		case m.DeleteMark != "":
-			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s bears somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
+			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
 		}
 	}
 	return nil

@@ -8,8 +8,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// TestOneNamespaceIsNotBelievedAlone: whatever one other namespace says of its machines, no more of them are unhealthy, and no more
-// are healthy, than all the rest say. What a policy in dry run sees is for its own namespace alone.
+// TestOneNamespaceIsNotBelievedAlone: whatever one other namespace reports of its machines, no more of them are
+// unhealthy, and no more are healthy, than all the rest say. What a policy in dry run sees is for its own namespace
+// alone.
 func TestOneNamespaceIsNotBelievedAlone(t *testing.T) {
 	const domain = "a"
 	own := remediator.Party{Namespace: "own"}
@@ -31,7 +32,7 @@ func TestOneNamespaceIsNotBelievedAlone(t *testing.T) {
 		allHealthy, allUnhealthy := weigh(selected, marked, true)
 		leastHealthy, leastUnhealthy := weigh(selected, marked, false)
 		if got := marked[own][domain]; leastUnhealthy < got {
-			t.Fatalf("%d unhealthy, and %d of its own are", leastUnhealthy, got)
+			t.Fatalf("%d unhealthy, and %d in its own namespace are", leastUnhealthy, got)
 		}
 		liar := remediator.Party{Namespace: "liar", DryRun: rapid.Bool().Draw(t, "in dry run")}
 		say(liar)

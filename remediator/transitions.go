@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// spareAfter is how long a cancellation without a newcomer waits before the victim loses its mark. One that the owner had begun
-// to make must show up first, or the owner could delete a veteran in its place. It is longer than an owner's slowest call, to an
-// etcd behind a dead kubelet. Waiting costs nothing, as all machines exist.
+// spareAfter is how long a cancellation without a new machine waits before the unhealthy machine loses its mark. A
+// machine that the owner had begun to create must appear first, otherwise the owner could delete an older, healthy
+// machine instead. It is longer than an owner's slowest call, to an etcd behind a dead kubelet. Waiting costs nothing,
+// as all machines exist.
 const spareAfter = 30 * time.Second
 
 // The transitions.
@@ -27,7 +28,7 @@ var (
 		return r.victim != nil && r.victim.Deleting
 	})
 	newcomer = transition{
-		when: "a machine exists that did not before, and there is no other newcomer", event: ReplacementObserved{}, to: Replacing,
+		when: "a machine exists that did not before, and there is no other new machine", event: ReplacementObserved{}, to: Replacing,
 		facts: remediation.observed,
 	}
 	another = transition{
@@ -39,7 +40,7 @@ var (
 		facts: remediation.worsened,
 	}
 	replacementReady = transition{
-		when: "the newcomer has joined, and is ready", event: ReplacementReady{}, to: Removing,
+		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
 			if r.Ready || m == nil || !m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
@@ -49,7 +50,7 @@ var (
 		},
 	}
 	lateReady = transition{
-		when: "the newcomer was not ready in time, and is now; the machine is still unhealthy", event: ReplacementReady{}, to: Removing,
+		when: "the new machine was not ready in time, and is now; the old machine is still unhealthy", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			if m := r.late(); m != nil {
 				return []Event{ReplacementReady{Replacement: m.subject()}}
@@ -68,7 +69,7 @@ var (
 		return when(r.patient != nil && r.patient.Aborted, "an operator aborted it")
 	})
 	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
-		return when(r.victim != nil && r.victim.Skip, "the machine bears the annotation cluster.x-k8s.io/skip-remediation now")
+		return when(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")
 	})
 	deselected = cancels("no RepairPolicy selects the machine", Deselected, func(r remediation) string {
 		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
@@ -88,11 +89,11 @@ var (
 		return when(r.Frozen == freezeRisk && r.now.Sub(r.FrozenAt) >= r.facts.Policy.Timeouts.ScaleUp, "%s", r.FrozenReason)
 	})
 
-	noNewcomer = cancels("no newcomer within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
+	noNewcomer = cancels("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
-	notReady = cancels("the newcomer is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
+	notReady = cancels("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.Ready
 		return when(r.overdue(limit), "replacement %s was not ready within %s", r.Replacement.Name, limit)
 	})
@@ -113,21 +114,21 @@ var (
 	})
 
 	taken = transition{
-		when: "replicas are back, and there are no more machines than people want: the newcomer has the place of another one", event: SurgeConsumed{}, to: ended,
+		when: "replicas are restored, and there are no more machines than users want: the new machine has the place of another one", event: SurgeConsumed{}, to: ended,
 		facts: func(r remediation) []Event {
 			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
 			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" && r.lost() {
-				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
 			}
-			return []Event{SurgeConsumed{Why: "there are no more machines than people want now: the newcomer has the place of another one"}}
+			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
 		},
 	}
-	spared = seen("replicas, lever and conditions are back, the owner knows it, and each newcomer that is too many has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
+	spared = seen("replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a mark", VictimSpared{}, Sparing, remediation.mayBeSpared)
 
 	cancelled = transition{
-		when: "the newcomers are gone, and nothing of ours is left", event: Cancelled{}, to: ended,
+		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
 			if len(r.newcomers) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
 				return nil
@@ -136,7 +137,7 @@ var (
 		},
 	}
 	abandoned = transition{
-		when: "etcd is external, and the owner has not deleted the newcomers within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
+		when: "etcd is external, and the owner has not deleted the new machines within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
 			limit := r.facts.Policy.Timeouts.Removal
 			if !r.facts.Owner.ExternalEtcd || limit <= 0 || !r.overdue(limit) || r.waits > 0 || !r.method.undone(r) || r.victim.DeleteMark == DeleteValue || len(r.giveBackOff()) > 0 {
@@ -184,13 +185,13 @@ func (r remediation) overdue(limit time.Duration) bool {
 	return (!r.rolling() || r.Request.Method == OwnerRemediation) && r.lasts(limit)
 }
 
-// lasts says that a step has taken longer. While nobody can act, no time counts.
+// lasts says that a step has taken longer. Time in which no action is possible does not count.
 func (r remediation) lasts(limit time.Duration) bool {
 	return r.Frozen == "" && !r.facts.blinking() && r.now.Sub(r.Since) > limit
 }
 
-// worsened says that what was decided for a machine whose components were well, or were told to be, no longer holds. The owner makes
-// no newcomer before they are well again, or it is allowed to.
+// worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
+// owner creates no new machine before they are healthy again, or it is allowed to.
 func (r remediation) worsened() []Event {
 	if !r.facts.isControlPlane() || r.Request.Method == OwnerRemediation || r.Request.Relaxed || r.Frozen != "" || r.facts.blinking() || r.rolling() || len(r.newcomers) > 0 {
 		return nil
@@ -201,8 +202,9 @@ func (r remediation) worsened() []Event {
 	return nil
 }
 
-// late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
-// components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
+// late is a new machine that became ready after it was abandoned, nil without. The owner does not delete it while the
+// components of the unhealthy machine are broken; it does delete the unhealthy machine. One that the owner was asked to
+// remediate is not counted on.
 func (r remediation) late() *Machine {
 	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
 		r.patient.Aborted || r.patient.held(r.now) || r.facts.pauseRequested() {
@@ -224,8 +226,9 @@ func (r remediation) lost() bool {
 	})
 }
 
-// observed are the newcomers that the log does not know. The first takes the place of a replacement that is not there. Where
-// replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no more.
+// observed are the new machines that the log does not know. The first takes the place of a replacement that is not
+// there. Where replicas were raised, the others are extras, unless a rollout makes them, or the owner is asked for no
+// more.
 func (r remediation) observed() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)
@@ -250,8 +253,8 @@ func (r remediation) observed() []Event {
 	return events
 }
 
-// mayBeSpared says that the victim may lose its mark. There is never a moment with one machine too many and no mark: the owner
-// would delete the oldest, a healthy veteran.
+// mayBeSpared says that the unhealthy machine may lose its mark. There is never a moment with one machine too many and
+// no mark: the owner would delete the oldest one, which is healthy.
 func (r remediation) mayBeSpared() bool {
 	for _, m := range r.newcomers {
 		if m.DeleteMark == "" && r.unwanted() {
@@ -264,7 +267,8 @@ func (r remediation) mayBeSpared() bool {
 	return len(r.newcomers) > 0 || r.Replacement.UID != "" || r.now.Sub(r.Since) >= spareAfter
 }
 
-// clean says that of a remediation whose victim is gone nothing is left to write, and that nobody deletes a machine.
+// clean says that nothing is left to write for a remediation whose unhealthy machine is gone, and that no machine is
+// being deleted.
 func (r remediation) clean() bool {
 	marked := slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
 	return r.waits == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))

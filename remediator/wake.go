@@ -10,8 +10,8 @@ import (
 // machine is unhealthy.
 const lookAgain = 30 * time.Second
 
-// Wake is when, at the latest, the owner is to be looked at again though nothing changed; zero for never. At rest it is
-// never, unless the policy asks for Nodes: watches report what changes.
+// Wake is when, at the latest, the owner must be reconciled again although nothing changed; zero for never. Without a
+// remediation it is never, unless the policy checks Nodes: watches report changes.
 func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {

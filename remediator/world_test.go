@@ -66,8 +66,8 @@ type machine struct {
 	Member, Learner, Leader bool   // of etcd
 	Unaskable               bool   // its etcd cannot be asked, whether it lives or not
 	Doomed                  bool   // never joins
-	Ill                     bool   // its Node has a condition that a MachineHealthCheck sees, and nobody else
-	Updating                bool   // in place, and it takes for ever
+	Ill                     bool   // its Node has a condition that only a MachineHealthCheck sees
+	Updating                bool   // in place, and it never ends
 	Template                string // that it was really cloned from
 }
 

@@ -30,8 +30,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	return slices.DeleteFunc(slices.Concat(actions, housekeeping(s, f, now), serving(s, f)), func(a Action) bool { return !g.permits(a) })
 }
 
-// asking are the writes of a step in which the machine is there, and its owner is asked to replace it. While the remediation is
-// frozen, of what was asked for no more than is needed is to come.
+// asking are the writes of a step in which the machine exists, and its owner is asked to replace it. While the
+// remediation is frozen, no more than is needed of the request is made.
 func asking(r remediation) []Action {
 	if r.victim == nil {
 		return nil // first it is recorded that it is gone
@@ -62,7 +62,8 @@ func settling(r remediation) []Action {
 	return slices.Concat(actions, r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
 }
 
-// unwinding are the writes that take back what was asked for: the newcomers' marks first, the victim's last.
+// unwinding are the writes that undo the request: the marks of the new machines first, that of the unhealthy machine
+// last.
 func unwinding(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newcomers {
@@ -80,8 +81,8 @@ func unwinding(r remediation) []Action {
 	return append(actions, r.touch(!r.in(Sparing) || len(r.newcomers) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// giveBack hands a newcomer that is too many to its owner's own remediation, where the owner's scale-down is blocked: by the
-// victim, if by nothing else, whose components are not well. Where etcd is external, that remediation always refuses.
+// giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least
+// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses.
 func (r remediation) giveBack() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.facts.leaving() > 0:
@@ -101,7 +102,7 @@ func (r remediation) giveBack() []Action {
 	return nil
 }
 
-// keep takes back that newcomers were handed to their owner: somebody else deleted another machine, and they stay.
+// keep cancels the hand-over of new machines to their owner: another client deleted another machine, so they stay.
 func (r remediation) keep() []Action {
 	var actions []Action
 	for _, m := range r.newcomers {
@@ -112,9 +113,9 @@ func (r remediation) keep() []Action {
 	return actions
 }
 
-// giveBackOff takes the owner's note of a remediation off that waits for a machine which is not to be made: that of a newcomer
-// that was handed to it and is gone, or that of the victim, when people want fewer machines now. With it, the owner would
-// remediate nothing more.
+// giveBackOff removes the owner's annotation of a remediation that waits for a machine which must not be created: that
+// of a new machine that was handed to it and is gone, or that of the unhealthy machine, if users want fewer machines
+// now. With it, the owner would remediate nothing more.
 func (r remediation) giveBackOff() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
@@ -214,8 +215,8 @@ func (f *Facts) pauseRequested() bool {
 	return len(f.Policy.Paused) > 0 || len(f.Fleet.Limits.Paused) > 0
 }
 
-// holds says that the control plane is at no risk without the machine: quorum stands, another machine serves the API, and nobody
-// deletes one. A machine that is being deleted, or is off, is away already.
+// holds says that the control plane is at no risk without the machine: quorum is kept, another machine serves the API,
+// and no machine is being deleted. A machine that is being deleted, or is off, is away already.
 func (g gate) holds(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)

@@ -65,7 +65,7 @@ const (
 	RemediationSurging    RemediationPhase = "Surging"    // the owner was asked for one more machine
 	RemediationReplacing  RemediationPhase = "Replacing"  // the replacement exists and is not ready
 	RemediationRemoving   RemediationPhase = "Removing"   // the owner deletes the machine
-	RemediationCancelling RemediationPhase = "Cancelling" // what was begun is taken back
+	RemediationCancelling RemediationPhase = "Cancelling" // the replacement is cancelled
 	RemediationSucceeded  RemediationPhase = "Succeeded"
 	RemediationCancelled  RemediationPhase = "Cancelled"
 	RemediationFailed     RemediationPhase = "Failed"

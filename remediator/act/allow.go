@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errGone: the object that a deed is about is gone, or it is another one of the same name.
+// errGone: the object of an action is gone, or it is another one with the same name.
 var errGone = errors.New("gone")
 
-// whenGone says what it means that an object is gone: there is nothing left to take back; but where something was to be
-// asked for, what was decided on is no more.
+// whenGone says what it means that an object is gone: there is nothing left to undo; but for a request, the object of
+// the decision no longer exists.
 func (d *deed) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
@@ -27,8 +27,8 @@ func (d *deed) whenGone(err error, asking bool, why string) error {
 	}
 }
 
-// allowed reads the Machine, its owner and its Cluster again, except for the one that is at hand, and says why a step
-// that begins or advances a replacement may not be made; nil when it may.
+// allowed reads the Machine, its owner and its Cluster again, except for the one that the caller has read, and says why
+// a step that begins or advances a replacement must not be made; nil when it may.
 func (d *deed) allowed(ctx context.Context, atHand client.Object) error {
 	if err := d.allowedByMachine(ctx, atHand); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (d *deed) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine reads the Machine; nil when it is gone, or another one bears its name.
+// machine reads the Machine; nil when it is gone, or another one has its name.
 func (d *deed) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := d.get(ctx, d.machineKey(), m)

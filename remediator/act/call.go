@@ -100,7 +100,7 @@ func (h *Hand) create(ctx context.Context, object client.Object) error {
 	})
 }
 
-// blank is a copy of its own type.
+// blank is an empty object of the same type.
 func blank[T client.Object](object T) (T, error) {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {

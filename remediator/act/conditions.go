@@ -88,8 +88,8 @@ func (d *deed) withdraw(ctx context.Context) error {
 	})
 }
 
-// takeBack leaves a Machine as a health check leaves one that it finds healthy, in both dialects: the owners write the
-// older conditions too, and whoever still reads those would see a broken machine for ever.
+// takeBack leaves a Machine as a health check leaves one that it finds healthy, in both condition formats: the owners
+// write the older conditions too, and a client that still reads those would otherwise see a broken machine forever.
 func (d *deed) takeBack(ctx context.Context) error {
 	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)

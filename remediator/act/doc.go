@@ -1,9 +1,10 @@
 // Package act performs what the core of the remediator asks for: the marks on machines, the owner's replicas, the levers
 // that make a machine outdated, the conditions by which a machine is handed over, and the objects of gentler cures.
 //
-// Every deed reads live, writes only what is missing, and writes it only on what it has read: performing it twice is
-// performing it once, and a death at any instant leaves nothing that the next performance does not finish. What begins or
-// advances a replacement is written only while the Machine, its owner and its Cluster, all read again, allow it.
+// Every action reads live, writes only what is missing, and writes it only on the version that it has read: performing
+// it twice is the same as performing it once, and after a crash at any instant the next performance finishes it. What
+// begins or advances a replacement is written only while the Machine, its owner and its Cluster, all read again, allow
+// it.
 //
 // What never may live here: decisions (package remediator), the event log (package remediator/runner), a way to delete a
 // Machine (only its owner may), and the content of Secrets.

@@ -14,8 +14,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// ErrForeign: what a deed builds on is not what it was when it was decided; somebody else changed it. Nothing was
-// written. Another look at the facts is due, not another try.
+// ErrForeign: the object of an action is no longer as it was when the action was decided; another client changed it.
+// Nothing was written. The caller must observe again, not retry.
 var ErrForeign = errors.New("somebody else changed what this was decided on")
 
 // foreign is an ErrForeign that says what was found.
@@ -23,7 +23,7 @@ func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrForeign, fmt.Sprintf(format, args...))
 }
 
-// performFor bounds one deed with all its calls.
+// performFor bounds one action with all its calls.
 const performFor = time.Minute
 
 // Leader moves the leadership of a workload cluster's etcd to the member of a node. It reaches etcd by way of the given
@@ -34,14 +34,14 @@ type Leader interface {
 
 // Hand performs actions on the management cluster.
 type Hand struct {
-	// Client of the management cluster. It must not cache: what a deed reads is what it builds on.
+	// Client of the management cluster. It must not cache: an action depends on what it reads.
 	Client client.Client
 	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
 	Leader Leader
 	// Nodes taints nodes of workload clusters. Without one none is tainted, and the action fails saying so.
 	Nodes Nodes
-	// Template is the object that a rung of a RepairPolicy's ladder makes; nil without an error when there is no such
-	// policy, or no such rung. By default it is read from the policy.
+	// Template is the object that an escalation step of a RepairPolicy creates; nil without an error when there is no
+	// such policy, or no such step. By default it is read from the policy.
 	Template func(ctx context.Context, policy types.NamespacedName, rung string) (*unstructured.Unstructured, error)
 }
 
@@ -57,7 +57,7 @@ func (h *Hand) Perform(ctx context.Context, f *remediator.Facts, a remediator.Ac
 	return nil
 }
 
-// deed is one action being performed.
+// deed is one action that is being performed.
 type deed struct {
 	*Hand
 	remediator.Action

@@ -17,7 +17,7 @@ func (d *deed) lead(ctx context.Context) error {
 	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
 		return errors.New("only a control plane has an etcd")
 	case d.Leader == nil:
-		return errors.New("nobody is here to ask etcd: this process was set up without a way to reach it")
+		return errors.New("cannot transfer etcd leadership: no etcd client configured")
 	case d.Value == "":
 		return errors.New("no node is named whose member shall lead")
 	}

@@ -16,7 +16,7 @@ import (
 	"scute.dev/remediator"
 )
 
-const machineGone = "the machine is gone, or another one bears its name"
+const machineGone = "the machine is gone, or another one has its name"
 
 // onMachine changes the Machine.
 func (d *deed) onMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
@@ -36,7 +36,7 @@ func (d *deed) setMark(ctx context.Context) error {
 	})
 }
 
-// setDelete leaves every mark that is not scute's as it is: whoever made it wants what it says.
+// setDelete does not change a mark that is not scute's: its author wants the deletion.
 func (d *deed) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.onMachine(ctx, on, func(m *clusterv1.Machine) error {
@@ -56,8 +56,8 @@ func (d *deed) setDelete(ctx context.Context) error {
 	})
 }
 
-// skip has the deletion of the machine go on without what the annotation excludes. The machine's own timeouts would say the same, but
-// its owner sets them to those of its template again, also while it is being deleted.
+// skip lets the deletion of the machine continue without what the annotation excludes. The machine's own timeouts would
+// say the same, but its owner sets them to those of its template again, also while it is being deleted.
 func (d *deed) skip(ctx context.Context, annotation string) error {
 	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
 		switch {

@@ -79,7 +79,7 @@ func (o controlPlane) outdates(lever remediator.Lever, value string, now time.Ti
 	}
 	expires, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return false, fmt.Errorf("the certificates' expiry is to be a time as in RFC 3339: %w", err)
+		return false, fmt.Errorf("the certificates' expiry must be a time as in RFC 3339: %w", err)
 	}
 	days := int(o.Spec.Rollout.Before.CertificatesExpiryDays)
 	if days == 0 && !expires.After(now) {
@@ -128,7 +128,7 @@ func (d *deed) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
-// owner reads the owner; nil when it is gone, or another one bears its name.
+// owner reads the owner; nil when it is gone, or another one has its name.
 func (d *deed) owner(ctx context.Context) (owner, error) {
 	o, err := blankOwner(d.facts.Owner.Kind)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *deed) owner(ctx context.Context) (owner, error) {
 	return asOwner(o)
 }
 
-// onOwner changes the owner. Where it is gone, there is nothing left to take back, and nobody to be asked.
+// onOwner changes the owner. If it is gone, there is nothing to undo, and no owner to request anything from.
 func (d *deed) onOwner(ctx context.Context, asking bool, amend func(owner) error) error {
 	kind, err := blankOwner(d.facts.Owner.Kind)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *deed) onOwner(ctx context.Context, asking bool, amend func(owner) error
 }
 
 func (d *deed) ownerGone() string {
-	return fmt.Sprintf("the %s %s is gone, or another one bears its name", d.facts.Owner.Kind, d.facts.Owner.Name)
+	return fmt.Sprintf("the %s %s is gone, or another one has its name", d.facts.Owner.Kind, d.facts.Owner.Name)
 }
 
 // touch sets or takes off the annotation whose only purpose is that it changes.

@@ -17,8 +17,8 @@ import (
 // RequestFinalizer keeps a request until what it asked for is over.
 const RequestFinalizer = "scute.dev/remediation"
 
-// makeRequest makes the Machine's SurgeRemediation. One that is there, a MachineHealthCheck's for the most part, is kept
-// from disappearing.
+// makeRequest makes the Machine's SurgeRemediation. An existing one, usually of a MachineHealthCheck, is protected from
+// disappearing.
 func (d *deed) makeRequest(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *deed) dropRequest(ctx context.Context) error {
 	return ignoreGone(err)
 }
 
-// isOf says that an object belongs to the very Machine that the deed is about, and to no later one of its name.
+// isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
 func (d *deed) isOf(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	for _, ref := range refs {

@@ -123,7 +123,7 @@ func (d *deed) template(ctx context.Context) (*unstructured.Unstructured, error)
 	return d.templateOf(ctx, policy, d.Value)
 }
 
-// templateOf reads the template of a rung from its RepairPolicy.
+// templateOf reads the template of an escalation step from its RepairPolicy.
 func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung string) (*unstructured.Unstructured, error) {
 	if key.Name == "" {
 		return nil, nil
@@ -148,7 +148,7 @@ func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung st
 	return nil, nil
 }
 
-// rung is the object that is made from the template for the machine. Of the template's metadata it has labels and
+// rung is the object that is created from the template for the machine. Of the template's metadata it has labels and
 // annotations only.
 func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()
@@ -182,7 +182,8 @@ func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine, w
 // infrastructure is where a template has a field of the machine's infrastructure machine.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`) //nolint:gochecknoglobals // compiled once
 
-// words are what stands for something of the machine in a template. Its infrastructure machine is read where the template names it.
+// words are the replacements of the placeholders in a template. The infrastructure machine is read only if the template
+// refers to it.
 func (d *deed) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
@@ -225,8 +226,8 @@ func fields(infra *unstructured.Unstructured, named map[string]string, pairs []s
 	return strings.NewReplacer(pairs...), nil
 }
 
-// GrantsAccess says so of a kind: made with the daemon's permissions, whoever may write a RepairPolicy could get more rights
-// by it than they have.
+// GrantsAccess says that objects of a kind grant permissions. They would be created with the daemon's permissions, so a
+// user who may write a RepairPolicy could obtain more permissions than they have.
 func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }
@@ -235,7 +236,7 @@ func GrantsAccess(kind schema.GroupKind) bool {
 func (d *deed) mayMake(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {
-		return fmt.Errorf("a %s is not made from a policy, for it grants access: name the kind of whoever cures machines", gvk.Kind)
+		return fmt.Errorf("a policy may not create a %s, because it grants access: name the kind that your remediation controller handles", gvk.Kind)
 	}
 	if in := template.GetNamespace(); in != "" && in != d.facts.Owner.Namespace {
 		return fmt.Errorf("metadata.namespace is %s: the object is made in the policy's namespace, so leave it out", in)

@@ -26,7 +26,7 @@ func (d *deed) scale(ctx context.Context) error {
 func (d *deed) scaleOwner(ctx context.Context) error {
 	return d.onOwner(ctx, d.Replicas > d.Expect, func(o owner) error {
 		if by := o.above(); by != "" {
-			return fmt.Errorf("the %s %s is managed by %s: replicas are to be asked for there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
+			return fmt.Errorf("the %s %s is managed by %s: set the replicas there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
 		}
 		if has := o.wanted(); has == d.Replicas {
 			return nil
@@ -61,7 +61,7 @@ func (d *deed) outsideTopology(ctx context.Context, o owner) error {
 		return err
 	}
 	if *at != nil {
-		return foreign("the topology of Cluster %s manages the replicas of the %s: they are to be asked for there", c.Name, d.facts.Owner.Kind)
+		return foreign("the topology of Cluster %s manages the replicas of the %s: set them there", c.Name, d.facts.Owner.Kind)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (d *deed) expected(has int32) error {
 	if has == d.Expect {
 		return nil
 	}
-	return foreign("replicas at the %s are %d, neither %d as they were nor %d as they are to be", d.Where, has, d.Expect, d.Replicas)
+	return foreign("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
 // topologyOf is the place in the Cluster's topology that holds the owner's replicas. Of one that is gone (nil) the log says which.

@@ -25,7 +25,7 @@ const tainting = "tainting"
 // outOfService taints the machine's Node, or takes the taint off. The annotation on the Machine is there as long as the taint may be.
 func (d *deed) outOfService(ctx context.Context) error {
 	if d.Nodes == nil {
-		return errors.New("nobody is here to taint nodes: this process was set up without a way to reach them")
+		return errors.New("cannot taint nodes: no client for workload clusters configured")
 	}
 	m, err := d.machine(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *deed) markService(ctx context.Context, value func(have string) string) 
 	})
 }
 
-// certainlyOff reads again that the machine is off, and that nobody wants it left alone.
+// certainlyOff reads again that the machine is off, and that it is not excluded from remediation.
 func (d *deed) certainlyOff(ctx context.Context, m *clusterv1.Machine) error {
 	switch {
 	case has(m, clusterv1.MachineSkipRemediationAnnotation):

@@ -24,10 +24,10 @@ const (
 	secretTimeout = 5 * time.Second
 )
 
-// Ask fills f.Cluster.Reach and, for a control plane with an etcd of its own, f.Etcd, by asking now. What does not answer
-// is a fact, not an error. It takes up to 3 s for the API server and nine members that machines have, side by side; up to 3 s
-// more for members that no machine has; and, where a member could not be asked, up to 8 s more for asking its peers. It never
-// takes more than 20 s. Connections are closed when it returns.
+// Ask fills f.Cluster.Reach and, for a control plane with stacked etcd, f.Etcd, by asking now. What does not answer is
+// a fact, not an error. It takes up to 3 s for the API server and nine members that machines have, side by side; up to
+// 3 s more for members that no machine has; and, where a member could not be asked, up to 8 s more for asking its
+// peers. It never takes more than 20 s. Connections are closed when it returns.
 func (e *Eye) Ask(ctx context.Context, f *remediator.Facts) error {
 	f.Etcd = nil
 	f.Cluster.Reach = object.Unknown

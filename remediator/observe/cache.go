@@ -62,8 +62,8 @@ func NewCache(ctx context.Context, config *rest.Config) (cache.Cache, error) {
 	return c.cache(ctx)
 }
 
-// cache watches what is below, and nothing that is not: whoever reads another kind from it gets an error, and not a watch
-// of all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
+// cache watches the kinds below and no others: a read of another kind returns an error, instead of starting a watch of
+// all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
 func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	made, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.client, Scheme: c.scheme, Mapper: c.mapper,
@@ -118,7 +118,7 @@ func clusterName(o client.Object) []string {
 	return nil
 }
 
-// absent says that a read of the cache found nothing, or a kind that nobody watches because it is not served.
+// absent says that a read of the cache found nothing, or that the kind is not watched because it is not served.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || uncached(err)
 }

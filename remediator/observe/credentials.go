@@ -24,8 +24,8 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// clientValid is how long a certificate for etcd is good; it is made anew for every survey, and kept nowhere. Clocks may
-// differ by as much.
+// clientValid is how long a certificate for etcd is good; it is created again for every survey, and stored nowhere.
+// Clocks may differ by as much.
 const clientValid = time.Hour
 
 // workload is how to reach a workload cluster's API. No error quotes what the Secret holds.
@@ -61,7 +61,8 @@ func (e *Eye) secret(ctx context.Context, cluster types.NamespacedName, purpose 
 }
 
 // etcdTLS makes credentials for the etcd of a control plane, signed by its own CA. Members are reached by the names of
-// their pods, which no certificate bears: what is verified is that the CA signed it. distrusted is called when it did not.
+// their pods, which no certificate contains: only the signature of the CA is verified. distrusted is called when it did
+// not.
 func (e *Eye) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
 	data, err := e.secret(ctx, cluster, secret.EtcdCA)
 	if err != nil {

@@ -101,7 +101,7 @@ func refused(err error) error {
 	return err
 }
 
-// rungs are the steps of the ladder whose objects are there. Only a machine that has our mark, or a request, can have one.
+// rungs are the escalation steps whose objects exist. Only a machine with scute's mark, or a request, can have one.
 func (l *look) rungs(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -141,11 +141,11 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// rung is the object of a step, nil without one; one of a kind that cannot be had is not there.
+// rung is the object of a step, nil without one; an object of a kind that is not served does not exist.
 func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	if template.UnmarshalJSON(step.Template.Raw) != nil {
-		return nil, nil // nothing can have been made from it; whoever makes it says what is wrong
+		return nil, nil // nothing can have been created from it; the write reports what is wrong
 	}
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(template.GroupVersionKind())

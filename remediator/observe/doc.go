@@ -1,9 +1,10 @@
-// Package observe is the remediator's look at the world: an owner's facts from a cache of its own, and from etcd, each
-// member asked itself.
+// Package observe reads the state of the clusters for the remediator: an owner's facts from a separate cache, and from
+// etcd, each member asked directly.
 //
-// Look sends no request while nothing is sick: it reads a cache that watches, and that keeps of each object what facts
-// need and no more. Ask is for when something is sick, or under way: it opens connections to the workload cluster, and
-// closes them all before it returns. What could not be had is Unknown, with the reason: never a guess, never an error.
+// Look sends no request while all machines are healthy: it reads a cache that watches, and that stores of each object
+// only what facts need. Ask is used when a machine is unhealthy, or a remediation is in progress: it opens connections
+// to the workload cluster, and closes them all before it returns. What could not be read is Unknown, with the reason:
+// never a guess, never an error.
 //
 // A member of etcd is asked through its node; where that fails, on its client port, and through the node of a peer (way.go):
 // a dead kubelet is no dead member.

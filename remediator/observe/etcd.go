@@ -169,8 +169,8 @@ func ownComplaints(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
-// listed is the list of members that a majority stands behind; without one, the longest that a member remembers, so that
-// what is lost can be shown.
+// listed is the list of members that a majority agrees on; without one, the longest list of any member, so that what is
+// lost can be shown.
 func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
@@ -187,8 +187,8 @@ func listed(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) 
 	return list, alarms
 }
 
-// conclude joins the list with what each member answered. It lists nobody whom etcd does not list: a node whose member was
-// removed has none, and quorum is counted without it.
+// conclude joins the list with what each member answered. It lists only members that etcd lists: a node whose member
+// was removed has none, and quorum is counted without it.
 func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := elected(answers)
 	names := make(map[uint64]string, len(list))

@@ -44,7 +44,7 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// TestListed: what a majority stands behind goes before what a member remembers, however long that is.
+// TestListed: the list of a majority has precedence over the list of one member, however long that is.
 func TestListed(t *testing.T) {
 	long, short := []*etcd.Member{{ID: 1}, {ID: 2}, {ID: 3}}, []*etcd.Member{{ID: 1}, {ID: 2}}
 	lost := []answer{{node: "a", answers: object.False, stale: short}, {node: "b", answers: object.False, stale: long}, {node: "c", answers: object.Unknown}}
@@ -55,7 +55,7 @@ func TestListed(t *testing.T) {
 		t.Errorf("a list with a majority behind it: %v", list)
 	}
 	if list, _ := listed(lost[2:]); list != nil {
-		t.Errorf("nobody answers: %v", list)
+		t.Errorf("no member answers: %v", list)
 	}
 	if elected([]answer{{answers: object.True, leader: 1}, {answers: object.True, leader: 2}, {answers: object.True, leader: 2}, {answers: object.False, leader: 1}, {answers: object.False, leader: 1}}) != 2 {
 		t.Error("the leader is whom most of those that are well name")
@@ -111,8 +111,8 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// TestSilence: an API server that nobody hears from costs the time that is allowed for, is Unknown, and leaves nothing
-// behind: at each stage that a connection can get stuck in.
+// TestSilence: an API server that does not answer costs at most the allowed time, is Unknown, and leaves no connection
+// behind: at each stage at which a connection can hang.
 func TestSilence(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx := t.Context()

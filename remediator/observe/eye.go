@@ -49,8 +49,8 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Eye, error)
 	return &Eye{cache: c, live: live, tenants: tenant.New(g.AndPrivate()), now: time.Now}, nil
 }
 
-// Cache is what Look reads. Controllers watch it too, and so add no watch of their own. Of each object it holds only what
-// facts need (see strip.go): never write back what was read from it.
+// Cache is what Look reads. Controllers watch it too, and so add no other watch. Of each object it holds only what
+// facts need (see strip.go): never write an object that was read from it.
 func (e *Eye) Cache() cache.Cache { return e.cache }
 
 // Look gathers an owner's facts. An owner that is gone is not Found, and no error.

@@ -82,8 +82,8 @@ func (e *Eye) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	return limits, nil
 }
 
-// Limits are those of a RepairLimits with its defaults in place, which are those of its schema: they hold without an object
-// too. Of one that cannot be read it is why: no default stands for what it may say.
+// Limits are those of a RepairLimits with its defaults in place, which are those of its schema: they hold without an
+// object too. Of one that cannot be read it is why: no default replaces what it may say.
 func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	if wrong := l.Unreadable.Spec; wrong != nil {
 		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}

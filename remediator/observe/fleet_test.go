@@ -75,7 +75,7 @@ func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
 	}
 }
 
-// TestUnreadableLimits: no default stands for what RepairLimits may say that cannot be read.
+// TestUnreadableLimits: no default replaces what unreadable RepairLimits may say.
 func TestUnreadableLimits(t *testing.T) {
 	var l v1alpha1.RepairLimits
 	if err := yaml.Unmarshal([]byte("{spec: {atOnce: 1, window: 1d}}"), &l); err != nil {

@@ -54,7 +54,7 @@ type line struct {
 	way        way
 	mu         sync.Mutex
 	reached    bool  // somebody took the connection
-	refused    error // why nobody did
+	refused    error // why none did
 	distrusted error // the member's certificate
 }
 

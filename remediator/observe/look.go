@@ -114,13 +114,13 @@ func (l *look) owner(ctx context.Context) error {
 	case remediator.Set:
 		return l.set(ctx)
 	default:
-		// Nobody here watches its kind: it is there as long as it has machines, and it will be asked for nothing.
+		// Its kind is not watched: it exists as long as it has machines, and nothing is requested from it.
 		l.facts.Owner.Found = len(l.found) > 0
 		return nil
 	}
 }
 
-// read gets the owner, and fills what all kinds of it have; false when it is gone, or another one bears its name.
+// read gets the owner, and fills what all kinds of it have; false when it is gone, or another one has its name.
 func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error { return l.eye.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy) }
 	err := get()
@@ -219,7 +219,7 @@ func (l *look) managed(o client.Object) bool {
 	return owned && l.inside != nil && l.inside.Spec.Topology.IsDefined()
 }
 
-// topology: where it does not say how many, it leaves replicas to whoever sets them at the owner.
+// topology: if it does not set replicas, they are set at the owner.
 func (l *look) topology(entry string) {
 	c := &l.facts.Cluster
 	if wanted, ok := c.Entries[entry]; ok {

@@ -68,12 +68,12 @@ func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
 // nodeOf is the name of a machine's Node, which comes from the workload cluster.
 func nodeOf(m *clusterv1.Machine) string { return object.Printable(m.Status.NodeRef.Name) }
 
-// domainOf is the failure domain that a machine is in, else the one that it is to be made in.
+// domainOf is the failure domain of a machine, or the one where it will be created.
 func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
-// foreignMark stands for a delete mark without a value: kubectl annotate sets one, and "" says that there is none.
+// foreignMark represents a delete mark without a value: kubectl annotate sets one, and "" says that there is none.
 const foreignMark = "(no value)"
 
 // hooks are the deletion hooks of others than the owner, by the name behind the prefix.

@@ -25,8 +25,8 @@ import (
 //	RepairPolicy                                the owners of all machines of its namespace: also of those that it no longer selects
 //	RepairLimits                                the owners of all machines
 //
-// Objects may come from a watch of Cache, deleted ones too. Of a Machine whose MachineSet is gone nobody can say what
-// owned it, and nobody needs to: its MachineDeployment is gone as well.
+// Objects may come from a watch of Cache, deleted ones too. The owner of a Machine whose MachineSet is gone cannot be
+// determined, and is not needed: its MachineDeployment is gone as well.
 func (e *Eye) OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error) {
 	one := func(owner remediator.Owner, ok bool, err error) ([]remediator.Owner, error) {
 		if err != nil || !ok {
@@ -119,7 +119,7 @@ func ownerOfSet(s *clusterv1.MachineSet) remediator.Owner {
 	return remediator.Owner{Kind: kindOf(by), Namespace: s.Namespace, Name: by.Name, UID: by.UID, Cluster: s.Spec.ClusterName}
 }
 
-// kindOf says the kind of an owner: a kind of another group that only bears a known name is not known.
+// kindOf says the kind of an owner: a kind of another group with a known name is not known.
 func kindOf(ref *metav1.OwnerReference) string {
 	groups := map[string]string{
 		string(remediator.ControlPlane): controlplanev1.GroupVersion.Group,

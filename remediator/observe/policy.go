@@ -40,8 +40,8 @@ func (l *look) policy(ctx context.Context) error {
 }
 
 // Select is the policy for machines of an owner's kind, of a cluster with these labels: the first by name of those that
-// select it; nil without. A policy of which nobody can read what it selects has what no other one selects: it may be the one
-// under which something was begun.
+// select it; nil without. A policy whose selector cannot be read has what no other one selects: it may be the one under
+// which something was begun.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	first := make(map[object.Truth]*v1alpha1.RepairPolicy)
 	for i := range policies {
@@ -125,8 +125,8 @@ func isControlPlane(ownerKind string) bool {
 	return strings.HasSuffix(kind, "ControlPlane")
 }
 
-// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a field. Of
-// one that cannot be read it is the name, and why: no default stands for what it may say.
+// Policy is a RepairPolicy with its defaults in place, which are those of its schema: an object may be older than a
+// field. Of one that cannot be read it is the name, and why: no default replaces what it may say.
 func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	if why := Unreadable(p); why != "" {
 		return remediator.Policy{Name: p.Name, UID: p.UID, Unreadable: why}

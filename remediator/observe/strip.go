@@ -128,8 +128,8 @@ func stripControlPlane(k *controlplanev1.KubeadmControlPlane) {
 	quiet(k.Status.Conditions)
 }
 
-// quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often. The
-// words that are the same in thousands of objects are kept once.
+// quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often.
+// Strings that are the same in thousands of objects are stored once.
 func quiet(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
 		c := &conditions[i]

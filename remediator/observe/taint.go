@@ -96,7 +96,7 @@ func accepted(code int) error {
 	return nil
 }
 
-// heard says that a node's kubelet reports, or that nobody knows.
+// heard says that a node's kubelet reports, or that this is unknown.
 func heard(raw []byte) bool {
 	said, err := saidOf(raw)
 	return err != nil || said.Conditions[string(corev1.NodeReady)].Status != object.Unknown

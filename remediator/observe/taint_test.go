@@ -46,16 +46,16 @@ func TestSetTaint(t *testing.T) {
 		after    []corev1.Taint // nil: nothing is written
 		refused  string
 	}{
-		"set":               {ready: corev1.ConditionUnknown, before: []corev1.Taint{other}, out: true, after: []corev1.Taint{other, *ours()}},
-		"set already":       {ready: corev1.ConditionUnknown, before: []corev1.Taint{*ours()}, out: true},
-		"set by another":    {ready: corev1.ConditionUnknown, before: []corev1.Taint{theirs}, out: true},
-		"another machine":   {ready: corev1.ConditionUnknown, provider: "cloud:///2", out: true, refused: "not of the machine's"},
-		"it reports well":   {ready: corev1.ConditionTrue, out: true, refused: "reports again"},
-		"it reports ill":    {ready: corev1.ConditionFalse, out: true, refused: "reports again"},
-		"taken off":         {ready: corev1.ConditionTrue, before: []corev1.Taint{other, *ours()}, after: []corev1.Taint{other}},
-		"the only one":      {ready: corev1.ConditionTrue, before: []corev1.Taint{*ours()}, after: []corev1.Taint{}},
-		"not set":           {ready: corev1.ConditionTrue, before: []corev1.Taint{other}},
-		"another's is left": {ready: corev1.ConditionTrue, before: []corev1.Taint{theirs}},
+		"set":                  {ready: corev1.ConditionUnknown, before: []corev1.Taint{other}, out: true, after: []corev1.Taint{other, *ours()}},
+		"set already":          {ready: corev1.ConditionUnknown, before: []corev1.Taint{*ours()}, out: true},
+		"set by another":       {ready: corev1.ConditionUnknown, before: []corev1.Taint{theirs}, out: true},
+		"another machine":      {ready: corev1.ConditionUnknown, provider: "cloud:///2", out: true, refused: "not of the machine's"},
+		"it reports well":      {ready: corev1.ConditionTrue, out: true, refused: "reports again"},
+		"it reports unhealthy": {ready: corev1.ConditionFalse, out: true, refused: "reports again"},
+		"taken off":            {ready: corev1.ConditionTrue, before: []corev1.Taint{other, *ours()}, after: []corev1.Taint{other}},
+		"the only one":         {ready: corev1.ConditionTrue, before: []corev1.Taint{*ours()}, after: []corev1.Taint{}},
+		"not set":              {ready: corev1.ConditionTrue, before: []corev1.Taint{other}},
+		"another's is left":    {ready: corev1.ConditionTrue, before: []corev1.Taint{theirs}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := &oneNode{node: &corev1.Node{

@@ -40,7 +40,7 @@ import (
 // pods and runs etcdctl in them, by the kubelets of their nodes.
 type workload struct {
 	api  *httptest.Server
-	pair tls.Certificate // of whoever asks
+	pair tls.Certificate // of the caller
 	ca   *x509.CertPool
 
 	mu     sync.Mutex

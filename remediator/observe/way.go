@@ -24,7 +24,7 @@ const (
 	patience = 500 * time.Millisecond
 	// portTimeout bounds asking on one address: where nothing lets the connection pass, it is the time that is lost.
 	portTimeout = time.Second
-	// mostAddresses of one machine are kept, and of one node are tried: several Machines may name it.
+	// mostAddresses of one machine are stored, and of one node are tried: several Machines may name it.
 	mostAddresses = 2
 )
 
@@ -109,7 +109,7 @@ func (a answer) or(other answer) answer {
 	}
 }
 
-// askBy asks by a connection of its own.
+// askBy asks over a new connection.
 func (d *dialer) askBy(ctx context.Context, node string, by way) answer {
 	a := answer{node: node, way: by, answers: object.Unknown}
 	line, err := d.open(ctx, node, by)

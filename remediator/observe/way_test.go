@@ -131,7 +131,7 @@ func TestMajorityLost(t *testing.T) {
 	}
 }
 
-// TestPeersAreBounded: an etcd may list many members that nobody has. Peers are not asked about all of them.
+// TestPeersAreBounded: an etcd may list many members that no machine has. Peers are not asked about all of them.
 func TestPeersAreBounded(t *testing.T) {
 	tn := newTenant(t, "a")
 	list := []*etcd.Member{{ID: 1, Name: "a"}}

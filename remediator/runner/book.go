@@ -44,7 +44,7 @@ type account struct {
 	busy    bool
 	started []time.Time
 	storm   bool
-	passed  time.Time // when the last storm ended
+	passed  time.Time // when the last mass failure ended
 	toll    remediator.Toll
 	mass    map[string]time.Time // when the mass failures ended
 	awaited []remediator.Limit   // of the fleet
@@ -161,7 +161,7 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 	r.keep(e, now)
 }
 
-// ledger counts what the policy has under way beside this owner.
+// ledger counts what the policy has in progress for other owners.
 func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Sick: remediator.Sick(self.agg.State)}
 	if f.Policy.Name == "" {
@@ -194,7 +194,7 @@ func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
 // Totals is what one policy watches and does.
 type Totals struct {
 	Owners, Machines, Sick, Active int
-	// Storm is under way for at least one owner; StormPassed is when the last one ended.
+	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
 	Storm       bool
 	StormPassed time.Time
 }

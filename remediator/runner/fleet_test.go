@@ -16,7 +16,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// namespaces are worlds of as many clusters, each with a namespace and a policy of its own. All have an unhealthy machine.
+// namespaces are worlds of as many clusters, each with its own namespace and policy. All have an unhealthy machine.
 func namespaces(n int, limits remediator.FleetLimits) *many {
 	m := &many{}
 	for i := range n {
@@ -167,8 +167,8 @@ func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 	}
 }
 
-// A process stops between its admission and its beginning, and goes on when another has begun as much as there may be: that
-// one has counted it, or has claimed the owner.
+// A process stops between its admission and its beginning, and continues when another has begun as much as the limit
+// allows: that one has counted it, or has claimed the owner.
 func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	l, fleet := openLog(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
 	stopped, goOn := make(chan struct{}), make(chan struct{})
@@ -206,11 +206,11 @@ func TestProcessesOfOneAppend(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	t.Error("nothing begins, however often a new process goes on")
+	t.Error("nothing begins, however often a new process continues")
 }
 
-// The owner that passed the turnstile last has an event of a newer version: its own turns fail, and others begin. What was begun
-// for it before counts, and whoever has named it there begins nothing for it any more.
+// The owner that passed the turnstile last has an event of a newer version: its own turns fail, and others begin. What
+// was begun for it before counts, and a process that has named it there begins nothing more for it.
 func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	l, fleet := openLog(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
 	owner := fleet.worlds[2].facts.Owner.Owner

@@ -207,7 +207,7 @@ func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event
 	return append([]remediator.Event{remediator.Claimed{Holder: r.Incarnation}}, events...)
 }
 
-// refresh takes in what others appended, and lets go when one of them has claimed the owner that was ours.
+// refresh reads what others appended, and stops when one of them has claimed the owner.
 func (r *Runner) refresh(ctx context.Context, e *entry) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {
@@ -261,7 +261,7 @@ func (r *Runner) perform(ctx context.Context, e *entry, f *remediator.Facts, act
 	return errors.Join(errs...)
 }
 
-// setback says in the log that a write failed, once for each reason, and when it is tried again.
+// setback records in the log that a write failed, once for each reason, and when it is tried again.
 func (r *Runner) setback(ctx context.Context, e *entry, f *remediator.Facts, cause error) (time.Duration, error) {
 	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause

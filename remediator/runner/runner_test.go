@@ -151,7 +151,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 	}
 }
 
-// The same between any two writes. The error of a write is no death: the turn is over, and the next one goes on.
+// The same between any two writes. The error of a write is no crash: the turn is over, and the next one continues.
 func TestDeathAtEveryWrite(t *testing.T) {
 	l := openLog(t)
 	for n := 0; ; n++ {
@@ -290,7 +290,7 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 	if active != 2 {
-		t.Errorf("%d under way at once, the limit is 2", active)
+		t.Errorf("%d in progress at once, the limit is 2", active)
 	}
 	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Sick != 6 || totals.Machines != 18 {
 		t.Errorf("totals %+v", totals)
@@ -320,8 +320,8 @@ func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Ac
 	return m.of(f.Owner.Owner).Perform(ctx, f, a)
 }
 
-// A move that was requested before a remediation was begun, and that the turn did not know of when it began, comes first:
-// nothing is written, and the remediation goes on when the move is over.
+// A move that was requested before a remediation was begun, and that the turn did not know of when it began, has
+// precedence: nothing is written, and the remediation continues when the move is over.
 func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	l, w := openLog(t), newWorld("race")
 	w.sicken(1)

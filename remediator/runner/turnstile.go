@@ -11,14 +11,15 @@ import (
 	"scute.dev/remediator"
 )
 
-// turnstile is the aggregate that whatever begins something passes first, so that two processes which both believe to lead do
-// not exceed a limit together. An owner has an aggregate of its own: that of one says nothing of what is begun for another.
+// turnstile is the aggregate that every beginning is recorded in first, so that two processes which both believe to
+// lead do not exceed a limit together. Each owner has its own aggregate, which does not show what is begun for another.
 //
-// A process names the owner there, and then appends the beginning to the owner's aggregate. One that finds that another has
-// passed since it looked last counts what was begun for the owners that were named, and decides again. The last of them may
-// not have been appended yet: it claims that owner, so that it is in the log by then or never will be. Whoever passes has
-// done so for all that passed before. As long as nobody else has passed since, a passage is good for whoever begins something for
-// the owner that it names: a process that dies behind the turnstile has made a step that the next one does not make again.
+// A process names the owner there, and then appends the beginning to the owner's aggregate. One that finds that another
+// has passed since it looked last counts what was begun for the owners that were named, and decides again. The last of
+// them may not have been appended yet: it claims that owner, so that it is in the log by then or never will be. A
+// process that passes has done so for all that passed before. As long as no other process has passed since, a passage
+// is valid for any process that begins something for the owner that it names: if a process dies after the turnstile,
+// the next one does not have to pass again.
 const turnstile = "fleet"
 
 // passages are those through the turnstile.
@@ -81,8 +82,9 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// takeIn counts what the log has begun for an owner; with claim, nobody else begins anything for it any more. An owner whose
-// events this program cannot read counts as far as they can be read: its own turns fail, and no other owner waits for it.
+// takeIn counts what the log has begun for an owner; with claim, no other process can begin anything for it. An owner
+// whose events this program cannot read counts as far as they can be read: its own turns fail, and no other owner waits
+// for it.
 func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {

@@ -17,8 +17,8 @@ import (
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
-	// Tell is what people are told of the facts of a commit, from the projector's goroutine; it must not block. It is set before use.
-	// nil tells nobody. Facts before TellSince are not told.
+	// Tell reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
+	// use. nil reports nothing. Events before TellSince are not reported.
 	Tell      func(Told)
 	TellSince time.Time
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
@@ -139,7 +139,7 @@ func (v *Remediations) Due() []remediator.Owner {
 type Begun struct {
 	Owner    remediator.Owner
 	Machines []remediator.Beginning
-	// Err says why the owner's events cannot be read: nobody knows then that nothing was begun.
+	// Err says why the owner's events cannot be read: then it is unknown whether anything was begun.
 	Err error
 }
 
@@ -157,7 +157,7 @@ func (v *Remediations) Begun() []Begun {
 	return list
 }
 
-// Phases counts the machines that the log has something under way for, by phase.
+// Phases counts the machines with something in progress in the log, by phase.
 func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -189,7 +189,7 @@ type known struct {
 	stranded bool
 }
 
-// states are copies, with the last passage before them: the runner goes on from them by itself.
+// states are copies, with the last passage before them: the runner continues from them by itself.
 func (v *Remediations) states() ([]known, passages) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -20,16 +20,16 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// world is a control plane of three as its owner would treat it: it makes a machine when one is outdated, and deletes the
-// outdated one when the newcomer is well. It stands in for the world in tests of the loop alone; what the real owners do is
-// tried in test/remediation.
+// world is a control plane of three as its owner would treat it: it creates a machine when one is outdated, and deletes
+// the outdated one when the new one is healthy. It simulates the owner in tests of the loop alone; the real owners are
+// tested in test/remediation.
 type world struct {
 	mu    sync.Mutex
 	now   time.Time
 	facts remediator.Facts
 	made  int
 	away  bool // its API server, and its etcd
-	// before is called before each write; its error is what the write comes to.
+	// before is called before each write; its error is the result of the write.
 	before func(remediator.Action) error
 	wrong  []string
 	asked  int
@@ -153,7 +153,7 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 	return nil
 }
 
-// replaced: the veterans but the sick one are there, a newcomer took its place, and nothing is left behind.
+// replaced: all older machines but the unhealthy one exist, a new machine took its place, and nothing is left behind.
 func (w *world) replaced(t *testing.T, sick string) {
 	t.Helper()
 	for _, wrong := range w.wrong {
@@ -176,11 +176,11 @@ func (w *world) replaced(t *testing.T, sick string) {
 		}
 	}
 	if veterans != 2 {
-		t.Errorf("of the veterans, %d are left: %v", veterans, names)
+		t.Errorf("of the older machines, %d are left: %v", veterans, names)
 	}
 }
 
-// process is a runner as a process of its own would have it: another incarnation, and a view that has read the log.
+// process is a runner as a separate process has it: another incarnation, and a view that has read the log.
 func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)
@@ -203,12 +203,12 @@ func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 			return err
 		}
 		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Ends) > 0 && s.Active == nil && !remediator.Due(&s) {
-			_, err := r.Turn(t.Context(), w.facts.Owner.Owner) // what is to be tidied up
+			_, err := r.Turn(t.Context(), w.facts.Owner.Owner) // what must be cleaned up
 			return err
 		}
 		w.owner()
 	}
-	return errors.New("it does not come to an end")
+	return errors.New("it does not end")
 }
 
 func stateOf(t *testing.T, l aggregate.Log, owner remediator.Owner) remediator.State {
