@@ -289,16 +289,19 @@ func (s *State) end(e End) {
 	}
 }
 
-// forget bounds the size of a state: of the machines that are healthy again, the last few are retained, those with an
-// abort or a hold of an operator first.
+// forget keeps a state small for ever: of healthy patients, the last few are remembered. What an operator aborted or holds lives as long
+// as its machine, which nobody says of a healthy one: more of them are remembered than anybody writes by hand.
 func (s *State) forget() {
-	const remembered = 32
+	const kept, orders = 32, 1000
 	var well []*Patient
+	ordered := 0
 	for _, p := range s.Patients {
 		if p.Mark == nil {
 			well = append(well, p)
+			ordered += count(p.ordered())
 		}
 	}
+	remembered := kept + min(ordered, orders)
 	if len(well) <= remembered {
 		return
 	}

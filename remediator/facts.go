@@ -168,6 +168,7 @@ type Request struct {
 	UID       types.UID
 	Created   time.Time
 	Deleting  bool
+	ByHand    bool // it is not the Machine's: neither a MachineHealthCheck nor scute made it
 	Hold      bool
 	HoldUntil time.Time // zero with Hold: until it is taken off
 	HoldWhy   string

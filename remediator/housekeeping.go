@@ -81,6 +81,8 @@ func (s *State) markOn(p *Patient) string {
 // a MachineHealthCheck still says that the machine is unhealthy: it deletes the request itself when it no longer does.
 func (s *State) request(p *Patient, m *Machine, now time.Time) []Action {
 	switch {
+	case p == nil && m.forgotten(now):
+		return []Action{{Do: DropRequest, Machine: m.subject()}}
 	case p == nil:
 		return nil
 	case p.Mark != nil && p.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && p.missed(m.Request, now)):
@@ -91,6 +93,18 @@ func (s *State) request(p *Patient, m *Machine, now time.Time) []Action {
 	default:
 		return nil
 	}
+}
+
+// settledIn is how long a request is left alone of whose machine the log knows nothing: a MachineHealthCheck makes the request before it
+// says that the machine is unhealthy.
+const settledIn = time.Minute
+
+// forgotten says that the machine is healthy, and has a request of which the log no longer knows: only the last few are remembered. One
+// that people made, or that says what they want, stays.
+func (m *Machine) forgotten(now time.Time) bool {
+	r := m.Request
+	return r != nil && !r.Deleting && !r.ByHand && !r.Hold && !r.Abort && !now.Before(r.Created.Add(settledIn)) &&
+		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False
 }
 
 // orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
@@ -108,10 +122,13 @@ func (p *Patient) orders(now time.Time) string {
 
 // recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(p *Patient, s *State) bool {
-	if p == nil || p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
+	if p != nil && p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
 	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
+	if p == nil && check.Reason != HandOverReason {
+		return false // nothing tells that it was scute
+	}
 	if m.Unwired != "" && check.Reason != HandOverReason {
 		return false // a MachineHealthCheck that does not ask scute may have set them
 	}

@@ -264,6 +264,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Hooks = words[2:]
 	case "request":
 		m.Request = w.request(m)
+		m.Request.ByHand = value == "by-hand"
 		m.Request.Deleting = value == "deleting"
 	case "hold":
 		if m.Request == nil {

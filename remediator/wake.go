@@ -38,6 +38,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 			if m.Node != "" && f.Policy.ReadsNodes() {
 				at(lookAgain)
 			}
+			if m.Request != nil && s.Patients[m.UID] == nil {
+				until(m.Request.Created.Add(settledIn))
+			}
 		}
 	}
 	for _, p := range s.Patients {

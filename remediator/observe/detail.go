@@ -44,7 +44,7 @@ func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 }
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
-	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, Abort: r.Spec.Abort}
+	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, ByHand: len(r.OwnerReferences) == 0, Abort: r.Spec.Abort}
 	if wrong := r.Unreadable.Spec; wrong != nil { // it may ask for a hold: that is the safe side
 		f.Hold, f.HoldWhy = true, wrong.String()
 	}
