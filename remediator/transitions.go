@@ -119,8 +119,8 @@ var (
 			if !r.scales() || r.Scale != ScaleBack || r.waits > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
-			if !r.facts.isControlPlane() && r.victim.DeleteMark != "" && r.lost() {
-				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
+			if r.surprised() {
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
 			}
 			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
 		},
@@ -216,6 +216,13 @@ func (r remediation) late() *Machine {
 		}
 	}
 	return nil
+}
+
+// surprised says that the owner of workers took another machine than the marked one, and would again: another MachineSet loses one when
+// there is one too many. Within a MachineSet the marked machine goes first; there somebody else deleted the other one.
+func (r remediation) surprised() bool {
+	f := r.facts
+	return !f.isControlPlane() && r.victim.DeleteMark != "" && r.lost() && len(f.Owner.Sets) > 0 && f.gives() != r.victim.Set
 }
 
 // lost says that a machine from before, other than the victim, is gone or being deleted.
