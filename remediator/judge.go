@@ -155,6 +155,15 @@ var components = []component{ //nolint:gochecknoglobals // a table
 	{"etcd member", controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition, true, false},
 }
 
+// names of the conditions of components.
+func names(of []component) []string {
+	list := make([]string, 0, len(of))
+	for _, c := range of {
+		list = append(list, c.condition)
+	}
+	return list
+}
+
 func (f *Facts) machine(m Subject) *Machine {
 	i := slices.IndexFunc(f.Machines, func(x Machine) bool { return x.UID == m.UID })
 	if i < 0 {

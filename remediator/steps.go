@@ -38,7 +38,7 @@ var steps = []step{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, superseded, held, unsafe, noNewcomer)),
+		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(relaxed, turned, superseded, held, unsafe, noNewcomer)),
 	},
 	{
 		name:   Replacing,

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
 )
 
 // spareAfter is how long a cancellation without a new machine waits before the unhealthy machine loses its mark. A
@@ -80,6 +84,7 @@ var (
 		return when(healthy && free && !r.committed() && !r.facts.blinking(), "the machine is healthy again")
 	})
 
+	turned     = cancels("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turned)
 	superseded = cancels("a rollout or a pending upgrade of the owner lasts longer than `timeouts.scaleUp` and `timeouts.ready` together", Superseded, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
 		return when(r.rolling() && r.lasts(limit), "a rollout or an upgrade came in between, and %s made no replacement that is ready within %s", r.facts.Owner.Name, limit)
@@ -193,7 +198,7 @@ func (r remediation) lasts(limit time.Duration) bool {
 // worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
 // owner creates no new machine before they are healthy again, or it is allowed to.
 func (r remediation) worsened() []Event {
-	if !r.facts.isControlPlane() || r.Request.Method == OwnerRemediation || r.Request.Relaxed || r.Frozen != "" || r.facts.blinking() || r.rolling() || len(r.newcomers) > 0 {
+	if !r.mayTurn() || r.Request.Relaxed {
 		return nil
 	}
 	if c := caseOf(r.victim, r.facts); c.answers && len(c.broken) > 0 && c.mayRelax() {
@@ -202,9 +207,44 @@ func (r remediation) worsened() []Event {
 	return nil
 }
 
-// late is a new machine that became ready after it was abandoned, nil without. The owner does not delete it while the
-// components of the unhealthy machine are broken; it does delete the unhealthy machine. One that the owner was asked to
-// remediate is not counted on.
+// turned is why a surge that was asked for is not to be waited for: its owner makes no newcomer while components of the machine are not
+// well, and would take the machine itself. What recovers within a minute is no reason.
+func (r remediation) turned() string {
+	if !r.mayTurn() {
+		return ""
+	}
+	c := caseOf(r.victim, r.facts)
+	if len(c.broken) == 0 || r.now.Sub(r.victim.brokenSince()) < time.Minute || r.Request.Relaxed && c.mayRelax() {
+		return ""
+	}
+	d := c.relaxed()
+	if !c.answers {
+		d = c.deleteFirst("c", "its etcd member "+c.silence())
+	}
+	return when(d.Verdict == OwnerRemediation, "%s since %s was asked, which makes no machine now", c.illness(), r.facts.Owner.Name)
+}
+
+// mayTurn says that a control plane was asked for a newcomer, and may be asked for something else: none exists, nothing freezes it, and
+// no rollout makes one.
+func (r remediation) mayTurn() bool {
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.blinking() && !r.rolling() && len(r.newcomers) == 0
+}
+
+// brokenSince is since when components of the machine are not well.
+func (m *Machine) brokenSince() time.Time {
+	var first time.Time
+	for _, name := range slices.Concat([]string{clusterv1.MachineNodeReadyCondition}, names(components)) {
+		seen, ok := m.Conditions[name]
+		silent := name != clusterv1.MachineNodeReadyCondition || m.silent()
+		if ok && seen.Status != object.True && silent && (first.IsZero() || seen.Since.Before(first)) {
+			first = seen.Since
+		}
+	}
+	return first
+}
+
+// late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
+// components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
 func (r remediation) late() *Machine {
 	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
 		r.patient.Aborted || r.patient.held(r.now) || r.facts.pauseRequested() {
