@@ -22,7 +22,7 @@ func tidy(s *State, f *Facts) []Action {
 		actions = append(actions, Action{Do: Touch})
 	}
 	for i := range f.Machines {
-		if m := &f.Machines[i]; m.DeleteMark == DeleteValue && !m.Deleting && f.staying() <= int(f.Owner.Replicas) {
+		if m := &f.Machines[i]; f.leftBehind(m) {
 			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
 		}
 	}
@@ -34,7 +34,12 @@ func tidy(s *State, f *Facts) []Action {
 	return actions
 }
 
-// housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
+// leftBehind says that a machine has a delete mark of ours, and that there is no machine too many.
+func (f *Facts) leftBehind(m *Machine) bool {
+	return m.DeleteMark == DeleteValue && !m.Deleting && f.staying() <= int(f.Owner.Replicas)
+}
+
+// housekeeping: the marks that people see, the requests, the ladder's objects.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for i := range f.Machines {

@@ -41,7 +41,15 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 			return *d
 		}
 	}
-	return f.method(p, m)
+	d := f.method(p, m)
+	if d.acts() {
+		for _, other := range []*Decision{f.untidied(m)} {
+			if other != nil {
+				return *other
+			}
+		}
+	}
+	return d
 }
 
 // method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a

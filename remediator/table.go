@@ -295,13 +295,28 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
+// untidied: a mark that an earlier remediation left is about to be taken off another machine. While a remediation lasts nobody would.
+func (f *Facts) untidied(victim *Machine) *Decision {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; m.UID != victim.UID && f.leftBehind(m) {
+			return m.leftover()
+		}
+	}
+	return nil
+}
+
+func (m *Machine) leftover() *Decision {
+	return ask("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
+		"leftover-mark", "machine %s has a mark of an earlier remediation that is to be taken off first", m.Name)
+}
+
 // otherMarked: with one machine too many, the owner may take another than the victim.
 func (f *Facts) otherMarked(victim *Machine) *Decision {
 	for i := range f.Machines {
 		switch m := &f.Machines[i]; {
 		case m.UID == victim.UID || m.Deleting:
 		case m.DeleteMark == DeleteValue:
-			return wait("leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
+			return m.leftover()
 		case m.DeleteMark != "":
 			return ask("take that annotation off, or let the machine go", "foreign-mark", "machine %s has somebody else's annotation cluster.x-k8s.io/delete-machine: with more replicas, the owner could take that one", m.Name)
 		}
