@@ -62,10 +62,19 @@ type OwnerFacts struct {
 	Tested bool
 	// CertificateLever: the owner rolls machines out whose certificates are about to expire.
 	CertificateLever bool
+	// Retry bounds a control plane's own remediation of one machine after another.
+	Retry Retry
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
 	Relaxed string
 	// Touched is the value of scute.dev/touched.
 	Touched string
+}
+
+// Retry are a KubeadmControlPlane's bounds of its own remediation (spec.remediation), with the defaults in place.
+type Retry struct {
+	Max *int32 // nil for no bound
+	// Period between two remediations of what is taken for one machine, and how long one must be well to be taken for another.
+	Period, MinHealthy time.Duration
 }
 
 // ClusterFacts are what the Cluster says.

@@ -94,8 +94,13 @@ func (w *world) remediate() (string, *machine) {
 	if !w.stacked() || !w.runs(victim) || victim.Node != "" && !w.safe(victim.Node, false) || !w.led(victim) {
 		return "", nil
 	}
+	note, may := w.retries(victim)
+	if !may {
+		victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "RemediationDeferred", Since: w.now}
+		return "", nil
+	}
 	victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "MachineDeleting", Since: w.now}
-	w.owner.Relaxed = inProgressFor(victim, w.now)
+	w.owner.Relaxed = note
 	return w.delete(victim) + " to remediate it", victim
 }
 
@@ -132,12 +137,18 @@ func (w *world) mostBroken() *machine {
 	})
 }
 
-func inProgressFor(m *machine, now time.Time) string {
-	data, err := json.Marshal(inProgress{Machine: m.Name, Timestamp: now})
-	if err != nil {
-		return ""
+// retries follows checkRetryLimits (remediation.go): what the owner notes of the remediation, and whether it may be.
+func (w *world) retries(m *machine) (note string, may bool) {
+	now, retry := inProgress{Machine: m.Name, Timestamp: w.now}, w.owner.Retry
+	if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.Add(retry.MinHealthy).After(w.now) {
+		now.RetryCount = last.RetryCount
+		if last.Timestamp.Add(retry.Period).After(w.now) || retry.Max != nil && last.RetryCount >= int(*retry.Max) {
+			return "", false
+		}
+		now.RetryCount++
 	}
-	return string(data)
+	data, err := json.Marshal(now)
+	return string(data), err == nil
 }
 
 // runs follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): components of a machine other than this one

@@ -43,7 +43,7 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 	}
 	d := f.method(p, m)
 	if d.acts() {
-		for _, other := range []*Decision{f.untidied(m)} {
+		for _, other := range []*Decision{f.untidied(m), f.ownersPatience(d, m, now)} {
 			if other != nil {
 				return *other
 			}

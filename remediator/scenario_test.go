@@ -353,8 +353,10 @@ func (s *story) owner(t *testing.T, d *datadriven.TestData, b *strings.Builder, 
 			"external-etcd": boolean(&o.ExternalEtcd, value), "paused": boolean(&o.Paused, value), "deleting": boolean(&o.Deleting, value),
 			"observed": boolean(&o.Observed, value), "found": boolean(&o.Found, value),
 			"max-surge": integer(&o.MaxSurge, value), "replicas": integer(&o.Replicas, value),
-			"version": func() error { o.Version = value; return nil },
-			"relaxed": func() error { o.Relaxed = value; return nil },
+			"version":      func() error { o.Version = value; return nil },
+			"retry-period": func() error { o.Retry.Period = duration(d, t, value); return nil },
+			"max-retry":    func() error { o.Retry.Max = new(int32); return integer(o.Retry.Max, value)() },
+			"relaxed":      func() error { o.Relaxed = value; return nil },
 		}[key])
 	}
 }

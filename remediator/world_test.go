@@ -77,6 +77,7 @@ func newWorld(now time.Time) *world {
 		owner: remediator.OwnerFacts{
 			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0a0b0c0d-1111", Cluster: "blue"},
 			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateLever: true,
+			Retry: remediator.Retry{MinHealthy: time.Hour},
 		},
 		cluster: remediator.ClusterFacts{Found: true, Reach: object.True, FailureDomains: []string{"a", "b", "c"}},
 		policy: remediator.Policy{

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -163,6 +165,7 @@ func (l *look) controlPlane(ctx context.Context) error {
 	external := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
 	f.ExternalEtcd = external.IsDefined()
 	f.CertificateLever = kcp.Spec.Rollout.Before.CertificatesExpiryDays > 0
+	f.Retry = retryOf(kcp.Spec.Remediation)
 	l.template = kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name
 	f.RollingOut = rollingOut(l.found, kcp.Spec.Version)
 	f.Tested = l.eye.Tested(ctx)
@@ -170,6 +173,14 @@ func (l *look) controlPlane(ctx context.Context) error {
 		l.topology("")
 	}
 	return nil
+}
+
+// retryOf has the defaults of KubeadmControlPlane's controller.
+func retryOf(spec controlplanev1.KubeadmControlPlaneRemediationSpec) remediator.Retry {
+	seconds := func(n *int32, without int32) time.Duration { return time.Duration(ptr.Deref(n, without)) * time.Second }
+	return remediator.Retry{
+		Max: spec.MaxRetry, Period: seconds(spec.RetryPeriodSeconds, 0), MinHealthy: seconds(spec.MinHealthyPeriodSeconds, controlplanev1.DefaultMinHealthyPeriodSeconds),
+	}
 }
 
 func (l *look) deployment(ctx context.Context) error {
