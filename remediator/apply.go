@@ -292,8 +292,8 @@ func (s *State) end(e End) {
 	}
 }
 
-// forget keeps a state small for ever: of healthy patients, the last few are remembered. What an operator aborted or holds lives as long
-// as its machine, which nobody says of a healthy one: more of them are remembered than anybody writes by hand.
+// forget bounds the size of a state: of the machines that are healthy again, the last few are retained. An abort or a hold of an operator
+// lives as long as its machine, and nothing says when a healthy one is gone: more of them are retained than anybody writes by hand.
 func (s *State) forget() {
 	const kept, orders = 32, 1000
 	var well []*Patient

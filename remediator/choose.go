@@ -103,7 +103,7 @@ func (d Decision) same(other Decision) bool {
 	case d.Rule == ruleTurn:
 		return d.Reason == other.Reason && d.Next == other.Next // it names the other machine
 	default:
-		return d.Verdict == Wait || d.Next == other.Next
+		return d.Next == other.Next
 	}
 }
 

@@ -28,7 +28,8 @@ func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 		d.Next = "see what holds the upgrade: its other machines, or an annotation that defers it"
 		return d
 	case f.Owner.RollingOut != "" && blocks == "" && (f.isControlPlane() || !f.current(m)):
-		return wait("rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
+		return ask(fmt.Sprintf("see what holds the rollout, if it does not end: the conditions of %s %s", f.Owner.Kind, f.Owner.Name),
+			"rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
 		if d := f.unstable(m, blocks); d != nil {
@@ -39,10 +40,35 @@ func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	case len(f.Policy.holding(m)) > 0:
 		return ask("see to what put the hook there, or name it in the policy's allowedHooks", "hook", "its deletion would be held%s", hooks(f.Policy.holding(m)))
 	case f.Owner.Relaxed != "":
-		return wait("owner-remediation", "%s is remediating a machine by itself", f.Owner.Name)
+		return f.remediating()
 	default:
 		return nil
 	}
+}
+
+// remediating is the wait for a remediation of the owner's own. Its note names the machine, and is there until the owner has made another.
+func (f *Facts) remediating() *Decision {
+	machine := "a machine"
+	if n, ok := noteOf(f.Owner.Relaxed); ok {
+		machine = "machine " + n.Machine
+	}
+	return ask(fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+		"owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
+}
+
+// joining is the wait for a machine that has not joined, until it has, or is unhealthy itself.
+func (f *Facts) joining(other *Machine) *Decision {
+	bound := ""
+	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
+		bound = "; it is unhealthy itself at " + other.Created.Add(startup).UTC().Format(time.RFC3339)
+	}
+	return ask("see why machine "+other.Name+" does not join: its bootstrap and its infrastructure", "scaling", "machine %s has not joined yet%s", other.Name, bound)
+}
+
+// going is the wait for a machine that is being deleted.
+func going(other *Machine) *Decision {
+	return ask("see what holds the deletion of machine "+other.Name+", if it hangs: its hooks, its drain, its volumes, its infrastructure",
+		"deleting-machine", "machine %s is being deleted%s, since %s", other.Name, hooks(other.Hooks), other.DeletingSince.UTC().Format(time.RFC3339))
 }
 
 // unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile.
@@ -51,13 +77,14 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 		other := &f.Machines[i]
 		switch {
 		case other.Deleting:
-			return wait("deleting-machine", "machine %s is being deleted%s", other.Name, hooks(other.Hooks))
+			return going(other)
 		case m.Node != "" && other.UID != m.UID && other.Node == "" && !f.keepsOut(m, other):
-			return wait("scaling", "machine %s has not joined yet", other.Name)
+			return f.joining(other)
 		}
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && blocks == "" {
-		return wait("scaling", "there are %d machines, and %d are asked for", len(f.Machines), f.Owner.Replicas)
+		return ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
+			"scaling", "there are %d machines, and %d are asked for: %s comes to that number first", len(f.Machines), f.Owner.Replicas, f.Owner.Name)
 	}
 	return nil
 }

@@ -304,7 +304,7 @@ const (
 	Superseded Cause = "Superseded" // a rollout or an upgrade came in between, and takes long
 	Held       Cause = "Held"       // an operator holds the machine, and nothing is asked for yet
 	Worsened   Cause = "Worsened"   // the machine is worse than it was: its owner does not do what was asked, and may do something else
-	Unsafe     Cause = "Unsafe"     // it was not safe to ask, or to go on asking
+	Unsafe     Cause = "Unsafe"     // the request was not safe, or no longer safe
 
 	MachineGone Cause = "MachineGone" // somebody else took the machine away
 )

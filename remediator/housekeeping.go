@@ -39,7 +39,7 @@ func (f *Facts) leftBehind(m *Machine) bool {
 	return m.DeleteMark == DeleteValue && !m.Deleting && f.staying() <= int(f.Owner.Replicas)
 }
 
-// housekeeping: the marks that people see, the requests, the ladder's objects.
+// housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for i := range f.Machines {

@@ -262,7 +262,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "hook":
 		m.Hooks = words[2:]
-	case "request":
+	case "request": // by a MachineHealthCheck, or by hand
 		m.Request = w.request(m)
 		m.Request.ByHand = value == "by-hand"
 		m.Request.Deleting = value == "deleting"

@@ -158,7 +158,7 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 	case !c.f.maySpare(c.m):
 		return Decision{Verdict: Freeze, Rule: rule, Reason: fmt.Sprintf("%s, and without it %d of %d voters would answer: quorum is at risk", why, q.Answering-count(alive), q.Voters-1), Next: "bring back " + strings.Join(q.Silent, ", ")}
 	case q.Learners > count(c.learns()):
-		return *wait("learner", "etcd has a learner: a member is joining")
+		return *c.learner()
 	case c.healthy == 0:
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
@@ -169,6 +169,21 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 			Reason: fmt.Sprintf("%s: the owner removes it first; %d of %d voters answer without it", why, q.Answering-count(alive), q.Voters-count(member)),
 		}
 	}
+}
+
+// learner is the wait for a member that is joining, until it votes, or the machine that it is of is gone.
+func (c oneCase) learner() *Decision {
+	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return member.Learner })
+	if i < 0 {
+		return wait("learner", "etcd has a learner: a member is joining")
+	}
+	member := c.f.Etcd.Members[i]
+	if m := c.f.claimed(member); m != nil {
+		return ask("see why etcd on machine "+m.Name+" does not catch up; one that stays so is replaced when the machine is unhealthy",
+			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)
+	}
+	return ask("see whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
+		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
 }
 
 // learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is its
@@ -233,7 +248,7 @@ func (c oneCase) surge() Decision {
 	case !external && !c.quorum.MayAdd():
 		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a new member that fails would cost quorum, and this machine's own member is healthy", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
 	case c.quorum.Learners > 0:
-		return *wait("learner", "etcd has a learner: a member is joining")
+		return *c.learner()
 	case len(c.others) > 0:
 		return *wait("another-broken", "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", strings.Join(c.others, ", "))
 	}
@@ -307,7 +322,7 @@ func (f *Facts) untidied(victim *Machine) *Decision {
 
 func (m *Machine) leftover() *Decision {
 	return ask("nothing, if it passes; else see why the annotation cluster.x-k8s.io/delete-machine of machine "+m.Name+" cannot be taken off",
-		"leftover-mark", "machine %s has a mark of an earlier remediation that is to be taken off first", m.Name)
+		"leftover-mark", "machine %s has a mark of an earlier remediation that must be removed first", m.Name)
 }
 
 // otherMarked: with one machine too many, the owner may take another than the victim.

@@ -125,7 +125,7 @@ var (
 				return nil
 			}
 			if r.surprised() {
-				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the newcomer has taken its place"}}
+				return []Event{SurgeConsumed{Surprise: true, Why: r.facts.Owner.Name + " deleted another machine than the one that is marked; the new machine has taken its place"}}
 			}
 			return []Event{SurgeConsumed{Why: "there are no more machines than users want now: the new machine has the place of another one"}}
 		},
@@ -243,8 +243,9 @@ func (m *Machine) brokenSince() time.Time {
 	return first
 }
 
-// late is a newcomer that became ready after it was given up, nil without. The owner does not delete it while the machine's
-// components are not well; that machine it does delete. One that the owner was asked to remediate is not counted on.
+// late is a new machine that became ready after it was abandoned, nil without. The owner does not delete it while the
+// components of the unhealthy machine are broken; it does delete the unhealthy machine. One that the owner was asked to
+// remediate is not counted on.
 func (r remediation) late() *Machine {
 	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
 		r.patient.Aborted || r.patient.held(r.now) || r.facts.pauseRequested() {
