@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,10 +22,12 @@ import (
 )
 
 const (
-	// inAll bounds the connections to all clusters together, perCluster those to one: twice the members of an etcd that are
-	// asked at once, by two ways, and the API server.
-	inAll      = 128
-	perCluster = 20
+	// inAll bounds the connections to all clusters together, perNamespace those to the clusters of one namespace, whose
+	// owner may have many that take connections and say nothing. perCluster bounds those to one: twice the members of an etcd
+	// that are asked at once, by two ways, and the API server.
+	inAll        = 128
+	perNamespace = 40
+	perCluster   = 20
 	// mostTries are made for the addresses of one name: the owner of the name has as many addresses as it likes.
 	mostTries = 4
 )
@@ -33,11 +37,11 @@ type Dialer struct {
 	guard *guard.Guard
 	all   *semaphore.Weighted
 
-	mu       sync.Mutex
-	clusters map[string]*places
+	mu    sync.Mutex
+	users map[string]*places // clusters, and namespaces, which end with a slash
 }
 
-// places of one cluster, as long as somebody uses or wants one.
+// places of one cluster or namespace, as long as somebody uses or wants one.
 type places struct {
 	*semaphore.Weighted
 	users int
@@ -45,7 +49,7 @@ type places struct {
 
 // New makes a Dialer that reaches what the guard allows.
 func New(g *guard.Guard) *Dialer {
-	return &Dialer{guard: g, all: semaphore.NewWeighted(inAll), clusters: make(map[string]*places)}
+	return &Dialer{guard: g, all: semaphore.NewWeighted(inAll), users: make(map[string]*places)}
 }
 
 // Cluster is one cluster with the credentials for its API server.
@@ -57,7 +61,8 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster; it sends nothing. All who name the cluster alike share its places.
+// Cluster prepares connections to a cluster; it sends nothing. All who name the cluster alike share its places, and those
+// whose names have the same text before the slash the places of their namespace.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -104,43 +109,57 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// enter waits for a place among the connections of a cluster, and then among those of all: one that waits for its own
-// keeps none from others.
+// enter waits for a place among the connections of a cluster, then among those of its namespace, and then among those of
+// all: who waits for a place that others of its own have keeps none from others.
 func (d *Dialer) enter(ctx context.Context, cluster string) (leave func(), err error) {
-	of := d.of(cluster)
-	if err := of.Acquire(ctx, 1); err != nil {
-		d.release(cluster, of)
-		return nil, fmt.Errorf("%d connections to the cluster are open, and none was closed in time", perCluster)
+	namespace, _, _ := strings.Cut(cluster, "/")
+	var taken []func()
+	leave = func() {
+		for _, give := range slices.Backward(taken) {
+			give()
+		}
+	}
+	for _, bound := range []struct {
+		key  string
+		most int
+		of   string
+	}{{cluster, perCluster, "the cluster"}, {namespace + "/", perNamespace, "the clusters of namespace " + namespace}} {
+		of := d.of(bound.key, bound.most)
+		if err := of.Acquire(ctx, 1); err != nil {
+			d.release(bound.key, of)
+			leave()
+			return nil, fmt.Errorf("%d connections to %s are open, and none was closed in time", bound.most, bound.of)
+		}
+		taken = append(taken, func() {
+			of.Release(1)
+			d.release(bound.key, of)
+		})
 	}
 	if err := d.all.Acquire(ctx, 1); err != nil {
-		of.Release(1)
-		d.release(cluster, of)
+		leave()
 		return nil, fmt.Errorf("%d connections to clusters are open, and none was closed in time", inAll)
 	}
-	return func() {
-		d.all.Release(1)
-		of.Release(1)
-		d.release(cluster, of)
-	}, nil
+	taken = append(taken, func() { d.all.Release(1) })
+	return leave, nil
 }
 
-func (d *Dialer) of(cluster string) *places {
+func (d *Dialer) of(key string, most int) *places {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	of, found := d.clusters[cluster]
+	of, found := d.users[key]
 	if !found {
-		of = &places{Weighted: semaphore.NewWeighted(perCluster)}
-		d.clusters[cluster] = of
+		of = &places{Weighted: semaphore.NewWeighted(int64(most))}
+		d.users[key] = of
 	}
 	of.users++
 	return of
 }
 
-func (d *Dialer) release(cluster string, of *places) {
+func (d *Dialer) release(key string, of *places) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if of.users--; of.users == 0 {
-		delete(d.clusters, cluster)
+		delete(d.users, key)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,6 +164,55 @@ func TestPlaces(t *testing.T) {
 	letGo()
 	for range 20 {
 		if _, err := one.Dial(within(t, time.Minute), address); err != nil {
+			t.Errorf("a place was not given back: %v", err)
+		}
+	}
+}
+
+// TestPlacesOfNamespaces: clusters of one namespace that take connections and say nothing, however many, keep those of another from none.
+func TestPlacesOfNamespaces(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	d, address := dialer(t), listener.Addr().String()
+	holding, letGo := context.WithTimeout(t.Context(), time.Minute)
+	defer letGo()
+	var opened atomic.Int32
+	var dials sync.WaitGroup
+	for i := range 10 {
+		c, err := d.Cluster(fmt.Sprintf("hostile/%d", i), &rest.Config{Host: "https://hostile"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			dials.Go(func() {
+				if _, err := c.Dial(holding, address); err == nil {
+					opened.Add(1)
+				}
+			})
+		}
+	}
+	for opened.Load() < 40 {
+		time.Sleep(time.Millisecond)
+	}
+	prod, err := d.Cluster("fleet/prod", &rest.Config{Host: "https://prod"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := prod.Dial(holding, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := opened.Load(); n != 40 {
+		t.Errorf("one namespace has %d connections", n)
+	}
+	letGo()
+	dials.Wait()
+	for range 20 {
+		if _, err := prod.Dial(within(t, time.Minute), address); err != nil {
 			t.Errorf("a place was not given back: %v", err)
 		}
 	}
