@@ -15,17 +15,20 @@ type View interface {
 	Apply(r eventlog.Record) error
 }
 
-// Snapshotter is a View that can be saved and restored.
+// Snapshotter is a View that can be saved and restored, in parts, so that no more than one of them is in memory twice.
 type Snapshotter interface {
 	View
-	// Snapshot is the view in bytes: the same for equal views. It changes nothing, and may run beside readers.
-	Snapshot() ([]byte, error)
-	// Restore fills a new view from the bytes of Snapshot. After an error the view is thrown away.
-	Restore(data []byte) error
+	// Snapshot hands each part to put, with a name of its own: the same parts in the same order for equal views. A part about an
+	// aggregate has its name. It changes nothing, and may run beside readers. put does not keep the bytes.
+	Snapshot(put func(part string, data []byte) error) error
+	// Restore fills a part of an empty view with the bytes of Snapshot. It is called before Apply.
+	Restore(part string, data []byte) error
 }
 
 // Log is the part of *eventlog.Log that a projector reads.
 type Log interface {
+	// ID tells the log from every other one.
+	ID() string
 	// Head is the leader's last sequence.
 	Head(ctx context.Context) (uint64, error)
 	// At is the commit at a sequence.

@@ -49,6 +49,7 @@ type Teller struct {
 	mu      sync.Mutex
 	waiting []runner.Told
 	lost    int
+	owed    time.Time // of the newest fact that is not told, zero when all are
 	told    map[topic][]time.Time
 	swept   time.Time
 	wake    chan struct{}
@@ -70,7 +71,7 @@ func (t *Teller) Tell(n runner.Told) {
 	if n.Machine.Name == "" || !t.seldom(n) || time.Since(n.At) > fresh {
 		return
 	}
-	t.waiting = append(t.waiting, n)
+	t.waiting, t.owed = append(t.waiting, n), n.At
 	if len(t.waiting) > kept {
 		t.waiting = t.waiting[1:]
 		t.lost++
@@ -157,7 +158,15 @@ func (t *Teller) next() (runner.Told, bool) {
 			return n, true
 		}
 	}
+	t.owed = time.Time{}
 	return runner.Told{}, false
+}
+
+// Owes says that something is still to be told. What is too old to be told, because nobody leads here for example, is not owed.
+func (t *Teller) Owes() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.owed.IsZero() && time.Since(t.owed) <= fresh
 }
 
 // create makes an event, and says whether to try it again. The API server may be away for a moment; what it refuses is left out,

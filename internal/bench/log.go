@@ -27,7 +27,7 @@ const (
 
 // measureLog is the group "log".
 func measureLog(ctx context.Context, b *bench) error {
-	for _, m := range []func(context.Context, *bench) error{measureAppend, measureReplay, measureStart} {
+	for _, m := range []func(context.Context, *bench) error{measureAppend, measureReplay} {
 		if err := m(ctx, b); err != nil {
 			return err
 		}
@@ -127,10 +127,10 @@ func message(h nats.Header, c eventlog.Commit) *nats.Msg {
 		m.Header[k] = v
 	}
 	escaped := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	m.Header[jetstream.MsgIDHeader] = []string{"move." + escaped + "/" + c.ID}
+	m.Header[jetstream.MsgIDHeader] = []string{string(c.Aggregate.Kind) + "." + escaped + "/" + c.ID}
 	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.Expected, 10)}
 	m.Header["ce-id"] = []string{c.ID + "/0"}
-	m.Header["ce-source"] = []string{"scute.dev/move/" + escaped}
+	m.Header["ce-source"] = []string{"scute.dev/" + string(c.Aggregate.Kind) + "/" + escaped}
 	m.Header["ce-type"] = []string{c.Events[0].Type}
 	m.Header["ce-subject"] = []string{c.Aggregate.ID}
 	m.Header["ce-correlation"] = []string{c.Events[0].Correlation}
@@ -138,8 +138,19 @@ func message(h nats.Header, c eventlog.Commit) *nats.Msg {
 	return m
 }
 
-// fill makes a log of n commits spread over some aggregates. It writes without syncs, which leaves the same files.
+// fill makes a log of n commits spread over some aggregates.
 func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
+	last := make([]uint64, spread)
+	return fillWith(ctx, b, dir, n, func(i int) eventlog.Commit {
+		a := i % spread
+		c := commit(a, i/spread, last[a])
+		last[a] = uint64(i + 1)
+		return c
+	})
+}
+
+// fillWith makes a log of n commits. It writes without syncs, which leaves the same files.
+func fillWith(ctx context.Context, b *bench, dir string, n int, next func(i int) eventlog.Commit) error {
 	h, err := template(ctx, b, dir)
 	if err != nil {
 		return err
@@ -153,7 +164,6 @@ func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
 	if err != nil {
 		return err
 	}
-	last := make([]uint64, spread)
 	var acks []jetstream.PubAckFuture
 	settle := func() error {
 		for _, a := range acks {
@@ -169,12 +179,10 @@ func fill(ctx context.Context, b *bench, dir string, n, spread int) error {
 		return nil
 	}
 	for i := range n {
-		a := i % spread
-		ack, err := js.PublishMsgAsync(message(h, commit(a, i/spread, last[a])))
+		ack, err := js.PublishMsgAsync(message(h, next(i)))
 		if err != nil {
 			return err
 		}
-		last[a] = uint64(i + 1)
 		if acks = append(acks, ack); len(acks) == 400 {
 			if err := settle(); err != nil {
 				return err

@@ -45,9 +45,6 @@ func (v *tally) Apply(r eventlog.Record) error {
 	return nil
 }
 
-func (v *tally) Snapshot() ([]byte, error) { return json.Marshal(v) }
-func (v *tally) Restore(data []byte) error { return json.Unmarshal(data, v) }
-
 // measureReplay compares a projector's replay of a million events with an ordered consumer that only counts them.
 func measureReplay(ctx context.Context, b *bench) error {
 	large, small := filepath.Join(b.dir, "large"), filepath.Join(b.dir, "small")
@@ -138,8 +135,8 @@ func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64,
 	stopSampling := sampleHeap(&peak)
 	defer stopSampling()
 	start := time.Now()
-	p := projector.New(l, newTally, projector.Options{Name: "tally", Version: 1})
-	if err := untilCaughtUp(ctx, p); err != nil {
+	p := projector.New(l, newTally(), projector.Options{Name: "tally"})
+	if _, err := untilCaughtUp(ctx, p); err != nil {
 		return 0, 0, err
 	}
 	took := time.Since(start)
@@ -157,21 +154,22 @@ func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64,
 }
 
 // untilCaughtUp runs a projector until it has caught up, then stops it.
-func untilCaughtUp(ctx context.Context, p *projector.Projector[*tally]) error {
+func untilCaughtUp[V projector.View](ctx context.Context, p *projector.Projector[V]) (at time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
 	select {
 	case err := <-done:
-		return err
+		return at, err
 	case <-p.CaughtUp():
+		at = time.Now()
 		cancel()
 	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		return err
+		return at, err
 	}
-	return nil
+	return at, nil
 }
 
 // replayBare is the client's own ordered consumer with a handler that only counts.

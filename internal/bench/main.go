@@ -21,7 +21,8 @@ type group struct {
 
 func groups() []group {
 	return []group{
-		{"log", "the event log: append, replay, start from a snapshot", measureLog},
+		{"log", "the event log: append, replay", measureLog},
+		{"start", "a start of the daemon, with a snapshot and without", measureStart},
 		{"workflow", "the workflow engine: what it adds to its log, and how it grows", measureWorkflow},
 	}
 }

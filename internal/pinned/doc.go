@@ -6,5 +6,5 @@
 //
 //	go test ./mover -run TestStored -pinned.add
 //
-// It is imported by tests only.
+// It is imported by tests and benchmarks only.
 package pinned

@@ -1,9 +1,11 @@
 package pinned
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -60,32 +62,44 @@ func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t 
 
 func history[E any](t *testing.T, catalog *eventlog.Catalog[E], file string) []History[E] {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	stored, err := Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []History[E]
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		var line struct {
-			Type string          `json:"type"`
-			Time time.Time       `json:"time"`
-			Data json.RawMessage `json:"data"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		event, err := catalog.Decode(eventlog.Event{Type: line.Type, Time: line.Time, Data: line.Data})
+	events := make([]History[E], len(stored))
+	for i, ev := range stored {
+		event, err := catalog.Decode(ev)
 		if err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, History[E]{Event: event, At: line.Time})
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+		events[i] = History[E]{Event: event, At: ev.Time}
 	}
 	return events
+}
+
+// Load reads the events of a saved history.
+func Load(file string) ([]eventlog.Event, error) {
+	f, err := os.Open(file) //nolint:gosec // a file of the repository
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var events []eventlog.Event
+	for lines := json.NewDecoder(f); ; {
+		var line struct {
+			Type  string          `json:"type"`
+			Time  time.Time       `json:"time"`
+			Actor string          `json:"actor"`
+			Data  json.RawMessage `json:"data"`
+		}
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return events, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: event %d: %w", file, len(events), err)
+		}
+		events = append(events, eventlog.Event{Type: line.Type, Time: line.Time, Actor: line.Actor, Data: line.Data})
+	}
 }
 
 // wordless takes out what is written for people.

@@ -94,3 +94,9 @@ func (m *Moves) Due(id string) (wait time.Duration, due bool) {
 
 // IDs lists all moves.
 func (m *Moves) IDs() []string { return m.view.IDs() }
+
+// Snapshot implements projector.Snapshotter.
+func (m *Moves) Snapshot(put func(part string, data []byte) error) error { return m.view.Snapshot(put) }
+
+// Restore implements projector.Snapshotter. Nobody is told of what it restores.
+func (m *Moves) Restore(part string, data []byte) error { return m.view.Restore(part, data) }

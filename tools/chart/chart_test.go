@@ -43,7 +43,7 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 	wantArgs(t, r.deployments[0].Spec.Template.Spec,
 		"--health-address=:8081", "--metrics-address=:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
-		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--remediation-concurrency=4", "--nats-url=tls://nats.example:4222", "--log-replicas=3",
+		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--remediation-concurrency=4", "--nats-url=tls://nats.example:4222", "--snapshot-dir=/tmp/snapshots", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }

@@ -167,3 +167,9 @@ func (v *Runs) Totals() Totals {
 	}
 	return t
 }
+
+// Snapshot implements projector.Snapshotter.
+func (v *Runs) Snapshot(put func(part string, data []byte) error) error { return v.view.Snapshot(put) }
+
+// Restore implements projector.Snapshotter. Nobody is told of what it restores.
+func (v *Runs) Restore(part string, data []byte) error { return v.view.Restore(part, data) }

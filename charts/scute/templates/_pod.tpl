@@ -57,6 +57,7 @@ spec:
         {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
+        - --snapshot-dir=/tmp/snapshots
         - --log-replicas={{ .Values.nats.streamReplicas }}
         {{- with .Values.nats.credentials }}
         {{- if .secretName }}

@@ -28,6 +28,8 @@ type replayOptions struct {
 	*Deps
 	Aggregate string
 	At        uint64
+	Verify    bool
+	Snapshots string
 	Format    output.Format
 }
 
@@ -40,13 +42,18 @@ func newCmdReplay(d *Deps) *cobra.Command {
 
 With --aggregate it is the state of that aggregate, now or as it was after the commit --at, and the state's hash: the
 same events always give the same hash. Without, it is everything: how many events of which type, which aggregates, and
-whether the log is whole.`,
-		Example: "  " + d.Env.Name + " log replay\n  " + d.Env.Name + " log replay --aggregate move/fleet/prod/1a2b3c4d --at 17",
+whether the log is whole.
+
+With --verify it compares the daemon's snapshot with a replay from the first event. It names each aggregate that differs, and exits
+with status 1 if one does.`,
+		Example: "  " + d.Env.Name + " log replay\n  " + d.Env.Name + " log replay --aggregate move/fleet/prod/1a2b3c4d --at 17\n  " + d.Env.Name + " log replay --verify --log /var/lib/scute",
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Fold this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
+	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Compare the daemon's snapshot with a replay")
+	cmd.Flags().StringVar(&o.Snapshots, "snapshots", "", "With --verify: folder of the daemon's snapshots; that in --log if empty")
 	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
 	d.Flags.AddLocal(cmd.Flags())
 	return cmd
@@ -58,6 +65,12 @@ func (o *replayOptions) run(ctx context.Context) error {
 	}
 	if o.At > 0 && o.Aggregate == "" {
 		return cli.Usagef("--at needs --aggregate")
+	}
+	if o.Verify && o.Aggregate != "" {
+		return cli.Usagef("--verify compares all aggregates: leave --aggregate out")
+	}
+	if o.Snapshots != "" && !o.Verify {
+		return cli.Usagef("--snapshots needs --verify")
 	}
 	var aggregate eventlog.Aggregate
 	if o.Aggregate != "" {
@@ -74,6 +87,9 @@ func (o *replayOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
+	if o.Verify {
+		return interrupted(ctx, o.verify(ctx, log))
+	}
 	if o.Aggregate == "" {
 		return interrupted(ctx, o.all(ctx, log))
 	}

@@ -21,7 +21,7 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	}
 	defer log.Close()
 	v := projection.New(usage.Limits{})
-	d := &daemon{view: v, projector: projector.New(log, func() *projection.View { return v }, projector.Options{Name: "test"})}
+	d := &daemon{view: v, projector: projector.New(log, v, projector.Options{Name: "test"})}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	defer func() { cancel(); <-ended }()

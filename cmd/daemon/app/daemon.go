@@ -102,7 +102,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.view.Remediations.Changed = feed.Changed
 	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log
-	d.projector = projector.New(home.log, func() *projection.View { return d.view }, projector.Options{Name: "daemon", Version: 1, Logger: logger})
+	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
 	if o.LeaderElection {
 		if lock, err = newLease(config, home, written.head); err != nil {

@@ -57,7 +57,7 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 	}
 	defer log.Close()
 	view := trust.NewView()
-	p := projector.New(log, func() *trust.View { return view }, projector.Options{Name: "test"})
+	p := projector.New(log, view, projector.Options{Name: "test"})
 	go func() { _ = p.Run(ctx) }()
 	<-p.CaughtUp()
 	m := &marked{Log: log}

@@ -53,6 +53,8 @@ type Options struct {
 // LogOptions say where the event log is: embedded in a folder, or an external NATS.
 type LogOptions struct {
 	Dir, Listen    string
+	Snapshots      string // folder; "" is one in Dir, and none without Dir
+	SnapshotEvery  uint64 // commits; 0 is the projector's default
 	MaxBytes       int64
 	URL, Creds, CA string
 	Cert, Key      string
@@ -80,6 +82,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Dir, "log-dir", o.Log.Dir, "folder of the embedded event log; every acknowledged event is synced to disk there")
 	f.StringVar(&o.Log.Listen, "log-listen", o.Log.Listen, "address on which the embedded log can be reached by scutectl, for example 127.0.0.1:4222; none if empty")
 	f.Int64Var(&o.Log.MaxBytes, "log-max-bytes", o.Log.MaxBytes, "size at which the log refuses new events, in bytes; 0 for the default")
+	f.StringVar(&o.Log.Snapshots, "snapshot-dir", o.Log.Snapshots, "folder of the snapshots that spare a start the replay of the whole log; snapshots in --log-dir if empty, and none with --nats-url")
+	f.Uint64Var(&o.Log.SnapshotEvery, "snapshot-every", o.Log.SnapshotEvery, "commits after which the next snapshot is due; 0 for the default")
 	f.StringVar(&o.Log.URL, "nats-url", o.Log.URL, "external NATS that keeps the log, instead of --log-dir")
 	f.StringVar(&o.Log.Creds, "nats-creds", o.Log.Creds, "NATS credentials file")
 	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")

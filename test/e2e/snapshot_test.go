@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestKilledBetweenSnapshots kills scuted with SIGKILL again and again while it takes snapshots of its view, most of them between
+// two. Each life begins with what a snapshot holds and the commits after it; the move ends as if nothing had happened, and the
+// last snapshot is what the log gives.
+func TestKilledBetweenSnapshots(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	const ns = "snapshots"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	m := scuted.NewMove(ns, "away", shared.green, "tiny")
+	must(t, shared.blue.Create(ctx, m))
+	logDir, err := shared.blue.NewLogDir()
+	must(t, err)
+
+	restored := 0
+	faults := scuted.Faults{Class: "move", First: 25, Step: 7}
+	for life := 0; ; life++ {
+		t.Setenv("SCUTE_FAULT", faults.Point(life))
+		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--snapshot-every", "3"}})
+		must(t, err)
+		over := lifeOf(ctx, t, d, m)
+		text, err := os.ReadFile(d.Log())
+		must(t, err)
+		restored = strings.Count(string(text), "view restored from a snapshot")
+		if over == nil {
+			continue
+		}
+		if over.Status.Phase != mover.PhaseSucceeded {
+			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+		}
+		must(t, d.Stop(ctx))
+		t.Logf("%d lives, %d of them began with a snapshot", life+1, restored)
+		break
+	}
+	if restored == 0 {
+		t.Error("no life began with a snapshot")
+	}
+	must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
+	if _, err := os.Stat(filepath.Join(logDir, "snapshots", "daemon")); err != nil {
+		t.Error(err)
+	}
+	out, err := exec.CommandContext(ctx, shared.programs.Ctl, "log", "replay", "--verify", "--log", logDir).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// lifeOf waits until the daemon was killed, which is nil, or the move is over.
+func lifeOf(ctx context.Context, t *testing.T, d *scuted.Daemon, m *v1alpha1.Move) *v1alpha1.Move {
+	t.Helper()
+	life, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	ended := make(chan *v1alpha1.Move, 1)
+	go func() {
+		if over, err := shared.blue.Wait(life, m.Namespace, m.Name, scuted.Over); err == nil {
+			ended <- over
+		}
+	}()
+	select {
+	case <-d.Done():
+		if !d.Killed() {
+			t.Fatalf("scuted ended by itself with status %d: see %s", d.ExitCode(), d.Log())
+		}
+		return nil
+	case over := <-ended:
+		return over
+	case <-life.Done():
+		t.Fatalf("the daemon neither dies nor ends the move: see %s", d.Log())
+		return nil
+	}
+}
