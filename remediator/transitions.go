@@ -210,11 +210,11 @@ func (r remediation) worsened() []Event {
 // turned is why a surge that was asked for is not to be waited for: its owner makes no newcomer while components of the machine are not
 // well, and would take the machine itself. What recovers within a minute is no reason.
 func (r remediation) turned() string {
-	if !r.mayTurn() {
-		return ""
+	if !r.mayTurn() || r.Request.Relaxed {
+		return "" // with a relaxed preflight the owner may make one all the same
 	}
 	c := caseOf(r.victim, r.facts)
-	if len(c.broken) == 0 || r.now.Sub(r.victim.brokenSince()) < time.Minute || r.Request.Relaxed && c.mayRelax() {
+	if len(c.broken) == 0 || r.now.Sub(r.victim.brokenSince()) < time.Minute {
 		return ""
 	}
 	d := c.relaxed()
