@@ -49,3 +49,9 @@ func (v *Verifier) Continues() (bool, error) {
 	}
 	return v.bad == 0, nil
 }
+
+// ProveConsistency is the proof that the tree of one size begins with the tree of another (RFC 6962, section 2.1.2).
+func ProveConsistency(tree *Tree, from, to uint64) (tlog.TreeProof, error) {
+	proof, _, err := prove(tree, from, to)
+	return proof, err
+}

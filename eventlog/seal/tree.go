@@ -170,3 +170,22 @@ func (t *Tree) Close() error {
 	}
 	return nil
 }
+
+// CopyTo brings a copy of the hashes, in a file, up to what was synced. What the copy has already is not written again.
+func (t *Tree) CopyTo(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o640) //nolint:gosec // auditors read it
+	if err != nil {
+		return fmt.Errorf("copying the hashes of the log: %w", err)
+	}
+	has, err := f.Seek(0, io.SeekEnd)
+	if end := offset(t.edge.size); err == nil && has < end {
+		has -= has % hashSize
+		if _, err = f.Seek(has, io.SeekStart); err == nil {
+			_, err = io.Copy(f, io.NewSectionReader(t.file, has, end-has))
+		}
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("copying the hashes of the log: %w", err)
+	}
+	return nil
+}

@@ -55,6 +55,20 @@ spec:
         {{- with int64 .Values.log.maxBytes }}
         - --log-max-bytes={{ . }}
         {{- end }}
+        {{- if .Values.audit.enabled }}
+        - --audit-key={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit-key
+        - --audit-configmap={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-audit
+        - --audit-interval={{ .Values.audit.interval }}
+        {{- if .Values.audit.folder.existingClaim }}
+        - --audit-folder=/var/lib/scute-audit
+        {{- end }}
+        {{- with .Values.audit.witness.url }}
+        - --audit-witness={{ . }}
+        {{- end }}
+        {{- if .Values.nats.url }}
+        - --audit-dir=/var/lib/scute-seal
+        {{- end }}
+        {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
         - --snapshot-dir=/tmp/snapshots
@@ -125,6 +139,14 @@ spec:
         {{- if not .Values.nats.url }}
         - name: log
           mountPath: /var/lib/scute
+        {{- else if .Values.audit.enabled }}
+        # The hashes of the log, made again from it when they are gone.
+        - name: seal
+          mountPath: /var/lib/scute-seal
+        {{- end }}
+        {{- if and .Values.audit.enabled .Values.audit.folder.existingClaim }}
+        - name: audit
+          mountPath: /var/lib/scute-audit
         {{- end }}
         {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
         - name: nats-credentials
@@ -140,6 +162,16 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: 1Gi
+    {{- if and .Values.nats.url .Values.audit.enabled }}
+    - name: seal
+      emptyDir:
+        sizeLimit: 2Gi
+    {{- end }}
+    {{- if and .Values.audit.enabled .Values.audit.folder.existingClaim }}
+    - name: audit
+      persistentVolumeClaim:
+        claimName: {{ .Values.audit.folder.existingClaim }}
+    {{- end }}
     {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
     - name: nats-credentials
       secret:

@@ -41,6 +41,7 @@ type daemon struct {
 	view      *projection.View
 	projector *projector.Projector[*projection.View]
 	gate      *gate
+	sealing   *sealing // nil when switched off
 	report    *report
 	logger    *slog.Logger
 	// other says whether another installation acts here.
@@ -123,6 +124,15 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.remedies = newRemedies(o, config, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
 		d.remedies.unreadable = d.unreadable
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
+			return nil, err
+		}
+	}
+	if o.Audit.Key != "" {
+		if d.sealing, err = newSealing(o, config, home, d.report, logger); err != nil {
+			return nil, err
+		}
+		d.sealing.register()
+		if err := d.manager.Add(manager.RunnableFunc(d.sealing.run)); err != nil {
 			return nil, err
 		}
 	}

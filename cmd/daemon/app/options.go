@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -20,6 +21,7 @@ import (
 // Options of the daemon. New gives the defaults.
 type Options struct {
 	Log             LogOptions
+	Audit           AuditOptions
 	LeaderElection  bool
 	HealthAddress   string
 	MetricsAddress  string
@@ -69,7 +71,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1},
+		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
@@ -91,6 +93,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
 	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
+	o.Audit.addFlags(f)
 	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease scuted.scute.dev in namespace kube-system")
 	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
@@ -138,6 +141,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
+	}
+	if err := o.Audit.validate(o.Log); err != nil {
+		return err
 	}
 	if _, err := guard.New(o.AllowAddresses); err != nil {
 		return fmt.Errorf("--allow-addresses: %w", err)

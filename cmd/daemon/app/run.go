@@ -57,6 +57,9 @@ func Run(ctx context.Context, o Options) error {
 		logger.Warn("the event log may be weaker than it could be", "because", w)
 	}
 	err = d.manager.Start(ctx)
+	if d.sealing != nil {
+		d.sealing.final()
+	}
 	logger.Info("scuted stops", "error", err)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running: %w", err)

@@ -1,0 +1,226 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"scute.dev/eventlog/seal"
+	"scute.dev/internal/audit"
+)
+
+const (
+	// finalSeal bounds the last checkpoint of a process.
+	finalSeal = 5 * time.Second
+	// witnessTimeout bounds one call to a witness.
+	witnessTimeout = 10 * time.Second
+	// keyAgain is how long to wait before the key is asked for again.
+	keyAgain = 10 * time.Second
+)
+
+// AuditOptions say how the log is sealed, and where its checkpoints are published.
+type AuditOptions struct {
+	// Key is the Secret with the signing key, NAMESPACE/NAME; without it the log is not sealed.
+	Key string
+	// ConfigMap, NAMESPACE/NAME, Folder and Witness are places for the checkpoints; each may be empty.
+	ConfigMap, Folder, Witness string
+	// Dir has the hashes; "" is the folder seal beside an embedded log.
+	Dir      string
+	Interval time.Duration
+}
+
+func (o *AuditOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Key, "audit-key", o.Key, "Secret with the key that signs the checkpoints of the log, NAMESPACE/NAME; it is created if it does not exist. The log is not sealed if empty")
+	f.StringVar(&o.ConfigMap, "audit-configmap", o.ConfigMap, "ConfigMap to publish the newest checkpoint in, NAMESPACE/NAME")
+	f.StringVar(&o.Folder, "audit-folder", o.Folder, "folder to publish all checkpoints and the hashes of the log in; put it on another volume than the log")
+	f.StringVar(&o.Witness, "audit-witness", o.Witness, "URL of a witness (C2SP tlog-witness) to publish the checkpoints to")
+	f.StringVar(&o.Dir, "audit-dir", o.Dir, "folder of the hashes of the log; seal in --log-dir if empty")
+	f.DurationVar(&o.Interval, "audit-interval", o.Interval, "how often a checkpoint is published")
+}
+
+func (o *AuditOptions) validate(log LogOptions) error {
+	switch {
+	case o.Key == "" && (o.ConfigMap != "" || o.Folder != "" || o.Witness != ""):
+		return errors.New("--audit-configmap, --audit-folder and --audit-witness need --audit-key")
+	case o.Key == "":
+		return nil
+	case o.Dir == "" && log.Dir == "":
+		return errors.New("--audit-key needs --audit-dir with --nats-url: the hashes of the log have to be somewhere")
+	case o.Interval < time.Second:
+		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", o.Interval)
+	case !named(o.Key) || o.ConfigMap != "" && !named(o.ConfigMap):
+		return errors.New("--audit-key and --audit-configmap must be NAMESPACE/NAME")
+	case o.Witness != "" && !strings.HasPrefix(o.Witness, "https://") && !strings.HasPrefix(o.Witness, "http://"):
+		return fmt.Errorf("--audit-witness is %q: it must begin with https:// or http://", o.Witness)
+	}
+	return nil
+}
+
+func named(s string) bool {
+	namespace, name, ok := strings.Cut(s, "/")
+	return ok && namespace != "" && name != ""
+}
+
+// sealing seals the log and publishes its checkpoints, in the process that acts.
+type sealing struct {
+	AuditOptions
+	log     audit.Log
+	clients *kubernetes.Clientset
+	report  *report
+	logger  *slog.Logger
+
+	mu        sync.Mutex
+	publisher *audit.Publisher
+}
+
+func newSealing(o Options, config *rest.Config, home *home, report *report, logger *slog.Logger) (*sealing, error) {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "audit")
+	config.Timeout = leaseTimeout
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to publish checkpoints: %w", err)
+	}
+	s := &sealing{AuditOptions: o.Audit, log: home.log, clients: clients, report: report, logger: logger}
+	s.Dir = cmp.Or(s.Dir, filepath.Join(o.Log.Dir, "seal"))
+	return s, nil
+}
+
+// run seals until ctx ends.
+func (s *sealing) run(ctx context.Context) error {
+	for {
+		p, err := s.open(ctx)
+		if err == nil {
+			s.mu.Lock()
+			s.publisher = p
+			s.mu.Unlock()
+			p.Run(ctx, s.Interval)
+			return nil
+		}
+		s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(keyAgain):
+		}
+	}
+}
+
+func (s *sealing) open(ctx context.Context) (*audit.Publisher, error) {
+	namespace, name, _ := strings.Cut(s.Key, "/")
+	key, err := audit.SecretKey(ctx, s.clients.CoreV1().Secrets(namespace), name)
+	if err != nil {
+		return nil, err
+	}
+	public, err := key.Public(s.log.ID())
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := seal.OpenSealer(s.Dir, s.log, key)
+	if err != nil {
+		return nil, err
+	}
+	s.logger.Info("sealing the event log", "publicKey", string(public), "interval", s.Interval)
+	return &audit.Publisher{Log: s.log, Sealer: sealer, Key: public, Dir: s.Dir, Places: s.places(), Alarm: s.alarm}, nil
+}
+
+func (s *sealing) places() []audit.Place {
+	var places []audit.Place
+	if namespace, name, ok := strings.Cut(s.ConfigMap, "/"); ok {
+		places = append(places, &audit.ConfigMap{Client: s.clients.CoreV1().ConfigMaps(namespace), Object: name})
+	}
+	if s.Folder != "" {
+		places = append(places, &audit.Folder{Path: s.Folder})
+	}
+	if s.Witness != "" {
+		places = append(places, &audit.Witness{URL: s.Witness, Client: &http.Client{Timeout: witnessTimeout}})
+	}
+	return places
+}
+
+// alarm tells of what is wrong with the seals.
+func (s *sealing) alarm(violated bool, err error) {
+	if !violated {
+		s.logger.Warn("the event log is not sealed, or its checkpoint not published; it is tried again", "error", err)
+		return
+	}
+	s.logger.Error("the event log is not what was sealed", "error", err)
+	s.report.event("LogViolated", err.Error())
+}
+
+// final publishes what was appended since the last checkpoint. Nothing runs any more then.
+func (s *sealing) final() {
+	s.mu.Lock()
+	p := s.publisher
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finalSeal)
+	defer cancel()
+	p.Publish(ctx)
+	if err := p.Sealer.Close(); err != nil {
+		s.logger.Warn("ending the seals", "error", err)
+	}
+}
+
+// register adds the figures of the seals to the metrics.
+func (s *sealing) register() {
+	var again prometheus.AlreadyRegisteredError
+	if err := metrics.Registry.Register(s); errors.As(err, &again) {
+		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
+		metrics.Registry.MustRegister(s)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *sealing) Describe(ch chan<- *prometheus.Desc) {
+	ch <- auditSequence()
+	ch <- auditTime()
+	ch <- auditViolated()
+}
+
+func auditSequence() *prometheus.Desc {
+	return prometheus.NewDesc("scute_audit_sequence", "Sequence up to which the event log is sealed, and published to each place.", []string{"place"}, nil)
+}
+
+func auditTime() *prometheus.Desc {
+	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When it was last sealed, and published to each place.", []string{"place"}, nil)
+}
+
+func auditViolated() *prometheus.Desc {
+	return prometheus.NewDesc("scute_audit_violated", "1 if the event log is not what was sealed, by the log itself or by what a place holds.", []string{"place"}, nil)
+}
+
+// Collect implements prometheus.Collector.
+func (s *sealing) Collect(ch chan<- prometheus.Metric) {
+	s.mu.Lock()
+	p := s.publisher
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	for place, state := range p.States() {
+		violated := 0.0
+		if state.Violated {
+			violated = 1
+		}
+		ch <- prometheus.MustNewConstMetric(auditViolated(), prometheus.GaugeValue, violated, place)
+		if !state.At.IsZero() {
+			ch <- prometheus.MustNewConstMetric(auditSequence(), prometheus.GaugeValue, float64(state.Size), place)
+			ch <- prometheus.MustNewConstMetric(auditTime(), prometheus.GaugeValue, float64(state.At.Unix()), place)
+		}
+	}
+}

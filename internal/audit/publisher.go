@@ -1,0 +1,193 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+)
+
+const (
+	// publishPatience bounds the tries to publish one checkpoint to one place. The next one covers all that it did.
+	publishPatience = 20 * time.Second
+	// recheckEvery is how often all that was sealed is read again.
+	recheckEvery = 24 * time.Hour
+)
+
+// next is what an operator does about a violation.
+const next = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
+
+// Log is the log that is sealed.
+type Log = seal.Log
+
+// Publisher seals a log on a schedule and publishes its checkpoints.
+type Publisher struct {
+	Log    Log
+	Sealer *seal.Sealer
+	Key    seal.PublicKey
+	// Dir is the folder of the sealer.
+	Dir    string
+	Places []Place
+	// Alarm is told of a violation, and of what cannot be published, once until it changes. violated tells them apart.
+	Alarm func(violated bool, err error)
+
+	mu     sync.Mutex
+	sealed seal.Checkpoint
+	state  map[string]State
+}
+
+// State is how a place is doing, or the log itself.
+type State struct {
+	// Size is the sequence up to which is published, At when.
+	Size uint64
+	At   time.Time
+	// Violated says that the log is not what was sealed.
+	Violated bool
+	// Err is what was last in the way.
+	Err error
+}
+
+// logItself is the name under which the state of the log is kept.
+const logItself = "log"
+
+// Run seals and publishes at once, and then at each interval, until ctx ends.
+func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
+	p.Publish(ctx)
+	var checking sync.WaitGroup
+	defer checking.Wait()
+	checking.Go(func() { p.recheckEvery(ctx) })
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			p.Publish(ctx)
+		}
+	}
+}
+
+// recheckEvery reads all that was sealed, at once and then each day.
+func (p *Publisher) recheckEvery(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := p.Recheck(ctx); ctx.Err() == nil {
+			p.note(logItself, State{Violated: errors.Is(err, ErrInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(recheckEvery):
+		}
+	}
+}
+
+// Publish seals what the log holds now and publishes it to each place.
+func (p *Publisher) Publish(ctx context.Context) {
+	c, signed, err := p.Sealer.Seal(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.note("seal", State{Violated: errors.Is(err, eventlog.ErrGap), Err: err})
+		}
+		return
+	}
+	p.note("seal", State{Size: c.Size, At: time.Now()})
+	p.mu.Lock()
+	p.sealed = c
+	p.mu.Unlock()
+	publication := Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}
+	for _, place := range p.Places {
+		err := publish(ctx, place, publication)
+		switch {
+		case err == nil:
+			p.note(place.Name(), State{Size: c.Size, At: publication.At})
+		case ctx.Err() == nil:
+			p.note(place.Name(), State{Violated: errors.Is(err, ErrInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+		}
+	}
+}
+
+// publish publishes to one place, unless it holds the checkpoint already or one that is not consistent with it.
+func publish(ctx context.Context, place Place, p Publication) error {
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(publishPatience))
+	return backoff.Retry(func() error {
+		last, err := place.Last(ctx)
+		if err != nil {
+			return err
+		}
+		same, err := permitted(p, last)
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		if same {
+			return nil
+		}
+		if err = place.Publish(ctx, p); errors.Is(err, ErrInconsistent) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
+}
+
+// Recheck reads the log from its beginning and compares it with what was sealed. ErrInconsistent names what differs.
+func (p *Publisher) Recheck(ctx context.Context) error {
+	p.mu.Lock()
+	want := p.sealed
+	p.mu.Unlock()
+	if want.Size == 0 {
+		return nil
+	}
+	tree, err := seal.ReadTree(p.Dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	v := seal.NewVerifier(want, nil, tree)
+	if _, err := p.Log.Replay(ctx, 0, func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+		return fmt.Errorf("reading what was sealed: %w", err)
+	}
+	report, err := v.Report()
+	if err != nil || report.Intact() {
+		return err
+	}
+	return fmt.Errorf("%w: %s, of %d findings", ErrInconsistent, report.Findings[0], len(report.Findings))
+}
+
+// note keeps a state, and tells of what is new.
+func (p *Publisher) note(name string, s State) {
+	p.mu.Lock()
+	if p.state == nil {
+		p.state = make(map[string]State)
+	}
+	before := p.state[name]
+	if s.Err != nil {
+		s.Size, s.At = before.Size, before.At
+	}
+	p.state[name] = s
+	p.mu.Unlock()
+	if s.Err == nil || before.Err != nil && before.Err.Error() == s.Err.Error() || p.Alarm == nil {
+		return
+	}
+	if s.Violated {
+		s.Err = fmt.Errorf("%w; %s", s.Err, next)
+	}
+	p.Alarm(s.Violated, s.Err)
+}
+
+// States are those of the log, of the sealing and of each place.
+func (p *Publisher) States() map[string]State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string]State, len(p.state))
+	for name, s := range p.state {
+		out[name] = s
+	}
+	return out
+}
