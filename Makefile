@@ -120,7 +120,7 @@ test-chart: $(HELM) ## Lint and render the Helm chart, and check what it renders
 	cd tools && go test -count=1 ./chart/...
 
 .PHONY: test-docs
-test-docs: ## Check the documentation against the tree: dependencies, links.
+test-docs: ## Check the documentation against the tree: dependencies, links, and the words of comments and pages.
 	cd tools && go test -count=1 ./docs/...
 
 .PHONY: test-e2e

@@ -32,8 +32,8 @@ type EmbeddedOptions struct {
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
 	MaxBytes int64
-	// Examine opens what is left of a log that lost commits, or is configured otherwise than it must be, to Scan it. The server
-	// repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
+	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it. The
+	// server repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
 	Examine bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger

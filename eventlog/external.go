@@ -28,7 +28,7 @@ type ExternalOptions struct {
 	MaxBytes int64
 	// Create lets the log be created and resized: for the writer. A reader only opens.
 	Create bool
-	// Examine opens what is left of a log that lost commits, or is configured otherwise than it must be, to Scan it.
+	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it.
 	Examine bool
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger

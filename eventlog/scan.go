@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Scan hands every commit that can be read to fn, in order, up to the head of the log at the time of the call. Replay stops at the
-// first one that cannot be read; Scan goes on after it, so the sequences may have gaps. It is for logs opened with Examine:
-// to find out what is lost, and to save the rest. An error of fn ends it and is returned.
+// Scan hands every commit that can be read to fn, in order, up to the head of the log at the time of the call. Replay
+// stops at the first one that cannot be read; Scan continues after it, so the sequences may have gaps. It is for logs
+// opened with Examine: to find out what is lost, and to save the rest. An error of fn ends it and is returned.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {

@@ -104,7 +104,7 @@ func (w *world) remediate() (string, *machine) {
 	return w.delete(victim) + " to remediate it", victim
 }
 
-// mostBroken follows pickMachineToBeRemediated (remediation.go); nil when no machine is to be remediated.
+// mostBroken follows pickMachineToBeRemediated (remediation.go); nil when no machine must be remediated.
 func (w *world) mostBroken() *machine {
 	var choice []*machine
 	for _, m := range w.machines {

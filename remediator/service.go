@@ -26,8 +26,8 @@ func (p Policy) SaysOff(conditions []metav1.Condition) (by string, since time.Ti
 	return "", time.Time{}
 }
 
-// off says that the machine is off for certain. What was said of it before its Node reported last is of an earlier outage: whoever says it
-// has not looked since.
+// off says that the machine is off for certain. What was said of it before its Node reported last is of an earlier
+// outage: its author has not looked since.
 func (m *Machine) off() bool {
 	return m.Off == object.True && m.silent() && !m.OffSince.Add(stopping).Before(m.Conditions[clusterv1.MachineNodeReadyCondition].Since)
 }

@@ -14,7 +14,7 @@ import (
 //	a  a majority of voters does not answer, or nobody knows   -> Freeze (see blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   it never became a node                                 -> as c: it blocks the owner, which surges no more
-//	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it goes on
+//	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
 //	c  the victim's etcd does not answer                      -> OwnerRemediation where removing holds, else Freeze
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds

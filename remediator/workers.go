@@ -50,7 +50,7 @@ func worker(m *Machine, f *Facts) Decision {
 		}
 		return Decision{Verdict: OwnerRemediation, Rule: "worker", Reason: why + ": " + f.Owner.Name + " deletes it first"}
 	default:
-		return noMethod("a worker needs Surge or OwnerRemediation; of these, Surge only where all machines are of its own MachineSet, and OwnerRemediation only in the current one")
+		return noMethod("a worker needs Surge or OwnerRemediation; of these, Surge only where all machines are of the same MachineSet, and OwnerRemediation only in the current one")
 	}
 }
 

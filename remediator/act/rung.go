@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// MostTemplate is how large the template of a rung may be, in bytes. A few of them say "here a value", so what is made from it is
-	// larger; mostValue bounds one that is read from an object.
+	// MostTemplate is how large the template of an escalation step may be, in bytes. A few of them say "here a value",
+	// so what is made from it is larger; mostValue bounds one that is read from an object.
 	MostTemplate = 64 << 10
 	mostValue    = 1 << 10
 )

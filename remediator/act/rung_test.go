@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestFieldsOfTheInfrastructureMachine: a word of a template stands for one value. Both are of the policy's author, and a large value in
+// TestFieldsOfTheInfrastructureMachine: a placeholder of a template has one value. Both are of the policy's author, and a large value in
 // many places would fill the memory.
 func TestFieldsOfTheInfrastructureMachine(t *testing.T) {
 	infra := &unstructured.Unstructured{Object: map[string]any{

@@ -28,7 +28,7 @@ const (
 	mostAddresses = 2
 )
 
-// way by which a member is asked. The zero value is a port-forward to its pod, through the kubelet of its own node.
+// way by which a member is asked. The zero value is a port-forward to its pod, through the kubelet of the same node.
 type way struct {
 	address string // its client port, with the address of its machine
 	peer    string // another node, in whose etcd pod etcdctl asks it

@@ -51,8 +51,8 @@ func (p *passages) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog
 // last forgets all but the last passage.
 func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) }
 
-// admit passes the turnstile before something is begun for an owner. again says that others have passed since this process
-// looked last: all is to be decided again. It is behind the gate.
+// admit passes the turnstile before something is begun for an owner. again says that others have passed since this
+// process looked last: everything must be decided again. It is behind the gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.before.owners) == 0 {
 		err := r.door.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
