@@ -1,0 +1,228 @@
+package seal_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/highwayhash"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+)
+
+const (
+	// recordHead is what a record of the store begins with: length (4), sequence (8), time (8), length of the subject (2).
+	recordHead = 22
+	// checksum is what it ends with.
+	checksum = 8
+	// hasHeader is set in the length of a record with a header.
+	hasHeader = 1 << 31
+)
+
+// disk is the folder of a stopped log, and its block file cut into records.
+type disk struct {
+	dir     string
+	records [][]byte
+}
+
+func (d *disk) block() string {
+	return filepath.Join(d.dir, "jetstream", "$G", "streams", eventlog.DefaultStream, "msgs", "1.blk")
+}
+
+// cut reads the records of the block file.
+func (d *disk) cut(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(d.block())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(text) > 0 {
+		n := binary.LittleEndian.Uint32(text) &^ uint32(hasHeader)
+		d.records, text = append(d.records, slices.Clone(text[:n])), text[n:]
+	}
+}
+
+func (d *disk) write(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(d.block(), bytes.Join(d.records, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forge makes the checksum of a record right again, as somebody who knows the store can.
+func forge(t *testing.T, r []byte) {
+	t.Helper()
+	key := sha256.Sum256([]byte(eventlog.DefaultStream + "-1"))
+	h, err := highwayhash.NewDigest64(key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := int(binary.LittleEndian.Uint16(r[20:]))
+	_, _ = h.Write(r[4:20])
+	_, _ = h.Write(r[recordHead : recordHead+subject])
+	_, _ = h.Write(r[recordHead+subject+4 : len(r)-checksum])
+	copy(r[len(r)-checksum:], h.Sum(nil))
+}
+
+// sealedDisk is a stopped log of twelve commits that were sealed.
+func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
+	t.Helper()
+	d := &disk{dir: t.TempDir()}
+	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: d.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		id := fmt.Sprintf("m%02d", i)
+		if _, err := l.Append(t.Context(), eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, ID: id, Events: []eventlog.Event{{
+			Type: "dev.scute.move.started.v1", Time: time.Unix(int64(i+1), 0), Data: []byte(`{"cluster":"prod"}`),
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := seal.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := seal.OpenSealer(t.TempDir(), l, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	c, _, err := s.Seal(t.Context())
+	if err != nil || c.Size != 12 {
+		t.Fatal(c, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.cut(t)
+	return d, s.Tree(), c
+}
+
+// copied is the disk in another folder.
+func (d *disk) copied(t *testing.T) *disk {
+	t.Helper()
+	c := &disk{dir: t.TempDir()}
+	if err := eventlog.CopyFolder(d.dir, c.dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range d.records {
+		c.records = append(c.records, slices.Clone(r))
+	}
+	return c
+}
+
+// findings verifies what the server makes of a disk.
+func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) string {
+	t.Helper()
+	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: d.dir, Examine: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	v := seal.NewVerifier(want, nil, tree)
+	if err := l.Scan(t.Context(), func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+		t.Fatal(err)
+	}
+	r, err := v.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(r.Findings)
+}
+
+// TestDamage damages the files of a stopped log in each way, starts the server on them, and reads what the verification says.
+func TestDamage(t *testing.T) {
+	original, tree, want := sealedDisk(t)
+	const victim = 5 // the commit with sequence 6
+	subject := int(binary.LittleEndian.Uint16(original.records[victim][20:]))
+	at := func(text string) int { return bytes.Index(original.records[victim], []byte(text)) }
+	flip := func(pos int, forged bool) func(*testing.T, *disk) {
+		return func(t *testing.T, d *disk) {
+			d.records[victim][pos] ^= 1
+			if forged {
+				forge(t, d.records[victim])
+			}
+			d.write(t)
+		}
+	}
+	type damage struct {
+		name string
+		do   func(*testing.T, *disk)
+		// says is in the findings.
+		says string
+	}
+	cases := []damage{
+		{"nothing", func(*testing.T, *disk) {}, "[]"},
+		{"the index", func(t *testing.T, d *disk) {
+			path := filepath.Join(filepath.Dir(d.block()), "index.db")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[len(text)/2] ^= 1
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "[]"},
+		{"the tail cut off", func(t *testing.T, d *disk) { d.records = d.records[:8]; d.write(t) }, "[missing 9-12]"},
+		{"cut in a record", func(t *testing.T, d *disk) { d.records[8] = d.records[8][:40]; d.records = d.records[:9]; d.write(t) }, "[missing 9-12]"},
+		{"one removed", func(t *testing.T, d *disk) { d.records = slices.Delete(d.records, victim, victim+1); d.write(t) }, "missing 6"},
+		{"two exchanged", func(t *testing.T, d *disk) {
+			a, b := d.records[3], d.records[victim]
+			seq := slices.Clone(a[4:12])
+			copy(a[4:12], b[4:12])
+			copy(b[4:12], seq)
+			forge(t, a)
+			forge(t, b)
+			d.records[3], d.records[victim] = b, a
+			d.write(t)
+		}, "[reordered 4, sealed as 6 reordered 6, sealed as 4]"},
+		{"a forged tail", func(t *testing.T, d *disk) {
+			for _, r := range d.records[9:] {
+				copy(r[bytes.Index(r, []byte("prod")):], "evil")
+				forge(t, r)
+			}
+			d.write(t)
+		}, "[changed 10-12]"},
+		{"deleted and written again", func(t *testing.T, d *disk) {
+			other, _, _ := sealedDisk(t)
+			d.dir = other.dir
+		}, "[changed 1-12]"},
+	}
+	for name, pos := range map[string]int{
+		"length": 0, "sequence": 4, "time": 12, "length of the subject": 20, "subject": recordHead + subject - 1, "length of the header": recordHead + subject,
+		"header's first line": at("NATS/1.0"), "header's name": at("ce-actor") + 0, "header's value": at("dev.scute.move"), "line end": at("NATS/1.0") + 8,
+		"data": at(`{"cluster"`) + 14, "checksum": len(original.records[victim]) - 1,
+	} {
+		if pos < 0 {
+			pos = at("ce-id")
+		}
+		says := "missing 6"
+		if name == "length of the header" {
+			says = "[changed 6]" // the server's checksum does not cover it
+		}
+		cases = append(cases, damage{"a bit of the " + name, flip(pos, false), says})
+		if !strings.HasPrefix(name, "length") && name != "checksum" && name != "sequence" {
+			cases = append(cases, damage{"a bit of the " + name + ", forged", flip(pos, true), "[changed 6]"})
+		}
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := original.copied(t)
+			c.do(t, d)
+			if got := d.findings(t, want, tree); !strings.Contains(got, c.says) {
+				t.Errorf("it says %s, want %s", got, c.says)
+			}
+		})
+	}
+}
