@@ -23,10 +23,11 @@ import (
 
 const (
 	// inAll bounds the connections to all clusters together, perNamespace those to the clusters of one namespace, whose
-	// owner may have many that take connections and say nothing. perCluster bounds those to one: twice the members of an etcd
-	// that are asked at once, by two ways, and the API server.
+	// owner may have many that take connections and say nothing: four that are asked at once have what they may use, as many
+	// as have a turn at once by default. perCluster bounds those to one: twice the members of an etcd that are asked at once,
+	// by two ways, and the API server.
 	inAll        = 128
-	perNamespace = 40
+	perNamespace = 80
 	perCluster   = 20
 	// mostTries are made for the addresses of one name: the owner of the name has as many addresses as it likes.
 	mostTries = 4

@@ -194,7 +194,7 @@ func TestPlacesOfNamespaces(t *testing.T) {
 			})
 		}
 	}
-	for opened.Load() < 40 {
+	for opened.Load() < 80 {
 		time.Sleep(time.Millisecond)
 	}
 	prod, err := d.Cluster("fleet/prod", &rest.Config{Host: "https://prod"})
@@ -206,7 +206,7 @@ func TestPlacesOfNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := opened.Load(); n != 40 {
+	if n := opened.Load(); n != 80 {
 		t.Errorf("one namespace has %d connections", n)
 	}
 	letGo()
