@@ -96,7 +96,7 @@ func TestAndPrivate(t *testing.T) {
 	for ip, want := range map[string]bool{
 		"10.1.2.3": true, "172.31.0.1": true, "192.168.1.1": true, "100.64.0.1": true, "fd12::1": true, "8.8.8.8": true,
 		"127.0.0.2": false, "::1": false, "0.0.0.0": false, "169.254.169.254": false, "169.254.0.1": false, "fe80::1": false, "100.100.100.200": false,
-		"168.63.129.16": false, "fd00:ec2::254": false, "64:ff9b::a9fe:a9fe": false, "224.0.0.1": false, "255.255.255.255": false, "::ffff:127.0.0.2": false,
+		"168.63.129.16": false, "fd00:ec2::254": false, "fd00:ec2::23": false, "fd00:c1::a9fe:a9fe": false, "fd00:42::42": false, "64:ff9b::a9fe:a9fe": false, "224.0.0.1": false, "255.255.255.255": false, "::ffff:127.0.0.2": false,
 	} {
 		for name, g := range map[string]*guard.Guard{"none": none, "listed": listed} {
 			if err := g.AndPrivate().Check(netip.MustParseAddr(ip)); (err == nil) != want {

@@ -21,7 +21,9 @@ func special() []struct{ prefix, class string } {
 		{"198.18.0.0/15", private},
 		{"224.0.0.0/4", "a multicast address"},
 		{"240.0.0.0/4", "a reserved address"},
-		{"fd00:ec2::254/128", "a metadata service of a cloud"},
+		{"fd00:ec2::/32", "a metadata service of a cloud"}, // with the credentials of pods at ::23
+		{"fd00:c1::a9fe:a9fe/128", "a metadata service of a cloud"},
+		{"fd00:42::42/128", "a metadata service of a cloud"},
 		{"fd20:ce::254/128", "a metadata service of a cloud"},
 		{"fc00::/7", private},
 		{"fe80::/10", "a link-local address"},

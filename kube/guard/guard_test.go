@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 		"169.254.169.254": "link-local", "169.254.0.1": "link-local", "fe80::1%eth0": "link-local", "::ffff:169.254.169.254": "link-local",
 		"64:ff9b::a9fe:a9fe": "link-local", "::169.254.169.254": "link-local", "2002:a9fe:a9fe::1": "link-local",
 		"100.100.100.200": "metadata", "168.63.129.16": "metadata", "fd00:ec2::254": "metadata", "fd20:ce::254": "metadata",
+		"fd00:ec2::23": "metadata", "fd00:c1::a9fe:a9fe": "metadata", "fd00:42::42": "metadata",
 		"10.1.2.3": "private", "172.31.0.1": "private", "192.168.1.1": "private", "100.64.0.1": "private", "fd12::1": "private", "64:ff9b::10.0.0.1": "private",
 		"224.0.0.1": "multicast", "ff02::1": "multicast", "240.0.0.1": "reserved", "255.255.255.255": "reserved",
 		"192.0.0.8": "protocols", "2001::1": "protocols", "64:ff9b:1::1": "reserved", "fec0::1": "reserved", "::2": "reserved",
