@@ -8,16 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
@@ -38,9 +36,6 @@ type Moves interface {
 	Throttled(id string) supervise.Throttled
 }
 
-// Queue is the controller's work queue, as far as it is needed to say that a move has changed in the log.
-type Queue interface{ Add(reconcile.Request) }
-
 // Reconciler brings Moves and the log together.
 type Reconciler struct {
 	Client   client.Client
@@ -52,8 +47,8 @@ type Reconciler struct {
 	// a move's absence.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Started receives the controller's queue, before the first reconcile.
-	Started func(Queue)
+	// Changes are the ids of what has changed in the view.
+	Changes *changes.Changes[string]
 }
 
 // SetupWithManager registers the controller.
@@ -61,10 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Move{}).
 		WithOptions(controller.Options{NewQueue: fair.Requests}).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.Started(q)
-			return nil
-		})).
+		WatchesRawSource(changes.OfResources(r.Changes)).
 		Complete(r)
 }
 

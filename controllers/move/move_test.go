@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
@@ -66,11 +65,8 @@ func TestID(t *testing.T) {
 		t.Error("a Move made again under the same name is taken for the old one")
 	}
 	m.UID = "short"
-	if id := ID(m); Resource(id) != (types.NamespacedName{Namespace: "fleet", Name: "go"}) {
-		t.Errorf("%q leads to %s", id, Resource(id))
-	}
-	if Resource("nothing") != (types.NamespacedName{}) {
-		t.Error("a foreign id leads to a resource")
+	if id := ID(m); id != "fleet/go/short" {
+		t.Errorf("id %q", id)
 	}
 }
 

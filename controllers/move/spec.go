@@ -2,10 +2,7 @@ package move
 
 import (
 	"cmp"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
@@ -22,15 +19,6 @@ const (
 func ID(m *v1alpha1.Move) string {
 	uid := string(m.UID)
 	return m.Namespace + "/" + m.Name + "/" + uid[:min(len(uid), 8)]
-}
-
-// Resource is the inverse of ID, as far as it goes.
-func Resource(id string) types.NamespacedName {
-	parts := strings.SplitN(id, "/", 3)
-	if len(parts) < 2 {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
 }
 
 // Spec translates the resource's intent.

@@ -44,10 +44,11 @@ type Limits struct {
 }
 
 // Follow says what is in use, from when the remediator runs.
-func (r *Limits) Follow(fleet func(ctx context.Context) (remediator.Fleet, error)) {
+func (r *Limits) Follow(feed *Feed, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fleet = fleet
+	feed.limits.Add("")
 }
 
 // SetupWithManager registers the controller.
@@ -55,7 +56,7 @@ func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *Feed) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WithOptions(retries(1)).
-		WatchesRawSource(into(feed, &feed.limits)).
+		WatchesRawSource(ofLimits(&feed.limits)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("preparing the RepairLimits controller: %w", err)

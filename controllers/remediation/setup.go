@@ -31,7 +31,7 @@ type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed, controlPlanes bool) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
 		WithOptions(retries(1)).
-		WatchesRawSource(into(feed, &feed.policies)).
+		WatchesRawSource(ofNamespaces(&feed.policies, watched, &v1alpha1.RepairPolicyList{})).
 		WatchesRawSource(concernsPolicies(watched, &v1alpha1.RepairPolicy{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &v1alpha1.SurgeRemediationTemplate{}, same)).
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.MachineHealthCheck{}, same)).
@@ -74,26 +74,24 @@ func isPolicy(o client.Object) bool {
 
 // later queues the policies of a namespace when changes have been gathered.
 func later(ctx context.Context, watched client.Reader, q requestQueue, namespace string) {
-	var list v1alpha1.RepairPolicyList
-	if err := watched.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return // the cache is being shut down
-	}
-	for _, key := range keys(&list) {
-		q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+	for _, request := range within(ctx, watched, &v1alpha1.RepairPolicyList{}, namespace) {
+		q.AddAfter(request, gather)
 	}
 }
 
 // SetupWithManager registers the controller of requests.
 func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed) error {
 	all := func(ctx context.Context, q requestQueue, namespace string) {
-		add(ctx, watched, q, &v1alpha1.SurgeRemediationList{}, namespace)
+		for _, request := range within(ctx, watched, &v1alpha1.SurgeRemediationList{}, namespace) {
+			q.Add(request)
+		}
 	}
 	named := func(q requestQueue, o client.Object) {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
 		WithOptions(retries(2)).
-		WatchesRawSource(into(feed, &feed.requests)).
+		WatchesRawSource(ofNamespaces(&feed.requests, watched, &v1alpha1.SurgeRemediationList{})).
 		WatchesRawSource(source.Kind(watched, &v1alpha1.SurgeRemediation{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.SurgeRemediation]{}, when(same[*v1alpha1.SurgeRemediation]))).
 		// A request is released when its Machine, which has its name, was deleted. One that was created before its
 		// Machine waits for it.

@@ -21,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/changes"
 	"scute.dev/internal/fair"
 	"scute.dev/remediator"
 )
@@ -68,7 +69,7 @@ func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: r.Concurrency, ReconciliationTimeout: turnTimeout,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: turnsOfNamespaces,
 		}).
-		WatchesRawSource(into(r.Feed, &r.Feed.owners)).
+		WatchesRawSource(changes.Source(&r.Feed.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineDeployment{}, deploymentDiffers)).

@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/changes"
 	"scute.dev/controllers/conditions"
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
@@ -48,9 +46,6 @@ type Definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
 
-// Queue is the controller's work queue, as far as it is needed to say that a run has changed in the log.
-type Queue interface{ Add(reconcile.Request) }
-
 // Reconciler brings WorkflowRuns and the log together.
 type Reconciler struct {
 	Client   client.Client
@@ -63,8 +58,8 @@ type Reconciler struct {
 	// a run's absence.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
-	// Started receives the controller's queue, before the first reconcile.
-	Started func(Queue)
+	// Changes are the ids of what has changed in the view.
+	Changes *changes.Changes[string]
 
 	pace pace
 }
@@ -74,10 +69,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.WorkflowRun{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: reconcilers, ReconciliationTimeout: reconcileTimeout, NewQueue: fair.Requests}).
-		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.Started(q)
-			return nil
-		})).
+		WatchesRawSource(changes.OfResources(r.Changes)).
 		Complete(r)
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"scute.dev/api/v1alpha1"
 )
 
@@ -29,13 +27,4 @@ func ID(w *v1alpha1.WorkflowRun) (id string, adopted bool, err error) {
 	default:
 		return named, true, nil
 	}
-}
-
-// Resource is the inverse of ID, as far as it goes.
-func Resource(id string) types.NamespacedName {
-	parts := strings.SplitN(id, "/", 3)
-	if len(parts) < 2 {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
 }

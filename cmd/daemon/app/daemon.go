@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/changes"
 	"scute.dev/controllers/move"
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/workflow"
@@ -50,7 +51,8 @@ type daemon struct {
 	unreadable *unreadable
 
 	moveSupervisor, runSupervisor *supervise.Supervisor
-	moveWatch, runWatch           *watch
+	// moveChanges and runChanges tell the controllers.
+	moveChanges, runChanges changes.Changes[string]
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -67,7 +69,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		return nil, fmt.Errorf("asking which management cluster this is: %w", err)
 	}
 	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
-	d := &daemon{logger: logger, other: func() error { return nil }, moveWatch: newWatch(move.Resource), runWatch: newWatch(workflow.Resource)}
+	d := &daemon{logger: logger, other: func() error { return nil }}
 	var log aggregate.Log = home.log
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
@@ -87,18 +89,18 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.env = newEnv(o, config, g, log, home.incarnation)
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
-	d.runs.Changed, d.moves.Changed = d.runWatch.changed, d.moveWatch.changed
+	d.runs.Changed, d.moves.Changed = d.runChanges.Add, d.moveChanges.Add
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
-	feed := &remediation.Feed{}
+	feed := remediation.NewFeed()
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.view.Moves.Changed = func(id string) {
 		d.moveSupervisor.Changed(id)
-		d.moveWatch.changed(id)
+		d.moveChanges.Add(id)
 		d.thaw(feed, id)
 	}
 	d.view.Runs.Changed = func(id string) {
 		d.runSupervisor.Changed(id)
-		d.runWatch.changed(id)
+		d.runChanges.Add(id)
 	}
 	d.view.Remediations.Changed = feed.Changed
 	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News}
@@ -180,7 +182,7 @@ func (d *daemon) registerControllers(home *home) error {
 		}{d.moves, d.view.Moves},
 		LogID:    home.log.ID(),
 		CaughtUp: d.gate.open,
-		Started:  func(q move.Queue) { d.moveWatch.started(q) },
+		Changes:  &d.moveChanges,
 	}
 	if err := ofMoves.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the Move controller: %w", err)
@@ -194,7 +196,7 @@ func (d *daemon) registerControllers(home *home) error {
 		Definer:  d.env,
 		Exceeded: d.runs.Exceeded,
 		CaughtUp: d.gate.open,
-		Started:  func(q workflow.Queue) { d.runWatch.started(q) },
+		Changes:  &d.runChanges,
 	}
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the WorkflowRun controller: %w", err)

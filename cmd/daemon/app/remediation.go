@@ -181,10 +181,9 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 func (r *remedies) control() error {
 	watched := r.eye.Cache()
 	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye, Nodes: r.eye}
-	r.feed.Cache = watched
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
-		r.limits.Follow(r.fleet)
+		r.limits.Follow(r.feed, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
@@ -197,10 +196,6 @@ func (r *remedies) control() error {
 		policies.SetupWithManager(r.manager, watched, r.feed, r.controlPlanes),
 		requests.SetupWithManager(r.manager, watched, r.feed),
 		turns.SetupWithManager(r.manager),
-		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-			r.feed.Run(ctx)
-			return nil
-		})),
 		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 			r.teller.Run(ctx, r.live)
 			return nil

@@ -1,0 +1,109 @@
+package changes
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Changes are keys of what has changed, each once until a controller takes it. One controller takes them. The zero value is ready
+// for use, and it is safe for concurrent use.
+type Changes[K comparable] struct {
+	// Gather is how long changes are gathered before they are taken. It is set before use.
+	Gather time.Duration
+
+	mu      sync.Mutex
+	changed map[K]bool
+	wake    chan struct{}
+}
+
+// Add says that something has changed. It does not block.
+func (c *Changes[K]) Add(key K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = make(map[K]bool)
+	}
+	c.changed[key] = true
+	select {
+	case c.signal() <- struct{}{}:
+	default:
+	}
+}
+
+// signal is told that something has changed; mu is held.
+func (c *Changes[K]) signal() chan struct{} {
+	if c.wake == nil {
+		c.wake = make(chan struct{}, 1)
+	}
+	return c.wake
+}
+
+// send hands on what has changed, also before it began, until ctx ends.
+func (c *Changes[K]) send(ctx context.Context, events chan<- event.TypedGenericEvent[K]) {
+	c.mu.Lock()
+	wake := c.signal()
+	c.mu.Unlock()
+	gathered := time.NewTimer(0)
+	defer gathered.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		}
+		gathered.Reset(c.Gather)
+		select {
+		case <-ctx.Done():
+			return
+		case <-gathered.C:
+		}
+		c.mu.Lock()
+		changed := c.changed
+		c.changed = nil
+		c.mu.Unlock()
+		for key := range changed {
+			select {
+			case <-ctx.Done():
+				return
+			case events <- event.TypedGenericEvent[K]{Object: key}:
+			}
+		}
+	}
+}
+
+// Source queues what a controller has to look at because of each change.
+func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, key K) []R) source.TypedSource[R] {
+	events := make(chan event.TypedGenericEvent[K])
+	channel := source.TypedChannel(events, handler.TypedFuncs[K, R]{
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[K], q workqueue.TypedRateLimitingInterface[R]) {
+			for _, request := range requests(ctx, e.Object) {
+				q.Add(request)
+			}
+		},
+	})
+	return source.TypedFunc[R](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
+		go c.send(ctx, events)
+		return channel.Start(ctx, q)
+	})
+}
+
+// OfResources is the Source for ids of the form NAMESPACE/NAME/...: those of the resource that asked for what has changed.
+func OfResources(c *Changes[string]) source.Source {
+	return Source(c, func(_ context.Context, id string) []reconcile.Request {
+		namespace, rest, _ := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(rest, "/")
+		if name == "" {
+			return nil // no resource asked for it
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+	})
+}
