@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 )
 
 // event is something about a counter.
@@ -52,16 +53,6 @@ func catalog() *eventlog.Catalog[event] {
 	return eventlog.NewCatalog(kind, eventlog.Define[event, added]("added", 1), eventlog.Define[event, claimed]("claimed", 1))
 }
 
-func openLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = log.Close() })
-	return log
-}
-
 func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
 	return &aggregate.Root[event, *counter]{
 		Log: log, Catalog: catalog(), Name: eventlog.Aggregate{Kind: kind, ID: "fleet/one"}, Actor: "test", State: new(counter),
@@ -70,7 +61,7 @@ func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
 
 // What is applied is what a replay gives, and of two who append only one does.
 func TestRoot(t *testing.T) {
-	ctx, log := t.Context(), openLog(t)
+	ctx, log := t.Context(), logtest.Open(t)
 	mine, other := newRoot(log), newRoot(log)
 	if err := mine.Append(ctx, claimed{By: "mine"}, added{Text: "a "}); err != nil {
 		t.Fatal(err)
@@ -97,7 +88,7 @@ func TestRoot(t *testing.T) {
 
 // What is recorded is decided on at once, and stored later in its order, or not at all.
 func TestRecord(t *testing.T) {
-	ctx, log := t.Context(), openLog(t)
+	ctx, log := t.Context(), logtest.Open(t)
 	r := newRoot(log)
 	var want []string
 	for i := range 5 { // each of them takes more than half of a commit
@@ -132,7 +123,7 @@ func TestRecord(t *testing.T) {
 
 // Of what does not all fit into the log nothing is stored.
 func TestTooLarge(t *testing.T) {
-	r := newRoot(openLog(t))
+	r := newRoot(logtest.Open(t))
 	err := r.Append(t.Context(), added{Text: "small"}, added{Text: text(strings.Repeat("x", 1<<20))})
 	if !errors.Is(err, eventlog.ErrTooLarge) || r.Seq != 0 || len(r.State.texts) > 0 {
 		t.Errorf("at commit %d with %d texts: %v", r.Seq, len(r.State.texts), err)
@@ -141,7 +132,7 @@ func TestTooLarge(t *testing.T) {
 
 // An object with an unknown event stops; the others continue.
 func TestUnreadable(t *testing.T) {
-	ctx, log := t.Context(), openLog(t)
+	ctx, log := t.Context(), logtest.Open(t)
 	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) })
 	r := newRoot(log)
 	if err := r.Append(ctx, added{Text: "known"}); err != nil {

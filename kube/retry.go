@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"scute.dev/kube/guard"
@@ -24,16 +25,7 @@ const (
 // the server was not reached, is overloaded or failed by itself. It gives up after 15 s; who must not give up comes
 // back later. What the server refuses (403, 404, 409, 422) is returned at once.
 func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
-	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
-	err := backoff.Retry(func() error {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		err := call(ctx)
-		if err != nil && !Passing(err) {
-			return backoff.Permanent(err)
-		}
-		return err
-	}, backoff.WithContext(b, ctx))
+	err := Retry(ctx, callTimeout, call)
 	var stop *stopped
 	switch {
 	case errors.As(err, &stop):
@@ -43,6 +35,20 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	default:
 		return nil
 	}
+}
+
+// Retry is Do for a client of another kind: each try has a deadline, and the error is that of the last one.
+func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
+	return backoff.Retry(func() error {
+		ctx, cancel := context.WithTimeout(ctx, each)
+		defer cancel()
+		err := call(ctx)
+		if err != nil && !Passing(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(b, ctx))
 }
 
 // stopped carries an error of the caller's own callback through the retries.
@@ -58,7 +64,7 @@ func Passing(err error) bool {
 		return false
 	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return true
-	case errors.Is(err, guard.ErrDenied), errors.Is(err, guard.ErrTooLarge), errors.Is(err, guard.ErrRedirect):
+	case errors.Is(err, guard.ErrDenied), errors.Is(err, guard.ErrTooLarge), errors.Is(err, guard.ErrRedirect), meta.IsNoMatchError(err):
 		return false
 	case errors.Is(err, context.DeadlineExceeded), utilnet.IsConnectionRefused(err), utilnet.IsConnectionReset(err),
 		utilnet.IsProbableEOF(err), utilnet.IsTimeout(err), utilnet.IsHTTP2ConnectionLost(err):

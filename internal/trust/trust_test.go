@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 )
 
 func TestJudge(t *testing.T) {
@@ -90,11 +91,7 @@ func TestStoredForm(t *testing.T) {
 
 // TestView folds what is stored, and two daemons that bind a log at the same time do not both succeed.
 func TestView(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := logtest.Open(t)
 	add := func(e Event, actor string, seq uint64) error {
 		c, err := Commit(e, actor, seq, time.Now())
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
 )
 
@@ -55,7 +56,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 			w.fail = map[mover.Step]mover.StepFailed{mover.VerifyCopies: {Message: "it differs", Final: true}}
 		}},
 	}
-	l := openLog(t)
+	l := logtest.Open(t)
 	for _, e := range ends {
 		for _, stored := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stored=%t", e.name, stored), func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 
 // TestDeathInEveryStep stops the process between two objects of each step, and before each step.
 func TestDeathInEveryStep(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	for n := 0; ; n++ {
 		id, w := fmt.Sprintf("step-%d", n), newWorld(4)
 		request(t, l, id)

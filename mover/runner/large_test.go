@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/eventlog/logtest"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
@@ -49,7 +50,7 @@ func count(list []string, name string) (n int) {
 // TestManyRoots: the roots of 10,000 clusters take several commits. What a death left of them is taken again once; from then on a
 // process that begins to drive the move adds its claim and nothing else.
 func TestManyRoots(t *testing.T) {
-	l, w := openLog(t), newWorld(2)
+	l, w := logtest.Open(t), newWorld(2)
 	f := &fleet{world: w}
 	for i := range 10_000 {
 		f.roots = append(f.roots, root(i, 200))
@@ -88,7 +89,7 @@ func TestManyRoots(t *testing.T) {
 // TestTooLargeForTheLog: nothing is stored of a decision with an event that is too large for a message. The move ends,
 // and is not tried again.
 func TestTooLargeForTheLog(t *testing.T) {
-	l, w := openLog(t), newWorld(2)
+	l, w := logtest.Open(t), newWorld(2)
 	f := &fleet{world: w, roots: []pause.Root{root(0, 1<<20)}}
 	request(t, l, "go")
 	if err := process("one", l, f).Drive(t.Context(), "go"); err != nil {

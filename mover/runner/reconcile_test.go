@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -27,7 +28,7 @@ func TestReconcile(t *testing.T) {
 		"its resource is gone":    {[]mover.Event{mover.Verified{}}, runner.Told{Over: true}, mover.PhaseFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := openLog(t)
+			l := logtest.Open(t)
 			request(t, l, "go")
 			write(t, l, "go", append([]mover.Event{mover.Claimed{Holder: "one"}}, c.events...)...)
 			p := process("operator", l, nil)

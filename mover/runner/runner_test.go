@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -19,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestDrive(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
 	if err := process("one", l, w).Drive(t.Context(), "go"); err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ func TestDrive(t *testing.T) {
 }
 
 func TestRequestTwice(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	request(t, l, "go")
 	request(t, l, "go")
 	other := process("other", l, nil)
@@ -52,7 +53,7 @@ func TestRequestTwice(t *testing.T) {
 }
 
 func TestAbortOfAnUnknownMove(t *testing.T) {
-	err := process("one", openLog(t), nil).Abort(t.Context(), "nobody", "user/test", "")
+	err := process("one", logtest.Open(t), nil).Abort(t.Context(), "nobody", "user/test", "")
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("error %v does not name the move", err)
 	}
@@ -60,7 +61,7 @@ func TestAbortOfAnUnknownMove(t *testing.T) {
 
 // A holder who was replaced appends nothing more, however long it slept in a step.
 func TestClaimFences(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
 	asleep, wake := make(chan struct{}), make(chan struct{})
 	first := true
@@ -98,7 +99,7 @@ func TestClaimFences(t *testing.T) {
 
 // An abort is heard in the middle of a long step: the step is told to stop at its next word.
 func TestAbortDuringAStep(t *testing.T) {
-	l, w := openLog(t), newWorld(50)
+	l, w := logtest.Open(t), newWorld(50)
 	request(t, l, "go")
 	created := 0
 	w.before = func(ctx context.Context, step mover.Step) error {
@@ -124,7 +125,7 @@ func TestAbortDuringAStep(t *testing.T) {
 
 // Who aborts a Move that is Verified, as a resource does at every look, is recorded and answered once.
 func TestAbortTooLate(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
 	w.before = func(ctx context.Context, step mover.Step) error {
 		if step == mover.DeleteSource {
@@ -171,7 +172,7 @@ func (i *interloper) Append(ctx context.Context, c eventlog.Commit) (eventlog.Re
 func TestAbortAndDecisionMeet(t *testing.T) {
 	for _, at := range []string{"claimed", "preflight-passed", "baseline-taken", "paused", "acknowledged", "plan-drafted", "created", "all-created", "verified"} {
 		t.Run(at, func(t *testing.T) {
-			l, w := openLog(t), newWorld(4)
+			l, w := logtest.Open(t), newWorld(4)
 			request(t, l, "go")
 			meet := &interloper{Log: l, at: at}
 			one := process("one", meet, w)
@@ -197,7 +198,7 @@ func TestAbortAndDecisionMeet(t *testing.T) {
 
 // The same the other way round: the decision is stored first, and the abort must still find its place.
 func TestDecisionAndAbortMeet(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "go")
 	meet := &interloper{Log: l, at: "abort-requested"}
 	one := process("one", meet, w)
@@ -219,7 +220,7 @@ func TestDecisionAndAbortMeet(t *testing.T) {
 
 // A decision that is too large for one commit is split; what was stored of it before a death does no harm.
 func TestLargeDecision(t *testing.T) {
-	l, w := openLog(t), newWorld(3000)
+	l, w := logtest.Open(t), newWorld(3000)
 	for i := range w.items[1:] {
 		r := &w.items[1+i]
 		delete(w.source, r.Ref)
@@ -258,7 +259,7 @@ func TestLargeDecision(t *testing.T) {
 
 // A type from the future stops the move that has it, and no other.
 func TestUnknownEvent(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	request(t, l, "old")
 	request(t, l, "new")
 	head := commitsOf(t, l, "new")[0].Seq
@@ -309,7 +310,7 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 		"another log":                {Cluster: "north", Log: "m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, w := openLog(t), newWorld(4)
+			l, w := logtest.Open(t), newWorld(4)
 			began := process("one", l, w)
 			began.Home = mover.Home{Cluster: "north", Log: "l"}
 			if err := began.Request(t.Context(), "go", "user/test", aSpec()); err != nil {
@@ -342,7 +343,7 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 
 // Only a stranded move takes a resolution; that its target was given up any move takes that is not over.
 func TestDecisionsOfAnOperator(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	one := process("one", l, w)
 	request(t, l, "go")
 	if err := one.Resolve(t.Context(), "go", "user/test", mover.Back, "no"); !errors.Is(err, runner.ErrNotStranded) {

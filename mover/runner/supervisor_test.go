@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -51,7 +52,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func TestSupervisorDrivesAll(t *testing.T) {
 	const n, limit = 6, 2
-	l := openLog(t)
+	l := logtest.Open(t)
 	var mu sync.Mutex
 	worlds, busy, most := make(map[string]*world), 0, 0
 	for i := range n {
@@ -100,7 +101,7 @@ func TestSupervisorDrivesAll(t *testing.T) {
 // Moves whose target cannot be reached, and moves that wait, do not block other moves, not even those of the same
 // namespace.
 func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	worlds := make(map[string]*world)
 	for i := range 4 {
 		w := newWorld(3)
@@ -130,7 +131,7 @@ func TestMovesThatOnlyWaitHoldNoPlace(t *testing.T) {
 
 // A move that waits for a free place says so, and no longer when it has one.
 func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	worlds := map[string]*world{"fleet/a": newWorld(3), "fleet/b": newWorld(3)}
 	inStep, leave := make(chan struct{}), make(chan struct{})
 	worlds["fleet/a"].before = func(ctx context.Context, step mover.Step) error {
@@ -163,7 +164,7 @@ func TestMovesWithoutAPlaceAreThrottled(t *testing.T) {
 
 // An operator's decision wakes a move that waits for its next attempt. Here no time ever passes.
 func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
-	l, w := openLog(t), newWorld(3)
+	l, w := logtest.Open(t), newWorld(3)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
 	r := process("one", l, w)
 	r.After = func(time.Duration) <-chan time.Time { return nil }
@@ -182,7 +183,7 @@ func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 
 // A supervisor that is told to stop in the middle of steps stops them; another one continues the moves.
 func TestSupervisorStops(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	inStep := make(chan struct{})
 	w.before = func(ctx context.Context, step mover.Step) error {
 		if step == mover.CreateCopies {
@@ -205,7 +206,7 @@ func TestSupervisorStops(t *testing.T) {
 
 // A move that failed and waits for a human is released, and started again when the human has decided.
 func TestSupervisorWaitsForAHuman(t *testing.T) {
-	l, w := openLog(t), newWorld(4)
+	l, w := logtest.Open(t), newWorld(4)
 	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "quota exceeded", Final: true}}
 	r := process("one", l, w)
 	spec := aSpec()

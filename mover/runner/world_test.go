@@ -225,21 +225,6 @@ func (w *world) check(t *testing.T, end mover.Phase) {
 	}
 }
 
-// openLog is a real event log in its own folder.
-func openLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
 // process is a runner as a separate process has it: another incarnation on the same log.
 func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 	return &runner.Runner{

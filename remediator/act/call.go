@@ -7,7 +7,6 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,26 +14,17 @@ import (
 )
 
 const (
-	callFor     = 10 * time.Second // one try of one call
-	retryFirst  = 100 * time.Millisecond
-	retryMax    = 2 * time.Second
-	retryFor    = 15 * time.Second
+	callFor = 10 * time.Second // one try of one call
+	// What somebody else wrote in between is read again after firstConflict, then less often.
+	firstConflict, lastConflict = 25 * time.Millisecond, 500 * time.Millisecond
+
 	maxConflict = 10 // a controller that writes in between is outwaited; one that never stops is not
 )
 
 // call makes one call with a deadline for each try, and tries again only where that can help: what the server refuses
 // (403, 404, 409, 422) comes back at once.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
-	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
-	err := backoff.Retry(func() error {
-		ctx, cancel := context.WithTimeout(ctx, callFor)
-		defer cancel()
-		err := do(ctx)
-		if err != nil && (!kube.Passing(err) || meta.IsNoMatchError(err)) {
-			return backoff.Permanent(err)
-		}
-		return err
-	}, backoff.WithContext(b, ctx))
+	err := kube.Retry(ctx, callFor, do)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -111,7 +101,7 @@ func blank[T client.Object](object T) (T, error) {
 
 // outwait tries again, soon and a bounded number of times, where somebody else wrote in between.
 func outwait(ctx context.Context, once func() error) error {
-	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst/4), backoff.WithMaxInterval(retryMax/4))
+	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {
 		err := once()
 		if err != nil && !apierrors.IsConflict(err) {

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
 )
@@ -111,7 +112,7 @@ func TestFleetAtOnce(t *testing.T) {
 		"failure-domain-at-once": {DomainAtOnce: 3},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			l, fleet := openLog(t), namespaces(12, limits)
+			l, fleet := logtest.Open(t), namespaces(12, limits)
 			first := fleet.process(t, "first", l)
 			fleet.turns(t.Context(), t, first)
 			if active, rules := fleet.active(t, l); active != 3 || !slices.Equal(rules, []string{rule}) {
@@ -136,7 +137,7 @@ func TestFleetAtOnce(t *testing.T) {
 // A control plane that only a limit keeps waiting is not asked for its members of etcd at each look; before anything is begun
 // for it, it is.
 func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
-	l, fleet := openLog(t), namespaces(2, remediator.FleetLimits{AtOnce: 1})
+	l, fleet := logtest.Open(t), namespaces(2, remediator.FleetLimits{AtOnce: 1})
 	p := fleet.process(t, "one", l)
 	for range 3 {
 		inOrder(t, p, fleet.worlds)
@@ -157,7 +158,7 @@ func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 
 // Two processes that both believe to lead do not exceed a limit together, whatever each of them has seen of the log.
 func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
-	l, fleet := openLog(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})
+	l, fleet := logtest.Open(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})
 	one, two := fleet.process(t, "one", l), fleet.process(t, "two", l)
 	for range 2 {
 		fleet.turns(t.Context(), t, one, two)
@@ -170,7 +171,7 @@ func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 // A process stops between its admission and its beginning, and continues when another has begun as much as the limit
 // allows: that one has counted it, or has claimed the owner.
 func TestAnAdmissionThatCameToNothing(t *testing.T) {
-	l, fleet := openLog(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
+	l, fleet := logtest.Open(t), namespaces(4, remediator.FleetLimits{AtOnce: 1})
 	stopped, goOn := make(chan struct{}), make(chan struct{})
 	one := fleet.process(t, "one", &halting{Log: l, stopped: stopped, goOn: goOn})
 	late := make(chan error)
@@ -196,7 +197,7 @@ func TestAnAdmissionThatCameToNothing(t *testing.T) {
 
 // Each process makes one append, and dies: what it did is a step that the next one does not make again, so that something begins.
 func TestProcessesOfOneAppend(t *testing.T) {
-	l, fleet := openLog(t), namespaces(1, remediator.FleetLimits{AtOnce: 1})
+	l, fleet := logtest.Open(t), namespaces(1, remediator.FleetLimits{AtOnce: 1})
 	for life := range 12 {
 		if active, _ := fleet.active(t, l); active == 1 {
 			return
@@ -212,7 +213,7 @@ func TestProcessesOfOneAppend(t *testing.T) {
 // The owner that passed the turnstile last has an event of a newer version: its own turns fail, and others begin. What
 // was begun for it before counts, and a process that has named it there begins nothing more for it.
 func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
-	l, fleet := openLog(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
+	l, fleet := logtest.Open(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
 	owner := fleet.worlds[2].facts.Owner.Owner
 	if _, err := fleet.process(t, "one", l).Turn(t.Context(), owner); err != nil {
 		t.Fatal(err)
@@ -284,7 +285,7 @@ func TestOneNamespaceDoesNotUseUpTheFleet(t *testing.T) {
 		"one in a while": {remediator.FleetLimits{PerWindow: 1, Window: time.Hour, Share: 50}, 1, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, fleet := openLog(t), namespaces(11, c.limits)
+			l, fleet := logtest.Open(t), namespaces(11, c.limits)
 			rest := fleet.hostile(10, false)
 			p := fleet.process(t, "one", l)
 			inOrder(t, p, fleet.worlds)
@@ -311,7 +312,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 	for name, limits := range map[string]remediator.FleetLimits{"fleet": {Mass: mass, Share: 50}, "domain": {DomainMass: mass, Share: 50}} {
 		for _, dryRun := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s dry run %t", name, dryRun), func(t *testing.T) {
-				l, fleet := openLog(t), namespaces(11, limits)
+				l, fleet := logtest.Open(t), namespaces(11, limits)
 				rest := fleet.hostile(10, dryRun)
 				p := fleet.process(t, "one", l)
 				inOrder(t, p, fleet.worlds)
@@ -334,7 +335,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 			})
 		}
 		t.Run(name+" is hidden", func(t *testing.T) {
-			l, fleet := openLog(t), namespaces(8, limits)
+			l, fleet := logtest.Open(t), namespaces(8, limits)
 			for _, w := range fleet.worlds { // a machine of each is about to be unhealthy
 				w.now = w.now.Add(-90 * time.Second)
 			}
@@ -387,7 +388,7 @@ func (h *halting) Append(ctx context.Context, c eventlog.Commit) (eventlog.Recei
 // after it; and when it has recovered, its cooldown is that of the log.
 func TestFailureDomainFails(t *testing.T) {
 	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Hour}}
-	l, fleet := openLog(t), namespaces(8, limits)
+	l, fleet := logtest.Open(t), namespaces(8, limits)
 	failing := func(at time.Duration) { // a check's time is running
 		for _, w := range fleet.worlds {
 			w.now = w.now.Add(at)

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/remediator"
 	"scute.dev/remediator/runner"
 )
@@ -18,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
-	l, w := openLog(t), newWorld("rest")
+	l, w := logtest.Open(t), newWorld("rest")
 	r := process(t, "one", &counting{Log: l}, w)
 	for range 3 {
 		again, err := r.Turn(t.Context(), w.facts.Owner.Owner)
@@ -51,7 +52,7 @@ func (c *counting) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 // While an owner surges, each change of a machine makes a turn; etcd's members are not asked in each. Before anything is
 // begun, they always are.
 func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
-	l, w := openLog(t), newWorld("asks")
+	l, w := logtest.Open(t), newWorld("asks")
 	w.sicken(1)
 	r := process(t, "one", l, w)
 	turn := func(want int) {
@@ -82,7 +83,7 @@ func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 
 // A write that is refused keeps those of other machines from nothing.
 func TestAWriteThatIsRefused(t *testing.T) {
-	l, w := openLog(t), newWorld("refused")
+	l, w := logtest.Open(t), newWorld("refused")
 	w.facts.Policy.Hold = time.Hour
 	w.sicken(0)
 	w.sicken(1)
@@ -128,7 +129,7 @@ func (m *mortal) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receip
 
 // A process that dies at any of its appends leaves what the next one brings to the same end.
 func TestDeathAtEveryAppend(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	for _, stored := range []bool{false, true} {
 		for n := 0; ; n++ {
 			w := newWorld(fmt.Sprintf("append-%t-%d", stored, n))
@@ -153,7 +154,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 
 // The same between any two writes. The error of a write is no crash: the turn is over, and the next one continues.
 func TestDeathAtEveryWrite(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	for n := 0; ; n++ {
 		w := newWorld(fmt.Sprintf("write-%d", n))
 		w.sicken(1)
@@ -189,7 +190,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 // What happens again and again is in the log once: a write that fails, whatever number its error names, and a cluster that
 // answers every other look.
 func TestNoNewsIsNotRecorded(t *testing.T) {
-	l, w := openLog(t), newWorld("noise")
+	l, w := logtest.Open(t), newWorld("noise")
 	w.sicken(1)
 	r, tries := process(t, "one", l, w), 0
 	w.before = func(a remediator.Action) error {
@@ -236,7 +237,7 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 
 // A leader who was replaced appends nothing more, and writes nothing.
 func TestClaimFences(t *testing.T) {
-	l, w := openLog(t), newWorld("fence")
+	l, w := logtest.Open(t), newWorld("fence")
 	w.sicken(1)
 	older := process(t, "older", l, w)
 	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
@@ -260,7 +261,7 @@ func TestClaimFences(t *testing.T) {
 
 // The limit of a policy holds for owners that are decided on at the same time.
 func TestAtOnce(t *testing.T) {
-	l := openLog(t)
+	l := logtest.Open(t)
 	worlds := make([]*world, 6)
 	for i := range worlds {
 		worlds[i] = newWorld(fmt.Sprintf("cluster-%d", i))
@@ -323,7 +324,7 @@ func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Ac
 // A move that was requested before a remediation was begun, and that the turn did not know of when it began, has
 // precedence: nothing is written, and the remediation continues when the move is over.
 func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
-	l, w := openLog(t), newWorld("race")
+	l, w := logtest.Open(t), newWorld("race")
 	w.sicken(1)
 	r := process(t, "one", l, w)
 	moving := true
@@ -351,7 +352,7 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 
 // Nothing is written while it is not known whether the cluster is being moved.
 func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
-	l, w := openLog(t), newWorld("behind")
+	l, w := logtest.Open(t), newWorld("behind")
 	w.sicken(1)
 	r := process(t, "one", l, w)
 	r.MoveOf = func(_ context.Context, seq uint64, _, _ string) (string, error) {
@@ -368,7 +369,7 @@ func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 
 // The view tells which machines something was begun for, until it is over.
 func TestBegun(t *testing.T) {
-	l, w := openLog(t), newWorld("begun")
+	l, w := logtest.Open(t), newWorld("begun")
 	begun := func() []runner.Begun { return process(t, "reader", l, w).View.Begun() }
 	w.sicken(1)
 	w.facts.Policy.DryRun = true

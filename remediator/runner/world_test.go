@@ -231,20 +231,6 @@ func records(t *testing.T, l aggregate.Log, owner remediator.Owner) []eventlog.R
 	return list
 }
 
-func openLog(t *testing.T) *eventlog.Log {
-	t.Helper()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
 // recover turns the node of a machine well again.
 func (w *world) recover(i int) {
 	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.True, Since: w.now}

@@ -5,17 +5,14 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/remediator"
 )
 
 // written is a log that holds a remediation, folded into a book up to a commit.
 func written(t *testing.T) func(until uint64) *Book {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = log.Close() })
+	log := logtest.Open(t)
 	owner := remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "12345678-9", Cluster: "prod"}
 	victim, other := remediator.Subject{Name: "m1", UID: "1"}, remediator.Subject{Name: "m2", UID: "2"}
 	catalog, seq := remediator.NewCatalog(), uint64(0)

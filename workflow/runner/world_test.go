@@ -19,6 +19,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -41,11 +42,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
+	log := logtest.Open(t)
 	return &world{t: t, log: log, gates: make(map[string]chan struct{}), gone: make(map[string]string)}
 }
 

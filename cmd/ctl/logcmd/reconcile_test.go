@@ -13,7 +13,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/controllers/move"
-	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -21,11 +21,7 @@ import (
 // TestReconcileOpenMoves: a log that went back takes moves for unfinished that are over, and knows too little of the others. None
 // of them is simply driven on.
 func TestReconcileOpenMoves(t *testing.T) {
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
+	l := logtest.Open(t)
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/push"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -33,16 +34,6 @@ func (s *step) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 func (*step) Undo(context.Context, *task.Call) error { return nil }
-
-func open(t *testing.T) *eventlog.Log {
-	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { log.Close() })
-	return log
-}
 
 func drive(t *testing.T, log aggregate.Log, incarnation string, fail ...string) *workflow.State {
 	t.Helper()
@@ -108,7 +99,7 @@ func (c *cut) Append(ctx context.Context, commit eventlog.Commit) (eventlog.Rece
 func TestPushCompletesAfterADeathAtEveryAppend(t *testing.T) {
 	cuts := 0
 	for n := 0; ; n++ {
-		from, to := open(t), open(t)
+		from, to := logtest.Open(t), logtest.Open(t)
 		begin(t, from, "b")
 		_, err := plan(from, &cut{to, n}).Do(t.Context())
 		if err == nil {
@@ -189,7 +180,7 @@ func goesOn(t *testing.T, to *eventlog.Log) {
 }
 
 func TestPushOfARunThatIsOverBringsItsHistory(t *testing.T) {
-	from, to := open(t), open(t)
+	from, to := logtest.Open(t), logtest.Open(t)
 	begin(t, from)
 	if _, err := plan(from, to).Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -201,13 +192,13 @@ func TestPushOfARunThatIsOverBringsItsHistory(t *testing.T) {
 }
 
 func TestPushRefusesAnotherRunOfTheSameID(t *testing.T) {
-	from, to := open(t), open(t)
+	from, to := logtest.Open(t), logtest.Open(t)
 	begin(t, from, "b")
 	begin(t, to, "b")
 	if _, err := plan(from, to).Check(t.Context()); !errors.Is(err, push.ErrOther) {
 		t.Errorf("%v", err)
 	}
-	p := plan(from, open(t))
+	p := plan(from, logtest.Open(t))
 	if _, err := p.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}

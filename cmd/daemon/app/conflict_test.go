@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
 	"scute.dev/mover/transfer"
@@ -15,11 +16,7 @@ import (
 
 // A move that asks for remediations is told of all that the log held when it asked, however far behind the view is.
 func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := logtest.Open(t)
 	v := projection.New(usage.Limits{})
 	d := &daemon{view: v, projector: projector.New(log, v, projector.Options{Name: "test"})}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/trust"
 )
 
@@ -71,11 +72,7 @@ func TestMarkInTheLease(t *testing.T) {
 
 // TestMarkBeforeTheEffect: a claim and a point of no return are answered for only when the mark outside the log has them.
 func TestMarkBeforeTheEffect(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := logtest.Open(t)
 	var raised []uint64
 	var fails error
 	m := &marked{Log: log, raise: func(_ context.Context, seq uint64) error { raised = append(raised, seq); return fails }}

@@ -10,17 +10,14 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
 	"scute.dev/workflow"
 )
 
 func TestMetricsCountRunsAndTasks(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := logtest.Open(t)
 	o := New()
 	r := newRunner(o, newEnv(o, nil, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
 	message, err := json.Marshal(map[string]string{"message": "go on?"})

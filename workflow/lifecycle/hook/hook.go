@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"scute.dev/workflow"
 )
 
 // Handler is what runs. It observes before it acts: after a death it is called again. What it writes to the log, by its
@@ -146,4 +148,22 @@ func (b *Binder) names() string {
 		names[i] = p.Name
 	}
 	return strings.Join(names, ", ")
+}
+
+// Bind has all registrars of a program bind their hooks, and the provider if it is one of them. What fails is a problem of the
+// build.
+func Bind[R interface{ Name() string }](registrars []R, provider any, points []Point, bind func(R, *Binder) error) (*Binder, []workflow.Problem) {
+	b := NewBinder(points...)
+	if r, ok := provider.(R); ok {
+		registrars = append(registrars[:len(registrars):len(registrars)], r)
+	}
+	var problems []workflow.Problem
+	for _, r := range registrars {
+		known := b.Failures()
+		err := bind(r, b.As(r.Name()))
+		if err != nil && b.Failures() == known { // else Build tells it
+			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
+		}
+	}
+	return b, problems
 }

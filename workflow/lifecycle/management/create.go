@@ -12,7 +12,7 @@ import (
 
 // NewCreate constructs the workflow that creates a management cluster. The same arguments give the same tasks.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	binder, problems := d.bind(p, []hook.Point{
+	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateBootstrapCluster.Point(), InstallBootstrapComponents.Point(), CreateManagementCluster.Point(),
 		InstallNetworking.Point(), InstallManagementComponents.Point(), PivotToManagement.Point(),
 		InstallClusterConfiguration.Point(), DeleteBootstrapCluster.Point(), PostCreate.Point(),

@@ -14,7 +14,7 @@ import (
 
 // NewDelete constructs the workflow that deletes a management cluster. The same arguments give the same tasks.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	binder, problems := d.bind(p, []hook.Point{
+	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreDelete.Point(), DeleteCreateBootstrapCluster.Point(), DeleteInstallBootstrapComponents.Point(),
 		DeletePivotToBootstrap.Point(), DeleteCluster.Point(), DeleteDeleteBootstrapCluster.Point(), PostDelete.Point(),
 	}, HookRegistrar.BindManagementDelete)

@@ -12,7 +12,7 @@ import (
 
 // NewCreate constructs the workflow that creates a workload cluster. The same arguments give the same tasks.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	binder, problems := d.bind(p, []hook.Point{
+	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),
 	}, HookRegistrar.BindWorkloadCreate)
 	w := &create{Deps: d, provider: p}

@@ -14,7 +14,7 @@ import (
 
 // NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	binder, problems := d.bind(p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
+	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
 	s := sequence.Begin(d.Clusters, binder, DeleteContext{Cluster: spec, Management: management})
 	s = sequence.Then(s, sequence.Do(PreDelete, "PreDelete", withinHook, nothing[DeleteContext], nil))
 	s = sequence.Then(s, d.deleteCluster(p))

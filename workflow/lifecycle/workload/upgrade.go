@@ -13,7 +13,7 @@ import (
 // NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The same arguments
 // give the same tasks.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	binder, problems := d.bind(p, []hook.Point{
+	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreUpgrade.Point(), UpgradeNetworking.Point(), UpgradeComponents.Point(), UpgradeCluster.Point(), PostUpgrade.Point(),
 	}, HookRegistrar.BindWorkloadUpgrade)
 	w := &upgrade{Deps: d, provider: p}

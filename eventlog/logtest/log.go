@@ -1,0 +1,23 @@
+// Package logtest opens event logs for tests.
+package logtest
+
+import (
+	"testing"
+
+	"scute.dev/eventlog"
+)
+
+// Open opens an empty log in a folder of its own, and closes it when the test ends.
+func Open(t testing.TB) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return log
+}
