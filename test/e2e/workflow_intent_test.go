@@ -112,7 +112,7 @@ tasks:
 	for _, patch := range []string{`{"spec":{"tasks":[{"name":"a","kind":"Apply","with":{"other":1}}]}}`, `{"spec":{"serviceAccountName":"admin"}}`, `{"spec":{"failurePolicy":"Ignore"}}`, `{"spec":{"deadline":"5m"}}`} {
 		w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "pinned"}}
 		err := s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(patch)))
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: make another WorkflowRun") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot be changed: create another WorkflowRun") {
 			t.Errorf("%s: %v", patch, err)
 		}
 	}
