@@ -18,7 +18,7 @@ type View interface {
 // Snapshotter is a View that can be saved and restored, in parts, so that no more than one of them is in memory twice.
 type Snapshotter interface {
 	View
-	// Snapshot hands each part to put, with a name of its own: the same parts in the same order for equal views. A part about an
+	// Snapshot hands each part to put, with a unique name: the same parts in the same order for equal views. A part about an
 	// aggregate has its name. It changes nothing, and may run beside readers. put does not keep the bytes.
 	Snapshot(put func(part string, data []byte) error) error
 	// Restore fills a part of an empty view with the bytes of Snapshot. It is called before Apply.

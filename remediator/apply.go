@@ -215,7 +215,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
 		}
-		if e.Cause == Worsened { // it is one attempt, or what comes and goes would be tried for ever; the next follows at once
+		if e.Cause == Worsened { // it is one attempt, or what comes and goes would be tried without end; the next follows at once
 			victim.LastAttempt = time.Time{}
 		}
 	}

@@ -70,7 +70,7 @@ type OwnerFacts struct {
 	Touched string
 }
 
-// Retry are a KubeadmControlPlane's bounds of its own remediation (spec.remediation), with the defaults in place.
+// Retry are a KubeadmControlPlane's bounds of its remediation (spec.remediation), with the defaults in place.
 type Retry struct {
 	Max *int32 // nil for no bound
 	// Period between two remediations of what is taken for one machine, and how long one must be well to be taken for another.

@@ -207,7 +207,7 @@ func (r remediation) worsened() []Event {
 	return nil
 }
 
-// turned is why a surge that was asked for is not to be waited for: its owner makes no newcomer while components of the machine are not
+// turned is why a surge that was asked for must not be waited for: its owner creates no new machine while components of the machine are not
 // well, and would take the machine itself. What recovers within a minute is no reason.
 func (r remediation) turned() string {
 	if !r.mayTurn() || r.Request.Relaxed {
@@ -224,7 +224,7 @@ func (r remediation) turned() string {
 	return when(d.Verdict == OwnerRemediation, "%s since %s was asked, which makes no machine now", c.illness(), r.facts.Owner.Name)
 }
 
-// mayTurn says that a control plane was asked for a newcomer, and may be asked for something else: none exists, nothing freezes it, and
+// mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
 // no rollout makes one.
 func (r remediation) mayTurn() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.blinking() && !r.rolling() && len(r.newcomers) == 0

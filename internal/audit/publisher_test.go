@@ -114,7 +114,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.size, w.last = c.Size, c
 }
 
-// TestPublish publishes to all places, goes on after a restart, and gets past a witness that is down and one that knows more than
+// TestPublish publishes to all places, continues after a restart, and gets past a witness that is down and one that knows more than
 // this process.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"scute.dev/projector"
 )
 
-// TestSnapshotEqualsReplay: of all saved histories at once, cut anywhere and as often as one likes, what is restored and goes on
+// TestSnapshotEqualsReplay: of all saved histories at once, cut anywhere and as often as one likes, what is restored and continues
 // is what a replay from zero gives, in every part.
 func TestSnapshotEqualsReplay(t *testing.T) {
 	records := histories(t)
