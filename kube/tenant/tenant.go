@@ -111,7 +111,7 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 }
 
 // enter waits for a place among the connections of a cluster, then among those of its namespace, and then among those of
-// all: a caller that waits for a place of its own share does not block others.
+// all: a caller that waits for a place in its namespace does not block others.
 func (d *Dialer) enter(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()
