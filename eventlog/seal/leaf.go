@@ -3,7 +3,6 @@ package seal
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -46,23 +45,39 @@ func AppendLeaf(b []byte, m Message) []byte {
 
 // appendContent is AppendLeaf without the sequence.
 func appendContent(b []byte, m Message) []byte {
-	var few [16]string // enough for every commit that scute writes
-	names, fields := few[:0], 0
+	var few [16]field // enough for every commit that scute writes
+	header, fields := few[:0], 0
 	for name, values := range m.Header {
-		names, fields = append(names, name), fields+len(values)
+		header, fields = insert(header, field{name, values}), fields+len(values)
 	}
-	slices.Sort(names)
 	b = append(b, leafVersion...)
 	b = appendString(b, m.Subject)
 	b = binary.BigEndian.AppendUint32(b, uint32(fields)) //nolint:gosec // a header has 64 KiB at most
-	for _, name := range names {
-		for _, value := range m.Header[name] {
-			b = appendString(appendString(b, name), value)
+	for _, f := range header {
+		for _, value := range f.values {
+			b = appendString(appendString(b, f.name), value)
 		}
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Data))) //nolint:gosec // a message has 64 MiB at most
 	b = append(b, m.Data...)
 	return binary.BigEndian.AppendUint64(b, uint64(m.Stored.UnixNano())) //nolint:gosec // the sign is kept
+}
+
+// field is a name of a header with its values.
+type field struct {
+	name   string
+	values []string
+}
+
+// insert adds a field to some in the order of their names. A header has some ten, for which this is faster than to sort them.
+func insert(header []field, f field) []field {
+	header = append(header, f)
+	i := len(header) - 1
+	for ; i > 0 && f.name < header[i-1].name; i-- {
+		header[i] = header[i-1]
+	}
+	header[i] = f
+	return header
 }
 
 func appendString(b []byte, s string) []byte {
