@@ -62,6 +62,8 @@ type Action struct {
 	Where            Where
 	Entry            string // in the topology
 	Replicas, Expect int32
+	// Object that DropRung deletes; nil where the policy's template says which.
+	Object *StepObject
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
 	ours bool
 }

@@ -48,6 +48,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		p := s.patient(e.Machine)
 		s.start(p, at)
 		p.Rung, p.RungSince, p.LastAttempt = e.Rung, at, at
+		p.makes(e)
 	case EscalationEnded:
 		p := s.patient(e.Machine)
 		p.Rung, p.RungSince = "", time.Time{}
@@ -105,10 +106,21 @@ func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	s.forget()
 }
 
-// remembered is what outlives an illness: consent, and what was tried, live as long as the machine.
+// makes remembers the object of a step.
+func (p *Patient) makes(e EscalationStarted) {
+	if e.Object == nil {
+		return
+	}
+	if p.Objects == nil {
+		p.Objects = make(map[string]StepObject)
+	}
+	p.Objects[e.Rung] = *e.Object
+}
+
+// remembered is what outlives an illness: consent, what was tried, and what was made for it, live as long as the machine.
 func (p *Patient) remembered() Patient {
 	return Patient{
-		Subject: p.Subject, OutOfService: p.OutOfService, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
+		Subject: p.Subject, Objects: p.Objects, OutOfService: p.OutOfService, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
 		Held: p.Held, HoldUntil: p.HoldUntil, HoldWhy: p.HoldWhy, HeldBy: p.HeldBy, Aborted: p.Aborted, AbortedBy: p.AbortedBy,
 	}
 }

@@ -155,7 +155,7 @@ func begin(p *Patient, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	switch d.Verdict {
 	case Escalate:
 		rung, _ := p.nextRung(f.Policy.Ladder)
-		return EscalationStarted{Machine: p.Subject, Rung: rung.Name}
+		return EscalationStarted{Machine: p.Subject, Rung: rung.Name, Object: rung.object(p.Name)}
 	case OwnerRemediation:
 		return HandedOver{Machine: p.Subject, Baseline: f.baseline(), Attempt: attempt}
 	default:

@@ -161,6 +161,8 @@ type (
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
 		Rung    string  `json:"rung"`
+		// Object that is made, so that it is found when the policy no longer says so; nil in older logs.
+		Object *StepObject `json:"object,omitempty"`
 	}
 	// EscalationEnded: the machine did not recover in time, or the step has failed.
 	EscalationEnded struct {

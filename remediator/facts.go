@@ -153,7 +153,7 @@ type Machine struct {
 	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
 	Unwired string
 
-	// Rungs are the escalation steps whose object exists for this machine.
+	// Rungs are the escalation steps whose object exists for this machine: those of the policy, and those in the log.
 	Rungs []string
 	// FailedRungs are those of them that have failed, with what their objects say.
 	FailedRungs map[string]string
@@ -234,6 +234,8 @@ type Policy struct {
 type Rung struct {
 	Name    string
 	Timeout time.Duration
+	// APIVersion and Kind of the object that is made.
+	APIVersion, Kind string
 }
 
 // Checks say when a machine is unhealthy.

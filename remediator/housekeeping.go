@@ -145,13 +145,13 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 // rungs makes sure that the object of the current step exists, and those of others do not.
 func rungs(p *Patient, m *Machine, f *Facts) []Action {
 	var actions []Action
-	for _, r := range f.Policy.Ladder {
-		wanted, there := p != nil && p.Mark != nil && p.Rung == r.Name && !p.Aborted && !m.Skip && !f.riskyAway(m), slices.Contains(m.Rungs, r.Name)
+	for _, step := range p.steps(f.Policy.Ladder) {
+		wanted, there := p != nil && p.Mark != nil && p.Rung == step && !p.Aborted && !m.Skip && !f.riskyAway(m), slices.Contains(m.Rungs, step)
 		switch {
 		case wanted && !there:
-			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: r.Name})
+			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: step})
 		case !wanted && there:
-			actions = append(actions, Action{Do: DropRung, Machine: m.subject(), Value: r.Name})
+			actions = append(actions, Action{Do: DropRung, Machine: m.subject(), Value: step, Object: p.made(step)})
 		}
 	}
 	return actions

@@ -107,6 +107,14 @@ func (s *story) look() *remediator.Facts {
 	if remediator.Asks(&s.state, f, s.world.now) {
 		f = s.world.look(true)
 	}
+	made := remediator.StepObjects(&s.state)
+	for i := range f.Machines { // an object is found where the policy or the log says of which kind it is
+		m := &f.Machines[i]
+		m.Rungs = slices.DeleteFunc(m.Rungs, func(step string) bool {
+			_, logged := made[m.UID][step]
+			return !logged && !slices.ContainsFunc(f.Policy.Ladder, func(r remediator.Rung) bool { return r.Name == step })
+		})
+	}
 	return f
 }
 
@@ -409,7 +417,11 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
 			"rung": func() error {
 				name, timeout, _ := strings.Cut(value, "/")
-				p.Ladder = append(p.Ladder, remediator.Rung{Name: name, Timeout: duration(d, t, timeout)})
+				if p.Ladder = slices.Clone(p.Ladder); timeout == "-" {
+					p.Ladder = slices.DeleteFunc(p.Ladder, func(r remediator.Rung) bool { return r.Name == name })
+					return nil
+				}
+				p.Ladder = append(p.Ladder, remediator.Rung{Name: name, Timeout: duration(d, t, timeout), APIVersion: "example.com/v1", Kind: "Cure"})
 				return nil
 			},
 		}[key])

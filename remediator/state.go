@@ -80,6 +80,8 @@ type Patient struct {
 	Rung      string
 	RungSince time.Time
 	Climbed   []string
+	// Objects that escalation steps created, by step.
+	Objects map[string]StepObject
 
 	// Attempts begun, and when the last one ended (or the machine recovered). They are counted as long as the machine does
 	// not prove that it is well.
@@ -198,7 +200,7 @@ func (s *State) Clone() *State {
 	c.Patients = make(map[types.UID]*Patient, len(s.Patients))
 	for uid, p := range s.Patients {
 		copied := *p
-		copied.Climbed = slices.Clone(p.Climbed)
+		copied.Climbed, copied.Objects = slices.Clone(p.Climbed), maps.Clone(p.Objects)
 		c.Patients[uid] = &copied
 	}
 	if s.Active != nil {

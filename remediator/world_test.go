@@ -261,6 +261,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 	if w.policy.Unreadable != "" {
 		f.Policy = remediator.Policy{Name: w.policy.Name, UID: w.policy.UID, Unreadable: w.policy.Unreadable}
 	}
+	if w.policy.Name == "" {
+		f.Policy.Ladder = nil
+	}
 	for _, m := range w.machines {
 		seen := m.Machine
 		seen.Conditions, seen.Hooks, seen.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.Rungs)

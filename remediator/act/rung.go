@@ -88,17 +88,20 @@ func (d *deed) rungThere(ctx context.Context, made *unstructured.Unstructured) (
 	}
 }
 
-// dropRung deletes the object, if it is scute's. Without the template its kind is not known any more: then it goes with
-// the Machine that owns it.
+// dropRung deletes the object, if it is scute's. Where neither the log nor the policy says what kind it is of, it goes with the Machine
+// that owns it.
 func (d *deed) dropRung(ctx context.Context) error {
-	template, err := d.template(ctx)
-	if err != nil || template == nil {
-		return err
+	object := d.Object
+	if object == nil {
+		template, err := d.template(ctx)
+		if err != nil || template == nil {
+			return err
+		}
+		object = &remediator.StepObject{APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Name: remediator.RungName(d.Machine.Name, d.Value)}
 	}
-	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(template.GroupVersionKind())
-	key := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: remediator.RungName(d.Machine.Name, d.Value)}
-	err = d.get(ctx, key, found)
+	found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: object.APIVersion, Kind: object.Kind}}
+	key := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: object.Name}
+	err := d.get(ctx, key, found)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}

@@ -3,6 +3,8 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,6 +126,26 @@ func (l *look) rungs(ctx context.Context) error {
 				m.FailedRungs[step.Name] = failed
 			}
 		}
+		if err := l.left(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left looks for objects that were made for a machine at steps which the policy no longer has, or has with another kind of object.
+func (l *look) left(ctx context.Context, m *remediator.Machine) error {
+	for _, step := range slices.Sorted(maps.Keys(l.made[m.UID])) {
+		if slices.Contains(m.Rungs, step) {
+			continue
+		}
+		found, err := l.eye.made(ctx, l.facts.Owner.Namespace, l.made[m.UID][step])
+		if err != nil {
+			return fmt.Errorf("looking for what was made at step %s for machine %s: %w", step, m.Name, err)
+		}
+		if found != nil {
+			m.Rungs = append(m.Rungs, step)
+		}
 	}
 	return nil
 }
@@ -143,15 +165,30 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 
 // rung is the object of a step, nil without one; an object of a kind that is not served does not exist.
 func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
-	template := &unstructured.Unstructured{}
-	if template.UnmarshalJSON(step.Template.Raw) != nil {
+	object := remediator.StepObject{Name: remediator.RungName(machine, step.Name)}
+	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
 		return nil, nil // nothing can have been created from it; the write reports what is wrong
 	}
+	return e.made(ctx, namespace, object)
+}
+
+// kindOfStep is the kind of object that a step creates; "" where its template names none.
+func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
+	template := &unstructured.Unstructured{}
+	if template.UnmarshalJSON(step.Template.Raw) != nil {
+		return "", ""
+	}
+	return template.GetAPIVersion(), template.GetKind()
+}
+
+// made is an object that a step created, nil when it does not exist.
+func (e *Eye) made(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
-	found.SetGroupVersionKind(template.GroupVersionKind())
+	found.SetAPIVersion(object.APIVersion)
+	found.SetKind(object.Kind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := e.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: remediator.RungName(machine, step.Name)}, found); err != nil {
+	if err := e.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, found); err != nil {
 		return nil, refused(err)
 	}
 	return found, nil

@@ -53,9 +53,9 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Eye, error)
 // facts need (see strip.go): never write an object that was read from it.
 func (e *Eye) Cache() cache.Cache { return e.cache }
 
-// Look gathers an owner's facts. An owner that is gone is not Found, and no error.
-func (e *Eye) Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error) {
-	l := &look{eye: e, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+// Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
+func (e *Eye) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
+	l := &look{eye: e, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
 	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.rungs, l.power} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted

@@ -29,6 +29,7 @@ type look struct {
 	inside   *clusterv1.Cluster   // nil when it is gone
 	template string               // the infrastructure template that the control plane asks for
 	ladder   []v1alpha1.EscalationStep
+	made     remediator.Made        // by escalation steps, as the log has it
 	sets     []clusterv1.MachineSet // of a MachineDeployment
 }
 

@@ -170,7 +170,9 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		f.Methods[m] = true
 	}
 	for _, step := range s.Escalation {
-		f.Ladder = append(f.Ladder, remediator.Rung{Name: step.Name, Timeout: step.Timeout.Duration})
+		rung := remediator.Rung{Name: step.Name, Timeout: step.Timeout.Duration}
+		rung.APIVersion, rung.Kind = kindOfStep(step)
+		f.Ladder = append(f.Ladder, rung)
 	}
 	f.Paused = slices.Clone(f.Paused)
 	return f

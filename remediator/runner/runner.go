@@ -22,7 +22,8 @@ import (
 type Eye interface {
 	// Look gathers an owner's facts without asking etcd. Ledger and Move are left empty. An owner that is gone is not an
 	// error: its facts say so.
-	Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error)
+	// made are the objects that the log knows were made at steps of a ladder.
+	Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error)
 	// Ask fills f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
 	Ask(ctx context.Context, f *remediator.Facts) error
 }
@@ -73,7 +74,7 @@ const (
 // no watch has reported anything; zero for never. Turns of one owner must not overlap; those of several may.
 func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.entry(owner)
-	f, err := r.Eye.Look(ctx, owner)
+	f, err := r.Eye.Look(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
 		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}

@@ -309,8 +309,8 @@ func (m *many) of(owner remediator.Owner) *world {
 	return nil
 }
 
-func (m *many) Look(ctx context.Context, owner remediator.Owner) (*remediator.Facts, error) {
-	return m.of(owner).Look(ctx, owner)
+func (m *many) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
+	return m.of(owner).Look(ctx, owner, made)
 }
 
 func (m *many) Ask(ctx context.Context, f *remediator.Facts) error {

@@ -97,7 +97,7 @@ func (w *world) owner() {
 }
 
 // Look implements runner.Eye.
-func (w *world) Look(context.Context, remediator.Owner) (*remediator.Facts, error) {
+func (w *world) Look(context.Context, remediator.Owner, remediator.Made) (*remediator.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.facts

@@ -86,7 +86,7 @@ func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Ow
 
 func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.Facts {
 	w.c.t.Helper()
-	f, err := w.Look(ctx, owner)
+	f, err := w.Look(ctx, owner, nil)
 	must(w.c.t, err)
 	return f
 }
