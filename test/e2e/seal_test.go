@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/audit"
+	"scute.dev/test/ports"
+	"scute.dev/test/scuted"
+)
+
+// TestSealedLog runs a sealed log: a checkpoint is in the ConfigMap, the log is intact while the daemon runs and after kill -9, and a
+// change of the files while the daemon is down is found.
+func TestSealedLog(t *testing.T) {
+	ctx := deadline(t, 5*time.Minute)
+	const ns, install = "sealed-log", scuted.Namespace
+	dir, err := shared.blue.NewLogDir()
+	must(t, err)
+	kept := t.TempDir()
+	listen := ports.AddressForTest(t)
+	o := &operator{namespace: ns, nats: "nats://" + listen}
+	life := func() *scuted.Daemon {
+		return daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{
+			"--audit-key", install + "/scute-audit-key", "--audit-configmap", install + "/scute-audit", "--audit-folder", kept, "--audit-interval", "1s",
+		}})
+	}
+	checkpoint, key := filepath.Join(t.TempDir(), "checkpoint"), filepath.Join(t.TempDir(), "key")
+	// keep keeps what is published, once it is another checkpoint than before.
+	keep := func(before string) string {
+		for {
+			var found corev1.ConfigMap
+			err := shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: install, Name: "scute-audit"}, &found)
+			if text := found.Data[audit.CheckpointField]; err == nil && text != before {
+				must(t, os.WriteFile(checkpoint, []byte(text), 0o600))
+				must(t, os.WriteFile(key, []byte(found.Data[audit.KeyField]), 0o600))
+				return text
+			}
+			select {
+			case <-ctx.Done():
+				t.Fatalf("no new checkpoint is in the ConfigMap: %v", err)
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	verify := func(ctx context.Context, code int, says string, where ...string) {
+		t.Helper()
+		o.run(ctx, t, code, []string{says}, append([]string{"audit", "verify", "--key", key, "--checkpoint", checkpoint}, where...)...)
+	}
+
+	d := life()
+	question(ctx, t, shared.blue, ns, "first")
+	untilRun(ctx, t, shared.blue, ns, "first", asks)
+	first := keep("")
+	verify(ctx, 0, "intact", "--nats", o.nats)
+	must(t, d.Kill(ctx))
+
+	d = life()
+	question(ctx, t, shared.blue, ns, "second")
+	untilRun(ctx, t, shared.blue, ns, "second", asks)
+	keep(first)
+	verify(ctx, 0, "intact", "--nats", o.nats)
+	must(t, d.Stop(ctx))
+	keep("")
+	verify(ctx, 0, "intact", "--log", dir)
+
+	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "$G", "streams", "*", "msgs", "1.blk"))
+	must(t, err)
+	block, err := os.ReadFile(blocks[0])
+	must(t, err)
+	// The message of the question that was asked second.
+	block[bytes.LastIndex(block, []byte("go on?"))] ^= 1
+	must(t, os.WriteFile(blocks[0], block, 0o600))
+	verify(ctx, 1, "missing", "--log", dir, "--hashes", kept)
+}
