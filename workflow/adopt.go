@@ -123,7 +123,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 		t.removed = true
 		phase, verdict := old.phase, old.verdict
 		if phase != taskSucceeded {
-			phase, verdict, t.planned, t.message = taskSkipped, "", true, "the definition has it no more"
+			phase, verdict, t.planned, t.message = taskSkipped, "", true, "it is no longer in the definition"
 		}
 		s.setPhase(i, phase, verdict, at)
 	case Keep:

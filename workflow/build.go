@@ -264,11 +264,11 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	step.TotalTimeout = duration(total)
 	if ok && step.Undo == nil && info.Keeps != nil && info.Keeps(with) {
 		b.kept = append(b.kept, Problem{
-			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no inverse of its own",
+			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback leaves what it did: " + spec.Kind + " has no built-in inverse",
 			Remedy: "give an undo, or `undo: None` if there is nothing to undo",
 		})
 		if step.Retry.Recreate {
-			b.warn(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no inverse of its own", "give an undo")
+			b.warn(task, field+".retry.recreate", "nothing is taken away before another attempt: "+spec.Kind+" has no built-in inverse", "give an undo")
 		}
 	}
 	if step.Timeout > 0 && step.TotalTimeout > 0 && step.Timeout > step.TotalTimeout {

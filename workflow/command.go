@@ -175,7 +175,7 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("nothing of task %q failed to be undone: it is %s", in.Task, s.taskPhase(i))
 		}
 		if in.Action == ActAbandon && !s.stuck() {
-			return nil, fmt.Errorf("the run still goes on undoing: abandon it when it is %s", v1alpha1.RunRollbackFailed)
+			return nil, fmt.Errorf("the run is still undoing: abandon it when it is %s", v1alpha1.RunRollbackFailed)
 		}
 		if in.Action == ActAbandon {
 			return []Event{d, Ended{Phase: v1alpha1.RunFailed, Message: fmt.Sprintf("abandoned by an operator: %s: %s", in.Task, t.message)}}, nil

@@ -205,7 +205,7 @@ func (s *State) unclear(i int, cause Cause, message string, now time.Time) Event
 }
 
 func onlyOnce(message string) string {
-	return "it was started, " + message + ", and nobody knows what came of it; it may run at most once"
+	return "it was started, " + message + ", and its outcome is unknown; it may run at most once"
 }
 
 // failForGood is the verdict on a task whose attempts are used up, after the edges that it can no longer satisfy.

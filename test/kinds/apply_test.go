@@ -209,7 +209,7 @@ func TestApplySecret(t *testing.T) {
 	s := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
 	must(t, s.run(ctx))
 	err := s.takeBack(ctx)
-	isFinal(t, err, "Secret secret/there was changed and cannot be put back")
+	isFinal(t, err, "Secret secret/there was changed and cannot be restored")
 	if get(ctx, t, "v1", "Secret", ns, "fresh") != nil {
 		t.Error("what can be undone was not undone")
 	}
@@ -353,7 +353,7 @@ func TestApplyTooLarge(t *testing.T) {
 	if len(s.undo) > 1000 {
 		t.Errorf("the record has %d bytes", len(s.undo))
 	}
-	isFinal(t, s.takeBack(ctx), "ConfigMap large/c was changed and cannot be put back", "too large")
+	isFinal(t, s.takeBack(ctx), "ConfigMap large/c was changed and cannot be restored", "too large")
 }
 
 // TestApplyExpanded: every object is a task of its own, and the content of a Secret is in none of them.

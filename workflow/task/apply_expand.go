@@ -69,7 +69,7 @@ func expandable(base *v1alpha1.TaskSpec) (*ApplyWith, []workflow.Problem) {
 	case base.Kind != "Apply":
 		return nil, problem("kind", "only Apply can be expanded", "leave with.expand out")
 	case len(base.Before) > 0 || len(base.After) > 0:
-		return nil, problem("before", "hooks of a task that is expanded would run once for each object", "make tasks of their own of them")
+		return nil, problem("before", "hooks of a task that is expanded would run once for each object", "make separate tasks of them")
 	case base.Undo != nil && string(base.Undo.Raw) != `"None"`:
 		return nil, problem("undo", "the undo of a task that is expanded would run once for each object", "leave it out, or use None")
 	case with.Manifests != nil && with.Manifests.pending():

@@ -80,7 +80,7 @@ func (a *Apply) unchange(ctx context.Context, cluster *Cluster, e *applyEntry) e
 			return nil // the object that was changed is gone
 		}
 		if e.Withheld != "" {
-			return Final(fmt.Errorf("%s was changed and cannot be put back: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
+			return Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
 		}
 		patch, err := e.restoration(live)
 		if err != nil || patch == nil {
@@ -183,7 +183,7 @@ func (a *Apply) Verify(ctx context.Context, c *Call) (reason string, err error) 
 		case live.GetDeletionTimestamp() != nil:
 			return e.String() + " is being deleted", nil
 		case known && live.GetUID() != uid:
-			return e.String() + " was deleted and made anew", nil
+			return e.String() + " was deleted and created again", nil
 		}
 	}
 	return "", nil

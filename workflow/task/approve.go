@@ -16,7 +16,7 @@ type Approve struct{}
 
 // ApproveWith are the inputs of Approve.
 type ApproveWith struct {
-	// Message says what is to be decided, and what the one who decides should look at.
+	// Message says what must be decided, and what the operator should check before.
 	Message string `json:"message"`
 }
 
@@ -27,7 +27,7 @@ func (Approve) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.Message == "" {
-		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "say what is to be decided"}}
+		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "say what must be decided"}}
 	}
 	return nil
 }

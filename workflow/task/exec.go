@@ -143,7 +143,7 @@ func (e *Exec) Run(ctx context.Context, c *Call) (json.RawMessage, error) {
 
 // Undo leaves what the command did: its inverse is another command, which the manifest gives as undo.
 func (*Exec) Undo(context.Context, *Call) error {
-	return &KeptError{"a command has no inverse of its own, and the task gives no undo"}
+	return &KeptError{"a command has no built-in inverse, and the task gives no undo"}
 }
 
 // ReadsInputs says that a command gets them in a file.

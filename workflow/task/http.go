@@ -298,7 +298,7 @@ func (h *HTTP) Undo(_ context.Context, c *Call) error {
 	if !h.Keeps(c.With) {
 		return nil
 	}
-	return &KeptError{"a request has no inverse of its own, and the task gives no undo"}
+	return &KeptError{"a request has no built-in inverse, and the task gives no undo"}
 }
 
 // Keeps says whether a request may have changed something.

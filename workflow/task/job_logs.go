@@ -31,7 +31,7 @@ func (cl *Cluster) podLogs(ctx context.Context, c *Call, ref ObjectRef) string {
 			kept = os.WriteFile(logPath(c, "-pods"), []byte(text), 0o600)
 		}
 		if kept != nil && c.Logger != nil {
-			c.Logger.Warn("the logs of a Job's pods could not be kept", "job", ref.String(), "error", kept)
+			c.Logger.Warn("the logs of a Job's pods could not be saved", "job", ref.String(), "error", kept)
 		}
 	}
 	said := lastLines(text)

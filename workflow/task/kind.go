@@ -122,10 +122,10 @@ func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
 	return nil
 }
 
-// FinalError is an error that another attempt cannot mend.
+// FinalError is an error that another attempt cannot fix.
 type FinalError struct{ Err error }
 
-// Final marks an error as one that another attempt cannot mend.
+// Final marks an error as one that another attempt cannot fix.
 func Final(err error) error { return &FinalError{err} }
 
 // Error is the cause's.
@@ -146,7 +146,7 @@ type DecisionError struct{ Why string }
 // Error says why.
 func (d *DecisionError) Error() string { return d.Why }
 
-// IsFinal says whether another attempt is in vain.
+// IsFinal says whether another attempt cannot succeed.
 func IsFinal(err error) bool {
 	var final *FinalError
 	return errors.As(err, &final) || errors.Is(err, guard.ErrDenied)

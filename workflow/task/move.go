@@ -95,7 +95,7 @@ func (m *Move) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 	}
 	if (len(w.Clusters) > 0) == w.All {
-		problem("clusters", "either some clusters or all are to be selected", "name clusters, or set all: true")
+		problem("clusters", "either some clusters or all must be selected", "name clusters, or set all: true")
 	}
 	if w.To == (ClusterRef{}) {
 		problem("to", "it is empty", "name the management cluster to move to")

@@ -100,7 +100,7 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 				return was, nil
 			}
 		}
-		return s, Final(fmt.Errorf("%s bears this task's mark, and nothing is recorded of how it stood: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
+		return s, Final(fmt.Errorf("%s has this task's mark, and its previous state is not recorded: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
 	case hold.Mark{}:
 	default:
 		return s, fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, mark.Holder)
@@ -238,7 +238,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 		if len(busy) == 0 && ctx.Err() == nil {
 			return nil
 		}
-		h.call.Progress("waiting until the work that is under way has ended: " + naming(busy))
+		h.call.Progress("waiting until the work in progress has ended: " + naming(busy))
 		if err := linger(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", limit, naming(busy), err)
 		}
