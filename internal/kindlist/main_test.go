@@ -1,36 +1,44 @@
 package main
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks"
 )
 
 func TestFill(t *testing.T) {
-	got, err := fill([]byte("a\n\t// Kind of the task: Old.\n\t// +required\n"), []string{"A", "B", "C"})
-	if want := "a\n\t// Kind of the task: A, B or C.\n\t// +required\n"; err != nil || string(got) != want {
+	kinds := []task.Registration{{Name: "B", Does: "does b", Inverse: "none"}, {Name: "A", Does: "does a", Inverse: "undoes a"}, {Name: "C"}}
+	const mark = "// Kind: "
+	got, err := fill([]byte("a\n\t// Kind: Old.\n\t// +required\n"), mark, "\n", list(kinds))
+	if want := "a\n\t// Kind: A, B or C.\n\t// +required\n"; err != nil || string(got) != want {
 		t.Errorf("%q %v", got, err)
 	}
-	if _, err := fill([]byte("a\n"), []string{"A", "B"}); err == nil {
-		t.Error("a file without the mark was written")
+	got, err = fill([]byte("|---|\n| old |\n\nafter\n\n"), "|---|\n", "\n\n", table(kinds[:2]))
+	if want := "|---|\n| [B](#b) | does b | none |\n| [A](#a) | does a | undoes a |\n\nafter\n\n"; err != nil || string(got) != want {
+		t.Errorf("%q %v", got, err)
+	}
+	for name, content := range map[string]string{"no mark": "a\n", "two marks": "// Kind: a\n// Kind: b\n", "no end": "// Kind: a"} {
+		if _, err := fill([]byte(content), mark, "\n", "text"); err == nil {
+			t.Errorf("%s: the file was written", name)
+		}
 	}
 }
 
-// TestEveryKindIsDocumented: each kind of the registry has a row in the table of docs/kinds.md and a section below it.
+// TestEveryKindIsDocumented: each kind of the registry says all of itself and has a section in docs/kinds.md.
 func TestEveryKindIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/kinds.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(tasks.Kinds(tasks.Options{}))) {
-		for _, want := range []string{"\n| [" + kind + "](#" + strings.ToLower(kind) + ") |", "\n## " + kind + "\n"} {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("docs/kinds.md has no %q", want)
-			}
+	for _, kind := range tasks.All() {
+		if !strings.Contains(string(text), "\n## "+kind.Name+"\n") {
+			t.Errorf("docs/kinds.md has no section %s", kind.Name)
+		}
+		if kind.Does == "" || kind.Inverse == "" || kind.New == nil || kind.Inputs == nil {
+			t.Errorf("the registration of %s is not complete", kind.Name)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,7 +18,6 @@ type types struct {
 	docs  map[string]string
 	// values of a type's constants, each with what is said of it.
 	values map[string][]string
-	order  []string // by name
 }
 
 func parse(dir string) (*types, error) {
@@ -46,8 +44,18 @@ func parse(dir string) (*types, error) {
 			}
 		}
 	}
-	slices.Sort(t.order)
 	return t, nil
+}
+
+// take adds the types of another package, one of them by another name.
+func (t *types) take(from *types, name, as string) {
+	for of, spec := range from.specs {
+		doc, key := from.docs[of], of
+		if of == name {
+			doc, key = strings.Replace(doc, name, as, 1), as
+		}
+		t.specs[key], t.docs[key], t.values[key] = spec, doc, from.values[of]
+	}
 }
 
 func (t *types) add(gen *ast.GenDecl) {
@@ -61,7 +69,6 @@ func (t *types) add(gen *ast.GenDecl) {
 			doc = gen.Doc
 		}
 		t.specs[ts.Name.Name], t.docs[ts.Name.Name] = ts, prose(doc)
-		t.order = append(t.order, ts.Name.Name)
 	}
 }
 
@@ -193,9 +200,11 @@ func (t *types) kind(e ast.Expr) (string, []string) {
 			return "duration", nil
 		case "JSON", "RawMessage":
 			return "any", nil
-		default:
-			return "string", nil
 		}
+		if t.specs[e.Sel.Name] != nil {
+			return t.kind(e.Sel)
+		}
+		return "string", nil
 	case *ast.Ident:
 		switch {
 		case e.Name == "Duration":

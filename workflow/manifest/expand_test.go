@@ -23,7 +23,7 @@ func spec(t *testing.T, text string) *v1alpha1.WorkflowRunSpec {
 }
 
 func env() *manifest.Env {
-	return &manifest.Env{Kinds: tasks.Kinds(tasks.Options{Clusters: &task.Clusters{}, ExecEnabled: true})}
+	return &manifest.Env{Kinds: tasks.Kinds(task.Options{Clusters: &task.Clusters{}, ExecEnabled: true})}
 }
 
 const expanded = `

@@ -49,11 +49,11 @@ func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.Fai
 		}
 		return c.Config, nil
 	}}
-	return d.offers(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+	return d.offers(task.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 
 // offers is the environment with the workflows that scute brings along.
-func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
+func (d *deps) offers(o task.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, reach.LocalDir), "clusters")
 	return &manifest.Env{

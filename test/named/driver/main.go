@@ -68,7 +68,7 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	defer log.Close()
 	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
 	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
-	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
+	kinds := tasks.Kinds(task.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
 	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 		return lifecycle.New(ctx, name, params, lifecycle.Deps{
 			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
