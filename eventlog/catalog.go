@@ -68,10 +68,18 @@ func strict(data json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
-// Upcast says how the JSON of version from of a fact becomes that of version from+1. It is used on read; stored bytes
-// are never rewritten.
-func Upcast[E any](name string, from int, f func(json.RawMessage) (json.RawMessage, error)) Fact[E] {
-	return Fact[E]{name: name, version: from, upcast: f}
+// Upcast says how version from of a fact becomes version from+1. Old and New are structs of the two: New is the current one, or one
+// that another Upcast takes. It is used on read; stored bytes are never rewritten.
+//
+//	eventlog.Upcast[Event]("started", 1, startedV1.v2)
+func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
+	return Fact[E]{name: name, version: from, upcast: func(data json.RawMessage) (json.RawMessage, error) {
+		var old Old
+		if err := strict(data, &old); err != nil {
+			return nil, err
+		}
+		return json.Marshal(f(old))
+	}}
 }
 
 // NewCatalog makes the catalog of a domain. A catalog that contradicts itself is a mistake in the program, and it

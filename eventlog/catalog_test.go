@@ -18,27 +18,26 @@ type started struct {
 
 type ended struct{}
 
+type startedV1 struct {
+	Cluster string `json:"cluster"`
+}
+
+type startedV2 struct {
+	Names []string `json:"names"`
+}
+
+func (v1 startedV1) v2() startedV2 { return startedV2{[]string{v1.Cluster}} }
+func (v2 startedV2) v3() started   { return started{v2.Names} }
+
 func (started) isTestFact() {}
 func (ended) isTestFact()   {}
 
 // testCatalog knows "started" at version 3: version 1 had one cluster, version 2 a list called names.
 func testCatalog() *Catalog[testFact] {
-	rename := func(from, to string, list bool) func(json.RawMessage) (json.RawMessage, error) {
-		return func(data json.RawMessage) (json.RawMessage, error) {
-			var m map[string]any
-			if err := json.Unmarshal(data, &m); err != nil {
-				return nil, err
-			}
-			if list {
-				m[from] = []any{m[from]}
-			}
-			return json.Marshal(map[string]any{to: m[from]})
-		}
-	}
 	return NewCatalog[testFact](KindMove,
 		Define[testFact, started]("started", 3),
-		Upcast[testFact]("started", 1, rename("cluster", "names", true)),
-		Upcast[testFact]("started", 2, rename("names", "clusters", false)),
+		Upcast[testFact]("started", 1, startedV1.v2),
+		Upcast[testFact]("started", 2, startedV2.v3),
 		Define[testFact, ended]("ended", 1),
 	)
 }
@@ -76,13 +75,17 @@ func TestCatalog(t *testing.T) {
 	if _, err := c.Decode(newer); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), `unknown field "only"`) {
 		t.Errorf("a field of a newer program: %v", err)
 	}
+	newer = Event{ID: "e1", Type: "dev.scute.move.started.v1", Data: json.RawMessage(`{"cluster":"a","only":{"if":"safe"}}`)}
+	if _, err := c.Decode(newer); !errors.Is(err, ErrUnknownType) || !strings.Contains(err.Error(), `unknown field "only"`) {
+		t.Errorf("a field of a newer program in an older version: %v", err)
+	}
 	if _, err := c.Encode(nil); !errors.Is(err, ErrUnknownType) {
 		t.Errorf("nil: %v", err)
 	}
 }
 
 func TestCatalogRefusesContradictions(t *testing.T) {
-	up := func(d json.RawMessage) (json.RawMessage, error) { return d, nil }
+	up := func(e ended) ended { return e }
 	for want, facts := range map[string][]Fact[testFact]{
 		"does not implement": {Define[testFact, Event]("event", 1)},
 		"defined twice":      {Define[testFact, ended]("a", 1), Define[testFact, ended]("b", 1)},

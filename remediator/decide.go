@@ -170,9 +170,18 @@ func ladder(s *State, f *Facts, now time.Time) []Event {
 		}
 		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
 		failed := m.FailedRungs[p.Rung]
-		if !ok || p.Aborted || m.Skip || failed != "" || !now.Before(p.RungSince.Add(rung.Timeout)) {
-			events = append(events, EscalationEnded{Machine: p.Subject, Rung: p.Rung, Failed: failed})
+		ended := EscalationEnded{Machine: p.Subject, Rung: p.Rung, Reason: failed}
+		switch {
+		case failed != "":
+			ended.Outcome = StepFailed
+		case !ok || p.Aborted || m.Skip:
+			ended.Outcome = StepCancelled
+		case !now.Before(p.RungSince.Add(rung.Timeout)):
+			ended.Outcome = StepTimedOut
+		default:
+			continue
 		}
+		events = append(events, ended)
 	}
 	return events
 }

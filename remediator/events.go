@@ -84,6 +84,17 @@ type Seen struct {
 	DryRun     bool     `json:"dryRun,omitempty"`
 }
 
+// StepOutcome is how an escalation step ended.
+type StepOutcome string
+
+// The outcomes of a step.
+const (
+	StepFailed    StepOutcome = "Failed"
+	StepTimedOut  StepOutcome = "TimedOut"
+	StepCancelled StepOutcome = "Cancelled" // by an operator, or the policy has no such step any more
+	StepRecovered StepOutcome = "Recovered" // in logs of version 1 only: now the mark is cleared
+)
+
 // Lever is how a machine is made outdated.
 type Lever string
 
@@ -164,14 +175,14 @@ type (
 		// Object that is made, so that it is found when the policy no longer says so; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
-	// EscalationEnded: the machine did not recover in time, or the step has failed.
+	// EscalationEnded: the machine did not recover by the step, or the step is over before its time. Version 1 is in upcast.go.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
-		Rung    string  `json:"rung"`
-		// Failed says what of its object tells that the step has failed, "" when it has not.
-		Failed string `json:"failed,omitempty"`
-		// Cured is in old logs alone, and nothing follows from it.
-		Cured bool `json:"cured,omitempty"`
+		Rung    string  `json:"step"`
+		// Outcome is "" in logs of version 1 that do not say it.
+		Outcome StepOutcome `json:"outcome,omitempty"`
+		// Reason is what of the step's object tells that it has failed.
+		Reason string `json:"reason,omitempty"`
 	}
 	// NodeOutOfService: the machine is off, and its Node is about to be tainted out-of-service. Why says how it is known.
 	NodeOutOfService struct {

@@ -100,8 +100,8 @@ var tellings = []telling{
 		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Rung)
 	}),
 	tells("EscalationEnded", "the step did not make the machine healthy in time, or failed", func(_ *State, e EscalationEnded) string {
-		if e.Failed != "" {
-			return fmt.Sprintf("Step %s has failed, as %s; next: the step after it, or a replacement", e.Rung, e.Failed)
+		if e.Outcome == StepFailed {
+			return fmt.Sprintf("Step %s has failed, as %s; next: the step after it, or a replacement", e.Rung, e.Reason)
 		}
 		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Rung)
 	}).warns(),

@@ -32,10 +32,7 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	case remediator.EscalationStarted:
 		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Rung}, true
 	case remediator.EscalationEnded:
-		if e.Failed != "" {
-			return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " failed: " + e.Failed}, true
-		}
-		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " did not cure it"}, true
+		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " " + stepOutcome(e)}, true
 	case remediator.NodeOutOfService:
 		return Fact{What: "node out of service", Task: e.Machine.Name, Detail: "node " + e.Node + " is tainted: " + e.Why}, true
 	case remediator.NodeInService:
@@ -158,4 +155,20 @@ func until(t time.Time) string {
 		return "until it is released"
 	}
 	return "until " + term.Second(t)
+}
+
+// stepOutcome says how an escalation step ended.
+func stepOutcome(e remediator.EscalationEnded) string {
+	switch e.Outcome {
+	case remediator.StepFailed:
+		return "failed: " + e.Reason
+	case remediator.StepTimedOut:
+		return "did not make it healthy in time"
+	case remediator.StepCancelled:
+		return "was cancelled"
+	case remediator.StepRecovered:
+		return "ended as the machine had recovered"
+	default:
+		return "did not make it healthy"
+	}
 }

@@ -33,7 +33,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.AbortRequested{Machine: m},
 		remediator.EscalationStarted{Machine: m, Rung: "reboot"},
 		remediator.EscalationEnded{Machine: m, Rung: "reboot"},
-		remediator.EscalationEnded{Machine: m, Rung: "reboot", Failed: ".status.phase is Failed"},
+		remediator.EscalationEnded{Machine: m, Rung: "reboot", Outcome: remediator.StepFailed, Reason: ".status.phase is Failed"},
 		remediator.NodeOutOfService{Machine: m, Node: "node-1", Why: "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped"},
 		remediator.NodeInService{Machine: m, Why: "its Node reports again"},
 		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Original: "o", Pull: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
