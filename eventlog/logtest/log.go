@@ -7,7 +7,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Open opens an empty log in its own folder, and closes it when the test ends.
+// Open opens an empty log in a new folder, and closes it when the test ends.
 func Open(t testing.TB) *eventlog.Log {
 	t.Helper()
 	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
