@@ -117,24 +117,24 @@ const nothingLeft = "the source has nothing that the move selects, and the targe
 // lookThere is what is left to a human when neither cluster has anything of a move.
 const lookThere = "look at the target: if the clusters work there, delete this Move"
 
-// Command is the command by which an operator decides about a move that needs it.
-func Command(s Spec, verb string) string {
-	return fmt.Sprintf("`scutectl move %s %s -n %s --reason ...`", verb, s.Name, s.Namespace)
+// Command is the command by which an operator decides about a move that needs it: in which way it goes.
+func Command(s Spec, way Way) string {
+	return fmt.Sprintf("`scutectl decide move %s -n %s --action %s --reason ...`", s.Name, s.Namespace, way)
 }
 
 // Explain says in words what the verdict means and what a human should do about the Move.
 func (a Assessment) Explain(s Spec) (message, next string) {
-	command := func(verb string) string { return Command(s, verb) }
+	command := func(way Way) string { return Command(s, way) }
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {
 	case NothingStarted:
 		return "neither cluster shows a trace of the move", "nothing: it begins again"
 	case CanRollBack:
 		return "the source holds everything that moves", leave + ". Bring the event log back if there is a newer one; else " +
-			command("resolve --back") + " removes the copies from the target and resumes the source"
+			command(Back) + " removes the copies from the target and resumes the source"
 	case OnlyForward:
 		return strings.TrimSuffix("the source has begun to be emptied, and the target has everything: "+summary(a.Because), ": "), leave +
-			". Bring the event log back if there is a newer one; else " + command("resolve --forward") + " empties the source and resumes the target"
+			". Bring the event log back if there is a newer one; else " + command(Forward) + " empties the source and resumes the target"
 	default:
 		if a.NoTrace() {
 			return nothingLeft, lookThere

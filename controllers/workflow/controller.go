@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return r.publish(ctx, &w, id, glance)
 	case adopted:
-		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: scutectl log push; or delete the WorkflowRun")
+		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: `scutectl log push`; or delete the WorkflowRun")
 	}
 	if r.Exceeded != nil {
 		if why := r.Exceeded(w.Namespace); why != "" && w.Status.FinishedAt == nil {

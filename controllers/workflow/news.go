@@ -18,7 +18,8 @@ const tell = 10
 
 // news is what a status says that the one before did not: another phase of the run, and tasks that failed for good or wait
 // for an operator. It compares what was published, so a restarted daemon tells nothing twice.
-func news(before, after *v1alpha1.WorkflowRunStatus) []item {
+func news(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []item {
+	after := &w.Status
 	var items []item
 	was := make(map[string]v1alpha1.TaskPhase, len(before.Tasks))
 	for i := range before.Tasks {
@@ -37,7 +38,7 @@ func news(before, after *v1alpha1.WorkflowRunStatus) []item {
 		items = append(items, item{corev1.EventTypeWarning, "Task" + string(t.Phase), fmt.Sprintf("task %s: %s", t.Name, t.Message)})
 	}
 	if left > 0 {
-		items = append(items, item{corev1.EventTypeWarning, "TasksFailed", fmt.Sprintf("%d more tasks failed or wait: scutectl describe run", left)})
+		items = append(items, item{corev1.EventTypeWarning, "TasksFailed", fmt.Sprintf("%d more tasks failed or wait: see `scutectl describe run %s -n %s`", left, w.Name, w.Namespace)})
 	}
 	if before.Phase != after.Phase {
 		kind := corev1.EventTypeNormal

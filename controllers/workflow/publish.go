@@ -80,7 +80,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	if unreadable {
 		r.Recorder.Eventf(w, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
 	}
-	for _, n := range news(&before.Status, &w.Status) {
+	for _, n := range news(w, &before.Status) {
 		r.Recorder.Eventf(w, nil, n.kind, n.reason, "Run", "%s", conditions.Short(n.note))
 	}
 	return nil

@@ -108,17 +108,22 @@ func TestNews(t *testing.T) {
 		task("old", v1alpha1.TaskFailed), task("a", v1alpha1.TaskPaused), task("b", v1alpha1.TaskSucceeded), task("c", v1alpha1.TaskIgnored),
 	}}
 	want := []item{{"Warning", "TaskPaused", "task a: why"}, {"Warning", "TaskIgnored", "task c: why"}, {"Warning", "Paused", "waits"}}
-	if diff := cmp.Diff(want, news(before, after), cmp.AllowUnexported(item{})); diff != "" {
+	with := func(s *v1alpha1.WorkflowRunStatus) *v1alpha1.WorkflowRun {
+		w := &v1alpha1.WorkflowRun{Status: *s}
+		w.Namespace, w.Name = "fleet", "prod"
+		return w
+	}
+	if diff := cmp.Diff(want, news(with(after), before), cmp.AllowUnexported(item{})); diff != "" {
 		t.Error(diff)
 	}
-	if again := news(after, after); len(again) != 0 {
+	if again := news(with(after), after); len(again) != 0 {
 		t.Errorf("told twice: %v", again)
 	}
 	many := &v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPaused}
 	for i := range 100 {
 		many.Tasks = append(many.Tasks, task(fmt.Sprint(i), v1alpha1.TaskFailed))
 	}
-	if got := news(after, many); len(got) != tell+1 || !strings.Contains(got[tell].note, "90 more") {
+	if got := news(with(many), after); len(got) != tell+1 || got[tell].note != "90 more tasks failed or wait: see `scutectl describe run prod -n fleet`" {
 		t.Errorf("%d events: %v", len(got), got[len(got)-1])
 	}
 }

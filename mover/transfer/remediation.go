@@ -53,7 +53,7 @@ func (r Remediation) remedy(namespace string) string {
 	if r.Machine == "" {
 		return r.Next
 	}
-	remedy := fmt.Sprintf("wait until it is over, or cancel it: `scutectl remediation abort %s -n %s`; then create another Move", r.Machine, namespace)
+	remedy := fmt.Sprintf("wait until it is over, or cancel it: `scutectl abort remediation %s -n %s`; then create another Move", r.Machine, namespace)
 	if r.Next != "" {
 		remedy += ". Of the remediation: " + r.Next
 	}
@@ -80,5 +80,5 @@ func remediating(m mover.Member) string {
 }
 
 // remediationsNext is what to do about a mark that a remediation has left, or is about to take off.
-const remediationsNext = "wait until the replacement is done, or cancel it (`scutectl remediation get` lists those of scute); " +
+const remediationsNext = "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
 	"if the machine is no longer being replaced, remove the annotation or the condition; then create another Move"

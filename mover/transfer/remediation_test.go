@@ -62,7 +62,7 @@ func TestARemediationOfTheLogIsRefused(t *testing.T) {
 	}{
 		"surging": {
 			Remediation{ID: "fleet/a-workers/1234/a-1", Machine: "a-1", Message: "a-workers was asked for one more machine"},
-			"machine a-1 has begun and is not over (fleet/a-workers/1234/a-1): a-workers was asked", "`scutectl remediation abort a-1 -n fleet`",
+			"machine a-1 has begun and is not over (fleet/a-workers/1234/a-1): a-workers was asked", "`scutectl abort remediation a-1 -n fleet`",
 		},
 		"frozen":     {Remediation{Machine: "a-1", Next: "take the hook off"}, "machine a-1", "take the hook off"},
 		"unreadable": {Remediation{Message: "stranded: event v9", Next: "run a newer version"}, "is not known: stranded: event v9", "run a newer version"},

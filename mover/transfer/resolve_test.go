@@ -55,12 +55,12 @@ func TestTheLogIsLostWhileTheSourceIsEmptied(t *testing.T) {
 	f.emptying()
 	f.forget()
 	message, next := f.step()
-	f.stranded(message, next, "on the target alone", "resolve --forward", "fleet/a-1")
+	f.stranded(message, next, "on the target alone", "--action forward", "fleet/a-1")
 	f.there(f.src, f.cluster)
 
 	f.state.Apply(mover.Resolved{Way: mover.Back}, f.now)
 	message, next = f.step()
-	f.stranded(message, next, "cannot go back", "resolve --forward")
+	f.stranded(message, next, "cannot go back", "--action forward")
 	f.there(f.dst, f.machine)
 	f.isPaused(f.src, f.cluster, true)
 
@@ -80,7 +80,7 @@ func TestTheLogIsLostBeforeTheSourceIsEmptied(t *testing.T) {
 	f := moved(t, mover.AllCreated{})
 	f.forget()
 	message, next := f.step()
-	f.stranded(message, next, "the source holds everything", "resolve --back")
+	f.stranded(message, next, "the source holds everything", "--action back")
 	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
 	f.stranded(f.step())
 
@@ -131,7 +131,7 @@ func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f.dst.drop(f.cluster)
 	f.dst.drop(f.machine)
 	message, next := f.step()
-	f.stranded(message, next, "resolve --back")
+	f.stranded(message, next, "--action back")
 	for _, way := range []mover.Way{mover.Back, mover.Forward} {
 		f.state.Apply(mover.Resolved{Way: way}, f.now)
 		message, next = f.step()
@@ -151,7 +151,7 @@ func TestTheLogWentBackBeforeThePause(t *testing.T) {
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.step()
 	message, next := f.step()
-	f.stranded(message, next, "resolve --back")
+	f.stranded(message, next, "--action back")
 	f.isPaused(f.src, f.cluster, true)
 }
 
@@ -247,7 +247,7 @@ func TestNoCopyIsRemovedWhileTheSourceIsBeingEmptied(t *testing.T) {
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.EmptyingAnnotation: theMove}}})
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	message, next := f.step()
-	f.stranded(message, next, "begun to empty it", "resolve --forward")
+	f.stranded(message, next, "begun to empty it", "--action forward")
 	f.there(f.dst, f.cluster)
 	f.there(f.dst, f.machine)
 
@@ -267,7 +267,7 @@ func TestNoPlanOfASourceThatIsBeingEmptied(t *testing.T) {
 	older.state.Apply(mover.Acknowledged{Objects: map[object.Ref]pause.Signal{f.cluster: pause.Assumed}}, f.now)
 	older.state.Apply(mover.AllAcknowledged{}, f.now)
 	message, next := older.step()
-	older.stranded(message, next, "begun to empty the source", "fleet/a", "resolve --forward")
+	older.stranded(message, next, "begun to empty the source", "fleet/a", "--action forward")
 	if len(older.state.Plan) > 0 {
 		t.Errorf("%d objects are planned", len(older.state.Plan))
 	}

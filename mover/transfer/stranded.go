@@ -42,7 +42,7 @@ func strand(found []mover.Wait, what, next string) error {
 // keepLog is what to do where the clusters show that the move had gone further than the log knows.
 func keepLog(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, bring the newer log back; if there is none, " +
-		mover.Command(s, "resolve --forward") + " empties the source and resumes the target, if the target has everything"
+		mover.Command(s, mover.Forward) + " empties the source and resumes the target, if the target has everything"
 }
 
 type objects = map[object.Ref]*unstructured.Unstructured
@@ -108,7 +108,7 @@ func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
 	}
 	return strand(missing, "nothing more is deleted at the source, because the target no longer holds what was created there",
 		"find out what removed it and restore the target, its etcd from a backup for example, so that the same objects are there again: the move continues by itself. "+
-			"If it cannot be restored, "+mover.Command(s.Spec, "resolve --back")+" resumes the source, if nothing was deleted there yet. "+
+			"If it cannot be restored, "+mover.Command(s.Spec, mover.Back)+" resumes the source, if nothing was deleted there yet. "+
 			"Leave the source paused: it holds the only copy of what is not on the target")
 }
 

@@ -105,17 +105,17 @@ func TestOperator(t *testing.T) {
 		if hash == "" || !strings.Contains(replayed.out, hash) {
 			t.Errorf("the folder of the log gives another state than the running daemon, sha256 %s:\n%s", hash, replayed.out)
 		}
-		o.run(ctx, t, 0, []string{"moved", "Succeeded"}, "move", "get", "-n", o.namespace, "--log", dir)
+		o.run(ctx, t, 0, []string{"moved", "Succeeded"}, "get", "move", "-n", o.namespace, "--log", dir)
 	})
 }
 
 func (o *operator) create(ctx context.Context, t *testing.T, code int, parts []string, name string, args ...string) said {
 	t.Helper()
-	return o.run(ctx, t, code, parts, append([]string{"move", "create", name, "-n", o.namespace, "--to-kubeconfig", o.target}, args...)...)
+	return o.run(ctx, t, code, parts, append([]string{"create", "move", name, "-n", o.namespace, "--to-kubeconfig", o.target}, args...)...)
 }
 
 func (o *operator) refused(ctx context.Context, t *testing.T) {
-	o.run(ctx, t, 2, []string{"--cluster"}, "move", "create", "bad", "-n", o.namespace, "--to-kubeconfig", o.target)
+	o.run(ctx, t, 2, []string{"--cluster"}, "create", "move", "bad", "-n", o.namespace, "--to-kubeconfig", o.target)
 	refused := o.create(ctx, t, 1, []string{"make another Move"}, "bad", "-c", "nope", "-c", "neither")
 	for _, part := range []string{"refused: nothing was changed", "SEVERITY", "REMEDY", "spec.selection.clusters", `"nope" does not exist`, `"neither" does not exist`, "there are: tiny"} {
 		if !strings.Contains(refused.out, part) {
@@ -123,8 +123,8 @@ func (o *operator) refused(ctx context.Context, t *testing.T) {
 		}
 	}
 	o.create(ctx, t, 1, []string{"exists already"}, "bad", "-c", "tiny")
-	o.run(ctx, t, 1, []string{"Failed"}, "move", "watch", "bad", "-n", o.namespace)
-	o.run(ctx, t, 1, []string{"nowhere"}, "move", "describe", "nowhere", "-n", o.namespace)
+	o.run(ctx, t, 1, []string{"Failed"}, "watch", "move", "bad", "-n", o.namespace)
+	o.run(ctx, t, 1, []string{"nowhere"}, "describe", "move", "nowhere", "-n", o.namespace)
 
 	// The Secret that scutectl made goes with the Move.
 	admin, err := shared.blue.Client()
@@ -141,23 +141,23 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	m, err := shared.blue.Wait(ctx, o.namespace, "held", func(m *v1alpha1.Move) bool { return len(m.Status.WaitingFor) == 1 })
 	must(t, err)
 
-	o.run(ctx, t, 0, []string{"NAME", "held", "AwaitingAcks"}, "move", "get", "-n", o.namespace)
-	o.run(ctx, t, 0, []string{"AwaitingAcks"}, "move", "get", "held", "-n", o.namespace, "-o", "jsonpath={.status.phase}")
+	o.run(ctx, t, 0, []string{"NAME", "held", "AwaitingAcks"}, "get", "move", "-n", o.namespace)
+	o.run(ctx, t, 0, []string{"AwaitingAcks"}, "get", "move", "held", "-n", o.namespace, "-o", "jsonpath={.status.phase}")
 	var decoded v1alpha1.Move
-	if err := json.Unmarshal([]byte(o.run(ctx, t, 0, nil, "move", "get", "held", "-n", o.namespace, "-o", "json").out), &decoded); err != nil || decoded.UID != m.UID {
+	if err := json.Unmarshal([]byte(o.run(ctx, t, 0, nil, "get", "move", "held", "-n", o.namespace, "-o", "json").out), &decoded); err != nil || decoded.UID != m.UID {
 		t.Errorf("move get -o json: %v, UID %s", err, decoded.UID)
 	}
 	waits := []string{"AwaitingAcks", "Waiting for:", "DevCluster", "block-move"}
-	o.run(ctx, t, 0, append(waits, "timeline is left out"), "move", "describe", "held", "-n", o.namespace)
-	o.run(ctx, t, 0, append(waits, "Timeline", "preflight passed", "paused"), "move", "describe", "held", "-n", o.namespace, "--nats", o.nats)
+	o.run(ctx, t, 0, append(waits, "timeline is left out"), "describe", "move", "held", "-n", o.namespace)
+	o.run(ctx, t, 0, append(waits, "Timeline", "preflight passed", "paused"), "describe", "move", "held", "-n", o.namespace, "--nats", o.nats)
 	o.interrupted(ctx, t)
 
-	o.run(ctx, t, 0, []string{"abort recorded by user/", "rolling back"}, "move", "abort", "held", "-n", o.namespace, "--nats", o.nats, "--reason", "wrong direction")
-	o.run(ctx, t, 1, []string{"RolledBack", "wrong direction"}, "move", "watch", "held", "-n", o.namespace)
-	o.run(ctx, t, 0, []string{"rolled back"}, "move", "abort", "held", "-n", o.namespace)
+	o.run(ctx, t, 0, []string{"abort recorded by user/", "rolling back"}, "abort", "move", "held", "-n", o.namespace, "--nats", o.nats, "--reason", "wrong direction")
+	o.run(ctx, t, 1, []string{"RolledBack", "wrong direction"}, "watch", "move", "held", "-n", o.namespace)
+	o.run(ctx, t, 0, []string{"rolled back"}, "abort", "move", "held", "-n", o.namespace)
 
 	o.create(ctx, t, 0, nil, "held-again", "-c", "tiny")
-	o.run(ctx, t, 0, []string{"spec.abort is set instead"}, "move", "abort", "held-again", "-n", o.namespace)
+	o.run(ctx, t, 0, []string{"spec.abort is set instead"}, "abort", "move", "held-again", "-n", o.namespace)
 	over, err := shared.blue.Wait(ctx, o.namespace, "held-again", scuted.Over)
 	must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
@@ -168,7 +168,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 // interrupted: who stops watching stops nothing else.
 func (o *operator) interrupted(ctx context.Context, t *testing.T) {
 	t.Helper()
-	cmd := o.command(ctx, "move", "watch", "held", "-n", o.namespace)
+	cmd := o.command(ctx, "watch", "move", "held", "-n", o.namespace)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -197,8 +197,8 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 	if strings.Contains(followed.out, "\x1b") {
 		t.Errorf("escape sequences in a pipe: %q", followed.out)
 	}
-	o.run(ctx, t, 0, []string{"Succeeded"}, "move", "watch", "moved", "-n", o.namespace)
-	o.run(ctx, t, 1, []string{"has ended", "move them from the target to here"}, "move", "abort", "moved", "-n", o.namespace)
+	o.run(ctx, t, 0, []string{"Succeeded"}, "watch", "move", "moved", "-n", o.namespace)
+	o.run(ctx, t, 1, []string{"has ended", "move them from the target to here"}, "abort", "move", "moved", "-n", o.namespace)
 	must(t, shared.green.Side.WaitAvailable(ctx, o.namespace, "tiny"))
 	w.clean(ctx, t)
 	admin, err := shared.blue.Client()
@@ -212,8 +212,8 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 func (o *operator) log(ctx context.Context, t *testing.T, id string) string {
 	aggregate := "move/" + id
 	o.run(ctx, t, 0, []string{"without a gap", "dev.scute.move.verified.v1", aggregate}, "log", "replay", "--nats", o.nats)
-	o.run(ctx, t, 0, []string{aggregate, "succeeded"}, "log", "tail", "-n", "3", "--nats", o.nats)
-	events := o.run(ctx, t, 0, []string{"wrong direction"}, "log", "tail", "-n", "-1", "-o", "json", "--nats", o.nats)
+	o.run(ctx, t, 0, []string{aggregate, "succeeded"}, "log", "tail", "--lines", "3", "--nats", o.nats)
+	events := o.run(ctx, t, 0, []string{"wrong direction"}, "log", "tail", "--lines", "-1", "-o", "json", "--nats", o.nats)
 	for line := range strings.Lines(events.out) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not JSON: %s", line)

@@ -27,18 +27,18 @@ func TestLogLost(t *testing.T) {
 	green := strings.TrimPrefix(shared.green.Side.Config().Host, "https://")
 	cases := rotation.Cases(t, 4, map[string]lostAt{
 		"preflight":    {"after 1 preflight-passed", "", mover.PhaseSucceeded},
-		"pausing":      {"after 1 PATCH .*/clusters/", "resolve --back", mover.PhaseRolledBack},
-		"acks":         {"after 1 move.paused", "resolve --back", mover.PhaseRolledBack},
-		"planned":      {"after 1 move.planned", "resolve --back", mover.PhaseRolledBack},
-		"creating":     {"after 8 POST", "resolve --back", mover.PhaseRolledBack},
-		"created":      {"before 1 move.verified", "resolve --back", mover.PhaseRolledBack},
-		"verified":     {"after 1 move.verified", "resolve --back", mover.PhaseRolledBack},
-		"deleting":     {"after 5 DELETE", "resolve --forward", mover.PhaseSucceeded},
-		"emptied":      {"after 1 source-emptied", "resolve --forward", mover.PhaseSucceeded},
-		"marks-off":    {"after 2 PATCH " + green + ".*/secrets/", "resolve --forward", mover.PhaseSucceeded},
+		"pausing":      {"after 1 PATCH .*/clusters/", "--action back", mover.PhaseRolledBack},
+		"acks":         {"after 1 move.paused", "--action back", mover.PhaseRolledBack},
+		"planned":      {"after 1 move.planned", "--action back", mover.PhaseRolledBack},
+		"creating":     {"after 8 POST", "--action back", mover.PhaseRolledBack},
+		"created":      {"before 1 move.verified", "--action back", mover.PhaseRolledBack},
+		"verified":     {"after 1 move.verified", "--action back", mover.PhaseRolledBack},
+		"deleting":     {"after 5 DELETE", "--action forward", mover.PhaseSucceeded},
+		"emptied":      {"after 1 source-emptied", "--action forward", mover.PhaseSucceeded},
+		"marks-off":    {"after 2 PATCH " + green + ".*/secrets/", "--action forward", mover.PhaseSucceeded},
 		"resumed":      {"after 1 PATCH " + green + ".*/clusters/tiny$", "delete this Move", ""},
 		"awake":        {"after 1 pauses-restored", "delete this Move", ""},
-		"rolling-back": {"after 4 DELETE", "resolve --back", mover.PhaseRolledBack},
+		"rolling-back": {"after 4 DELETE", "--action back", mover.PhaseRolledBack},
 	})
 	holds := make(map[string]string)
 	for name, c := range cases {
@@ -59,7 +59,7 @@ func TestLogLost(t *testing.T) {
 	s.distrusts(ctx, t, string(trust.Replaced))
 	s.reconcile(ctx, t)
 	for name, c := range cases { // all of them first: a move looks again after a while
-		if strings.HasPrefix(c.says, "resolve") {
+		if strings.HasPrefix(c.says, "--action") {
 			s.obeys(ctx, t, s.stranded(ctx, t, name, c.says), c.says)
 		}
 	}
@@ -115,7 +115,7 @@ func TestLogRestored(t *testing.T) {
 	t.Run("verified", func(t *testing.T) { s.ends(ctx, t, "verified", mover.PhaseSucceeded) })
 	for name, says := range map[string]string{"deleting": "a move has begun to empty the source", "emptied": "the target has the only copy of"} {
 		t.Run(name, func(t *testing.T) {
-			s.obeys(ctx, t, s.stranded(ctx, t, name, says), "resolve --forward")
+			s.obeys(ctx, t, s.stranded(ctx, t, name, says), "--action forward")
 			s.ends(ctx, t, name, mover.PhaseSucceeded)
 		})
 	}

@@ -249,13 +249,13 @@ func takeAway(ctx context.Context, t *testing.T, in *scuted.Installation, u *uns
 
 func resolvesBack(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
-	s.obeys(ctx, t, m, "resolve --back")
+	s.obeys(ctx, t, m, "--action back")
 }
 
 // abandons tries the way back, which keeps not every object, and then does what the Move says of that.
 func abandons(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
 	t.Helper()
-	s.obeys(ctx, t, m, "resolve --back")
+	s.obeys(ctx, t, m, "--action back")
 	s.obeys(ctx, t, s.stranded(ctx, t, strings.TrimPrefix(m.Namespace, s.prefix+"-"), "the move cannot go back"), "abandon")
 }
 

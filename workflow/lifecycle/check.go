@@ -95,7 +95,7 @@ func (c *checker) sides() {
 		c.bad("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that is there, or bootstrap.kind to have one made")
 	case c.deps.local() || p.Bootstrap.Cluster == nil:
 	case *p.Bootstrap.Cluster != (task.ClusterRef{}):
-		c.bad("bootstrap.cluster", "the daemon moves clusters away from its own cluster only", "use {}, or run it with scutectl run --local")
+		c.bad("bootstrap.cluster", "the daemon moves clusters away from its own cluster only", "use {}, or run it with `scutectl run --local`")
 	}
 	if c.is("create") {
 		return
@@ -104,7 +104,7 @@ func (c *checker) sides() {
 	case !c.deps.local():
 		c.problems = append(c.problems, workflow.Problem{
 			Field: "spec.workflow.name", Message: "the cluster is moved away from the one that it runs on, and back: the daemon that does it must not be on it",
-			Remedy: "run it with scutectl run --local",
+			Remedy: "run it with `scutectl run --local`",
 		})
 	case p.Management == nil || *p.Management == (task.ClusterRef{}):
 		c.bad("management", "it is empty", "name the kubeconfig of the management cluster, as {kubeconfig: FILE}")

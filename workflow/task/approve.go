@@ -7,7 +7,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Approve waits for an operator: `scutectl decide NAME --task T --action succeed --reason "..."` lets the run go on,
+// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run go on,
 // `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
 //
 // It asks for as long as `timeout` and `totalTimeout` say, for ever by default, and the deadline of the run goes on

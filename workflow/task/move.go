@@ -109,7 +109,7 @@ func (m *Move) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.From != (ClusterRef{}) {
-		problem("from", "the daemon moves from the cluster that it runs in", "remove it, or run the workflow with scutectl run --local")
+		problem("from", "the daemon moves from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil && ref.Namespace != "" {
 		problem("to.kubeconfigSecretRef.namespace", "the daemon reads Secrets of the run's own namespace", "remove it, and put the Secret there")

@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +11,7 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/cmd/ctl/machines"
 	"scute.dev/cmd/ctl/move"
@@ -31,7 +30,7 @@ func Name(path string) string {
 // Options are for builds other than the real one.
 type Options = run.Options
 
-// Run runs a command line and returns the exit code. What is to be said of an error has been said then.
+// Run runs a command line and returns the exit code. The error has been told then.
 func Run(ctx context.Context, env *cli.Env, args []string) int {
 	return RunWith(ctx, env, Options{}, args)
 }
@@ -40,13 +39,13 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) int {
 	started := false
 	cmd := newCmd(env, options, &started)
-	cmd.SetArgs(args)
+	cmd.SetArgs(withNoun(cmd, args))
 	cmd.SetIn(env.In)
 	cmd.SetOut(env.Out)
 	cmd.SetErr(env.Err)
 	called, err := cmd.ExecuteContextC(ctx)
 	if err != nil && !started {
-		// cobra itself refused the command line: a flag, an argument, a command that there is not.
+		// cobra itself refused the command line: an unknown flag, argument or command.
 		var exit *cli.ExitError
 		if !errors.As(err, &exit) {
 			err = cli.Usagef("%w", err)
@@ -63,50 +62,77 @@ func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) 
 }
 
 func newCmd(env *cli.Env, options Options, started *bool) *cobra.Command {
-	use := strings.ReplaceAll(env.Name, " ", "-")
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: "Run workflows, move Cluster API clusters between management clusters, and read what happened",
-		Long: `scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
+	cmd := kit.Group(strings.ReplaceAll(env.Name, " ", "-"),
+		"Run workflows, move Cluster API clusters between management clusters, and read what happened",
+		`scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
 cluster, asks for moves, shows and follows them, and reads the log of everything that was decided and done.
+
+Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, remediation and machine; their plurals and
+short names are accepted.
 
 Data goes to the standard output, all else to the standard error.
 Exit status: 0 done, 1 failed or the answer is no, 2 the command line or the manifest is wrong, 130 interrupted; of a
-run also 3 paused, 4 degraded.`,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: env.Name},
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if err := env.CheckColor(); err != nil {
-				return err
-			}
-			*started = true
-			return nil
-		},
+run also 3 paused, 4 degraded.`)
+	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
+	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.Version = env.Version
+	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if err := env.CheckColor(); err != nil {
+			return err
+		}
+		*started = true
+		return nil
 	}
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(run.Commands(env, options)...)
-	cmd.AddCommand(move.NewCmd(env), remediation.NewCmd(env), logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
-	for _, verb := range cmd.Commands() {
-		if verb.Name() == "get" {
-			verb.Short = "List runs, or show machines and what becomes of them"
-			verb.AddCommand(machines.NewCmdGet(env))
-		}
-	}
+	cmd.AddCommand(run.NewCmdRun(env, options))
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machines.Commands(env))...)
+	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	cmd.InitDefaultCompletionCmd()
 	return cmd
 }
 
-func newCmdVersion(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Out, "scutectl %s (%s, %s/%s)\n", env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+// verbs are the commands that take a noun, each with the nouns that have it.
+func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
+	for _, v := range []struct{ verb, short string }{
+		{"get", "List things, or show those that are named"},
+		{"describe", "Show the state of a thing, what it waits for, and what happened"},
+		{"watch", "Follow things to their end"},
+		{"logs", "Show the events of a thing, one a line"},
+		{"create", "Ask for a move"},
+		{"abort", "Take back what has begun, as long as that is possible"},
+		{"decide", "Decide what scute leaves to a human"},
+		{"pause", "Let a run, or one of its tasks, start nothing more"},
+		{"resume", "Continue a run, or release one of its tasks"},
+		{"migrate", "Adopt an edited manifest in an unfinished run"},
+		{"hold", "Keep an unhealthy machine as it is, for a closer look"},
+		{"release", "Release a machine that is held or whose remediation is aborted"},
+	} {
+		var below []*cobra.Command
+		for _, n := range nouns {
+			if cmd := n[v.verb]; cmd != nil {
+				below = append(below, cmd)
+			}
+		}
+		out = append(out, kit.Verb(v.verb, v.short, below...))
 	}
+	return out
+}
+
+// withNoun adds the one noun that may be left out: decide NAME is decide run NAME.
+func withNoun(root *cobra.Command, args []string) []string {
+	if len(args) < 2 || args[0] != "decide" || args[1] == "-h" || args[1] == "--help" {
+		return args
+	}
+	verb, _, err := root.Find(args[:1])
+	noun, _, findErr := root.Find(args[:2])
+	if err != nil || findErr != nil || noun != verb { // a noun is there
+		return args
+	}
+	if strings.HasPrefix(args[1], "-") || len(args) > 2 && strings.HasPrefix(args[2], "-") {
+		return append([]string{"decide", "run"}, args[1:]...)
+	}
+	return args
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
 )
@@ -107,11 +109,11 @@ func parses(line string) error {
 		args = append(args, strings.Trim(w, `'"`))
 	}
 	root := newCmd(cli.System("scutectl", "test"), Options{}, new(bool))
-	cmd, rest, err := root.Find(args)
+	cmd, rest, err := root.Find(withNoun(root, args))
 	if err != nil {
 		return err
 	}
-	if err := cmd.ParseFlags(rest); err != nil {
+	if err := cmd.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
 	if cmd.HasSubCommands() && len(cmd.Flags().Args()) > 0 {

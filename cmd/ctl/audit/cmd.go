@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 )
@@ -28,18 +29,11 @@ type options struct {
 
 // NewCmd is `scutectl audit`.
 func NewCmd(env *cli.Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Prove that nothing in the event log was changed",
-		Long: `Prove that nothing in the event log was changed.
+	return kit.Group("audit", "Prove that nothing in the event log was changed", `Prove that nothing in the event log was changed.
 
 The daemon seals the log: it publishes signed checkpoints, each of which covers all commits up to a sequence. These commands hold a
 log, or an export of it, against them.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCmdVerify(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
-	return cmd
+		newCmdVerify(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
 }
 
 func newOptions(env *cli.Env) *options {
@@ -63,7 +57,7 @@ func (o *options) addCheckpoint(cmd *cobra.Command) {
 }
 
 // addFormat registers -o.
-func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd.Flags(), "json") }
+func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd, "json") }
 
 func (o *options) validate() error {
 	if err := o.format.Validate(); err != nil {

@@ -19,7 +19,7 @@ published there.`,
 		Example: "  " + env.Name + " audit key > scute.pub",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.flags.Validate(); err != nil {
+			if err := o.flags.Check(); err != nil {
 				return err
 			}
 			found, err := findConfigMap(cmd.Context(), o.flags)

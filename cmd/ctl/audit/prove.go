@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
 
@@ -104,7 +105,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
-		return 0, fmt.Errorf("the log has no event %s: `%s log tail -n -1 -o json` lists all", id, o.env.Name)
+		return 0, fmt.Errorf("the log has no event %s: %s lists all", id, (&kit.Kit{Env: o.env, Flags: o.flags}).Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 	case len(found) > 1:
 		return 0, fmt.Errorf("event %s is in the commits %s: give one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
 	}

@@ -76,10 +76,26 @@ func (e *Env) Colored(stream any) bool {
 	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// Terminal says whether Out is a terminal on which a display can be redrawn.
-func (e *Env) Terminal() bool {
-	_, _, ok := e.Size(e.Out)
+// Redrawn says whether a stream is a terminal on which a display can be redrawn.
+func (e *Env) Redrawn(stream any) bool {
+	_, _, ok := e.Size(stream)
 	return ok && e.Getenv("TERM") != "dumb"
+}
+
+// Hint is a command of this program that can be pasted into a shell, in backquotes.
+func (e *Env) Hint(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return "`" + e.Name + " " + strings.Join(quoted, " ") + "`"
+}
+
+func quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " '\"$&|;<>()[]{}*?!#~`\\\t\n") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Width of Out in columns; 0, no limit, when it is not a terminal.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/kube"
@@ -24,13 +25,16 @@ const (
 // String is the level as it is printed.
 func (l Level) String() string { return [...]string{"ok", "warning", "problem"}[l] }
 
+// MarshalText is the level as a program reads it.
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
 // Result is the answer to one question.
 type Result struct {
-	Level   Level
-	Subject string
-	Message string
+	Level   Level  `json:"level"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
 	// Remedy is what to do about a warning or a problem.
-	Remedy string
+	Remedy string `json:"remedy,omitempty"`
 }
 
 func ok(subject, format string, args ...any) Result {
@@ -47,10 +51,10 @@ func problem(subject, remedy, format string, args ...any) Result {
 
 // visit is one run of the checks: what later checks need of earlier ones.
 type visit struct {
-	flags   *reach.Flags
-	program string
-	report  func(Result)
-	now     func() time.Time
+	kit    *kit.Kit
+	flags  *reach.Flags
+	report func(Result)
+	now    func() time.Time
 
 	cluster   *reach.Cluster // nil when there is none to ask
 	kube      *kube.Cluster

@@ -8,18 +8,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
 )
 
 type options struct {
-	env   *cli.Env
-	flags *reach.Flags
+	*kit.Kit
+	format output.Format
 }
 
 // NewCmd is `scutectl doctor`.
 func NewCmd(env *cli.Env) *cobra.Command {
-	o := &options{env: env, flags: reach.New()}
+	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out what is missing to run here",
@@ -27,35 +28,47 @@ func NewCmd(env *cli.Env) *cobra.Command {
 was left behind. Nothing is changed.
 
 Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Example: kit.Examples(env, "$ doctor", "$ doctor -o jsonpath='{.results[?(@.level==\"problem\")].message}'"),
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.flags.AddFlags(cmd.Flags())
-	o.flags.AddNamespace(cmd.Flags())
+	o.Kit = kit.New(env, cmd, "things that you work with")
+	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
 func (o *options) run(ctx context.Context) error {
-	if err := o.flags.Validate(); err != nil {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	if err := o.Flags.Check(); err != nil {
 		return err
 	}
 	counts := make(map[Level]int)
-	v := &visit{flags: o.flags, program: o.env.Name, now: o.env.Now, report: func(r Result) {
+	results := []Result{}
+	v := &visit{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r Result) {
 		counts[r.Level]++
-		o.print(r)
+		if results = append(results, r); !o.format.Data() {
+			o.print(r)
+		}
 	}}
 	v.run(ctx)
 	if ctx.Err() != nil {
 		return cli.Interrupted(fmt.Errorf("interrupted: what follows was not looked at"))
 	}
+	if o.format.Data() {
+		if err := o.format.Print(o.Env.Out, map[string]any{"results": results}); err != nil {
+			return err
+		}
+	}
 	switch {
 	case counts[Problem] > 0:
-		o.env.Notef("%s, %s.", number(counts[Problem], "problem"), number(counts[Warning], "warning"))
+		o.Env.Notef("%s, %s.", number(counts[Problem], "problem"), number(counts[Warning], "warning"))
 		return cli.Failed()
 	case counts[Warning] > 0:
-		o.env.Notef("No problem, %s.", number(counts[Warning], "warning"))
+		o.Env.Notef("No problem, %s.", number(counts[Warning], "warning"))
 	default:
-		o.env.Notef("All is well.")
+		o.Env.Notef("All is well.")
 	}
 	return nil
 }
@@ -68,16 +81,16 @@ const (
 // print writes a result as it comes: its level, what it is about, what it is, and the remedy below. In a pipe it is one
 // line.
 func (o *options) print(r Result) {
-	paint := term.Paint{On: o.env.Colored(o.env.Out)}
+	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]
 	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
-	width := o.env.Width()
+	width := o.Env.Width()
 	if width == 0 {
 		line := head + term.Clean(r.Message)
 		if r.Remedy != "" {
 			line += "; remedy: " + term.Clean(r.Remedy)
 		}
-		fmt.Fprintln(o.env.Out, line)
+		fmt.Fprintln(o.Env.Out, line)
 		return
 	}
 	indent := levelColumns + subjectColumns + 2
@@ -85,7 +98,7 @@ func (o *options) print(r Result) {
 		if i > 0 {
 			head = strings.Repeat(" ", indent)
 		}
-		fmt.Fprintln(o.env.Out, head+line)
+		fmt.Fprintln(o.Env.Out, head+line)
 	}
 	if r.Remedy == "" {
 		return
@@ -95,7 +108,7 @@ func (o *options) print(r Result) {
 		if i == 0 {
 			mark = "→ "
 		}
-		fmt.Fprintln(o.env.Out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
+		fmt.Fprintln(o.Env.Out, strings.Repeat(" ", indent)+paint.Text(style, mark+line))
 	}
 }
 

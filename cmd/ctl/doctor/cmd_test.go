@@ -9,14 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 )
 
 func printed(width int, r Result) string {
 	var out bytes.Buffer
-	o := &options{env: &cli.Env{
+	o := &options{Kit: &kit.Kit{Env: &cli.Env{
 		Out: &out, Color: cli.ColorNever, Size: func(any) (int, int, bool) { return width, 24, width > 0 },
-	}}
+	}}}
 	o.print(r)
 	return out.String()
 }

@@ -46,7 +46,7 @@ func standing(v *visit) {
 			continue
 		}
 		busy++
-		name, look := m.Namespace+"/"+m.Name, v.program+" move describe "+m.Name+" -n "+m.Namespace
+		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
 		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
 		switch {
 		case m.Status.Next != "":
@@ -89,7 +89,7 @@ func leftBehind(ctx context.Context, v *visit) {
 		switch {
 		case o.Mark != "" && !working[o.Mark]:
 			clean = false
-			v.report(problem(subject, "find out in the log how that move ended ("+v.program+" log tail --aggregate move/"+o.Mark+
+			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+
 				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
 				"%s bears the mark of move %s, which is not under way", name, o.Mark))
 		case o.Mark == "" && paused && !held:

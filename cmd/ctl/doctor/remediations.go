@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/term"
@@ -32,7 +33,7 @@ type looked struct {
 	templates []v1alpha1.SurgeRemediationTemplate
 	limits    []v1alpha1.RepairLimits
 	now       time.Time
-	program   string
+	kit       *kit.Kit
 }
 
 // sickMachines looks at policies, and at what remediations left behind.
@@ -43,7 +44,7 @@ func sickMachines(ctx context.Context, v *visit) {
 		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they cannot be looked at: %v", err))
 		return
 	}
-	l := &looked{Objects: objects, now: v.now(), program: v.program}
+	l := &looked{Objects: objects, now: v.now(), kit: v.kit}
 	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	var checks clusterv1.MachineHealthCheckList
@@ -102,7 +103,7 @@ func (l *looked) policies() []Result {
 			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "%s begins nothing: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
 		}
 		if p.Spec.DryRun {
-			out = append(out, warning(subject, "when you agree with what it decides ("+l.program+" log tail), set spec.dryRun to false: "+edit,
+			out = append(out, warning(subject, "when you agree with what it decides ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
 				"%s is a dry run: it decides and records, and touches nothing", name))
 		}
 		if p.Status.Storm {
@@ -184,9 +185,9 @@ func (l *looked) stalled() []Result {
 		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > patience:
 			out = append(out, problem(subject, "see scuted above, and its log lines", "%s was asked for %s and no daemon has taken it up", name, term.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
-			out = append(out, problem(subject, cmp.Or(s.Next, l.program+" remediation describe "+r.Name+" -n "+r.Namespace), "%s is %s: %s", name, s.Phase, s.Message))
+			out = append(out, problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
 		case r.Spec.Abort:
-			out = append(out, warning(subject, l.program+" remediation release "+r.Name+" -n "+r.Namespace, "%s is aborted: nothing more is begun for that machine", name))
+			out = append(out, warning(subject, l.kit.Hint(r.Namespace, "release", "remediation", r.Name), "%s is aborted: nothing more is begun for that machine", name))
 		}
 	}
 	return out

@@ -12,7 +12,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/reach"
 	"scute.dev/kube/object"
 )
 
@@ -38,7 +41,8 @@ func markOf(t *testing.T, state string, since time.Duration) map[string]string {
 }
 
 func told(l *looked) []string {
-	l.now, l.program, l.Served = at(), "scutectl", true
+	l.now, l.Served = at(), true
+	l.kit = &kit.Kit{Env: cli.System("scutectl", "test"), Flags: reach.New()}
 	var out []string
 	for _, r := range l.results() {
 		line := r.Level.String() + " " + r.Subject + ": " + r.Message

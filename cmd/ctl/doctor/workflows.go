@@ -36,7 +36,7 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 			continue
 		}
 		busy++
-		name, look := w.Namespace+"/"+w.Name, v.program+" describe run "+w.Name+" -n "+w.Namespace
+		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
 		switch w.Status.Phase {
 		case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
 			bad++

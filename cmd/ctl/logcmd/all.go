@@ -139,7 +139,7 @@ func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
 	}
 	count.close(head)
 	if o.Format.Value != "" {
-		return encode(o.Env.Out, &o.Format, count)
+		return o.Format.Print(o.Env.Out, count)
 	}
 	if err := o.census(count, log); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
 const listed = 50
 
 func (o *replayOptions) census(c *census, log *reach.Log) error {
-	v := o.view()
+	v := o.View()
 	out := []string{
 		fmt.Sprintf("Log           %s, ID %s", log.Where, log.ID()),
 		fmt.Sprintf("Commits       %d, sequences 1 to %d without a gap", c.Commits, c.Head),

@@ -2,50 +2,37 @@ package logcmd
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
-// Deps is what all commands about the log share.
-type Deps struct {
-	Env   *cli.Env
-	Flags *reach.Flags
-}
+// deps is what every command about the log has at hand.
+type deps struct{ *kit.Kit }
 
 // NewCmd is `scutectl log`.
 func NewCmd(env *cli.Env) *cobra.Command {
-	d := &Deps{Env: env, Flags: reach.New()}
-	cmd := &cobra.Command{
-		Use:   "log",
-		Short: "Read the event log: what was decided and done, by whom; and push a local run to a cluster's",
-		Long: `Read the event log: what was decided and done, by whom.
+	return kit.Group("log", "Read the event log: what was decided and done, by whom; and push a local run to a cluster's",
+		`Read the event log: what was decided and done, by whom.
 
-The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon or of local runs (--log), or
-on a NATS server (--nats).`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	d.Flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newCmdStatus(d), newCmdTail(d), newCmdExport(d), newCmdReplay(d), newCmdPush(d), newCmdReconcile(d))
-	return cmd
+The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log) or of local runs
+(--local), or on a NATS server (--nats).`,
+		newCmdStatus(env), newCmdTail(env), newCmdExport(env), newCmdReplay(env), newCmdPush(env), newCmdReconcile(env))
 }
 
-func (d *Deps) open(ctx context.Context) (*reach.Log, error) {
+func (d *deps) open(ctx context.Context) (*reach.Log, error) {
 	if err := d.Flags.Check(); err != nil {
 		return nil, err
 	}
 	return d.Flags.Log(ctx, d.Env.Err)
-}
-
-func (d *Deps) view() show.View {
-	return show.View{Paint: term.Paint{On: d.Env.Colored(d.Env.Out)}, Width: d.Env.Width(), Now: d.Env.Now()}
 }
 
 // parseAggregate reads KIND/ID.
@@ -55,4 +42,33 @@ func parseAggregate(s string) (eventlog.Aggregate, error) {
 		return eventlog.Aggregate{}, cli.Usagef("--aggregate is %q: it must be KIND/ID, for example move/fleet/prod/1a2b3c4d", s)
 	}
 	return eventlog.Aggregate{Kind: eventlog.Kind(kind), ID: id}, nil
+}
+
+// aggregateVar adds the option --aggregate, and offers the aggregates that there are.
+func (d *deps) aggregateVar(cmd *cobra.Command, aggregate *string, usage string) {
+	cmd.Flags().StringVar(aggregate, "aggregate", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("aggregate", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return d.aggregates(cmd.Context(), typed), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func (d *deps) aggregates(ctx context.Context, typed string) []string {
+	ctx, cancel := context.WithTimeout(ctx, kit.CompleteTimeout)
+	defer cancel()
+	log, err := d.open(ctx)
+	if err != nil {
+		return nil
+	}
+	defer log.Close()
+	names := make(map[string]bool)
+	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
+		if name := r.Aggregate.String(); strings.HasPrefix(name, typed) {
+			names[name] = true
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(names))
 }

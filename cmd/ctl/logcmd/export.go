@@ -7,29 +7,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
 )
 
-func newCmdExport(d *Deps) *cobra.Command {
-	return &cobra.Command{
+func newCmdExport(env *cli.Env) *cobra.Command {
+	d := &deps{}
+	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write the whole log as it is stored, one commit a line",
 		Long: `Write the whole log as it is stored, one commit a line: JSON with the sequence, the time, the subject, the header and the data in
-base64. Nothing is lost, so the export can be verified without a server (` + "`" + d.Env.Name + ` audit verify --export` + "`" + `). The first line names
-the form and the log.
+base64. Nothing is lost, so the export can be verified without a server (` + env.Hint("audit", "verify", "--export", "FILE") + `). The first line
+names the form and the log.
 
 Of a damaged log it writes what can be read.`,
-		Example: "  " + d.Env.Name + " log export > log.jsonl",
+		Example: kit.Examples(env, "$ log export > log.jsonl"),
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.Flags.Examine = true
 			return interrupted(cmd.Context(), d.export(cmd.Context()))
 		},
 	}
+	d.Kit = kit.New(env, cmd, "")
+	return cmd
 }
 
-func (d *Deps) export(ctx context.Context) (err error) {
+func (d *deps) export(ctx context.Context) (err error) {
 	log, err := d.open(ctx)
 	if err != nil {
 		return err
@@ -55,7 +59,7 @@ func (d *Deps) export(ctx context.Context) (err error) {
 		return err
 	}
 	if missing += head - min(last, head); missing > 0 {
-		d.Env.Notef("%d of %d commits cannot be read and are not in the export: `%s audit verify` says which.", missing, head, d.Env.Name)
+		d.Env.Notef("%d of %d commits cannot be read and are not in the export: %s says which.", missing, head, d.Hint("", "audit", "verify"))
 		return cli.Failed()
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/push"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
@@ -25,31 +26,31 @@ import (
 const runAnnotation = "scute.dev/run"
 
 type pushOptions struct {
-	*Deps
+	deps
 	Run, File string
 	Resource  bool
 }
 
-func newCmdPush(d *Deps) *cobra.Command {
-	o := &pushOptions{Deps: d}
+func newCmdPush(env *cli.Env) *cobra.Command {
+	o := &pushOptions{}
 	cmd := &cobra.Command{
 		Use:   "push --log FOLDER --run NAME",
-		Short: "Hand a local run over to the log of a cluster, where it goes on",
-		Long: `Hand a local run over to the log of a cluster, where it goes on: with all that is done, each event with its time and its
+		Short: "Hand a local run over to the log of a cluster, where it continues",
+		Long: `Hand a local run over to the log of a cluster, where it continues: with all that is done, each event with its time and its
 author. A first management cluster is created by a local run, for example; when it is there, its history belongs to it.
 
-The run is sealed in the folder, its commits are copied, a WorkflowRun is made that shows it, and the daemon goes on with
-it if it is not over. Done again it completes what was cut off. The log there is the daemon's in the cluster of the
+The run is sealed in the folder, its commits are copied, a WorkflowRun is made that shows it, and the daemon continues it
+if it is not over. Done again it completes what was cut off. The log there is the daemon's in the cluster of the
 kubeconfig, or that of a NATS server (--nats).
 
 The daemon acts with the permissions of spec.serviceAccountName, and with no files of this machine: a run that needs
 them ends there with an error that says so.`,
-		Example: "  " + d.Env.Name + " log push --log .scute --run create-prod --kubeconfig prod.kubeconfig",
+		Example: kit.Examples(env, "$ log push --log .scute --run create-prod --kubeconfig prod.kubeconfig"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	d.Flags.AddNamespace(cmd.Flags())
-	cmd.Flags().Lookup("namespace").Usage = "Namespace of the run; where it is if empty"
+	o.Kit = kit.New(env, cmd, "run")
+	cmd.Flags().Lookup("namespace").Usage = "Namespace of the run; that in which it is found if empty"
 	cmd.Flags().StringVar(&o.Run, "run", "", "Name of the run")
 	cmd.Flags().StringVarP(&o.File, "file", "f", "", "Manifest that the WorkflowRun is to show; made of the run's definition if empty")
 	cmd.Flags().BoolVar(&o.Resource, "resource", true, "Make the WorkflowRun that shows the run")
@@ -58,15 +59,19 @@ them ends there with an error that says so.`,
 
 func (o *pushOptions) run(ctx context.Context) error {
 	switch {
-	case o.Flags.Dir == "":
+	case o.Flags.Dir == "" && !o.Flags.Local:
 		return cli.Usagef("--log is missing: name the folder that the local run is in, for example .scute")
-	case o.Run == "":
-		return cli.Usagef("--run is missing: name the run; `%s get runs --log %s` lists them", o.Env.Name, o.Flags.Dir)
+	case o.Flags.Dir == "":
+		o.Flags.Dir = reach.LocalDir
+	}
+	o.Flags.Local = false // it says where the run is, and the log of the cluster is another one
+	if o.Run == "" {
+		return cli.Usagef("--run is missing: name the run; %s lists them", o.Env.Hint("get", "runs", "--log", o.Flags.Dir))
 	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key, from.Stream = "", "", "", "", "", ""
 	to.Dir = ""
-	if err := errors.Join(from.Validate(), to.Validate()); err != nil {
+	if err := errors.Join(from.Check(), to.Check()); err != nil {
 		return err
 	}
 	spec, err := o.spec()
@@ -145,7 +150,9 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Lo
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "run %s: handed over to %s\n", id, p.ToName)
 	if cluster != nil {
-		o.Env.Notef("Follow it there: `%s watch run %s -n %s`", o.Env.Name, state.Name, state.Namespace)
+		follow := *o.Flags
+		follow.Dir = ""
+		o.Env.Notef("Follow it there: %s", (&kit.Kit{Env: o.Env, Flags: &follow}).Hint(state.Namespace, "watch", "run", state.Name))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/controllers/move"
@@ -25,12 +26,12 @@ import (
 )
 
 type reconcileOptions struct {
-	*Deps
+	deps
 	Yes bool
 }
 
-func newCmdReconcile(d *Deps) *cobra.Command {
-	o := &reconcileOptions{Deps: d}
+func newCmdReconcile(env *cli.Env) *cobra.Command {
+	o := &reconcileOptions{}
 	cmd := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Let the daemon act on a log that went back or was replaced, after a look at what is open",
@@ -39,10 +40,11 @@ func newCmdReconcile(d *Deps) *cobra.Command {
 A daemon whose log is not the one that acted last on the management cluster, or is shorter than it was, drives nothing. Bring
 the newest log back if you can. If you cannot, this command shows every move, run and remediation that is open, in the log or
 in the cluster, and what becomes of it. With --yes it records that in the log, and the daemon acts.`,
-		Example: "  " + d.Env.Name + " log reconcile\n  " + d.Env.Name + " log reconcile --yes",
+		Example: kit.Examples(env, "$ log reconcile", "$ log reconcile --yes"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record it: the daemon acts on the log from then on")
 	return cmd
 }
@@ -79,7 +81,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	if !o.Yes {
-		o.Env.Notef("Nothing was recorded. `%s log reconcile --yes` records this, and the daemon acts.", o.Env.Name)
+		o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts.", o.Hint("", "log", "reconcile", "--yes"))
 		return nil
 	}
 	actor := reach.Actor(ctx, cluster)
@@ -120,7 +122,7 @@ func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own 
 }
 
 func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error {
-	v := o.view()
+	v := o.View()
 	lines := []string{string(f.Reason) + ": " + f.Message, ""}
 	if len(outcomes) == 0 {
 		lines = append(lines, "Nothing is open, neither in the log nor in the cluster.")

@@ -6,14 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
@@ -25,7 +24,7 @@ import (
 )
 
 type replayOptions struct {
-	*Deps
+	deps
 	Aggregate string
 	At        uint64
 	Verify    bool
@@ -33,8 +32,8 @@ type replayOptions struct {
 	Format    output.Format
 }
 
-func newCmdReplay(d *Deps) *cobra.Command {
-	o := &replayOptions{Deps: d}
+func newCmdReplay(env *cli.Env) *cobra.Command {
+	o := &replayOptions{}
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Fold the log from its first event, and show what that gives",
@@ -46,16 +45,16 @@ whether the log is whole.
 
 With --verify it compares the daemon's snapshot with a replay from the first event. It names each aggregate that differs, and exits
 with status 1 if one does.`,
-		Example: "  " + d.Env.Name + " log replay\n  " + d.Env.Name + " log replay --aggregate move/fleet/prod/1a2b3c4d --at 17\n  " + d.Env.Name + " log replay --verify --log /var/lib/scute",
+		Example: kit.Examples(env, "$ log replay", "$ log replay --aggregate move/fleet/prod/1a2b3c4d --at 17", "$ log replay --verify --log /var/lib/scute"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Fold this aggregate, KIND/ID, instead of all")
+	o.Kit = kit.New(env, cmd, "")
+	o.aggregateVar(cmd, &o.Aggregate, "Fold this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
 	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Compare the daemon's snapshot with a replay")
 	cmd.Flags().StringVar(&o.Snapshots, "snapshots", "", "With --verify: folder of the daemon's snapshots; that in --log if empty")
-	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
-	d.Flags.AddLocal(cmd.Flags())
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
@@ -79,7 +78,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 			return err
 		}
 		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation}, aggregate.Kind) {
-			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves and remediations, and shows the events of others with `%s log tail --aggregate %s`", aggregate, o.Env.Name, aggregate)
+			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves and remediations, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
 	log, err := o.open(ctx)
@@ -125,7 +124,7 @@ func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate even
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("the log at %s has nothing on %s: `%s log replay` lists the aggregates that there are", log.Where, aggregate, o.Env.Name)
+		return nil, fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, aggregate, o.Hint("", "log", "replay"))
 	}
 	f := &folded{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
 	if o.At > 0 && records[0].Seq > o.At {
@@ -208,10 +207,10 @@ func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
 
 func (o *replayOptions) show(f *folded) error {
 	if o.Format.Value != "" {
-		return encode(o.Env.Out, &o.Format, f)
+		return o.Format.Print(o.Env.Out, f)
 	}
 	var lines []string
-	switch v := o.view(); {
+	switch v := o.View(); {
 	case f.run != nil:
 		lines = v.DescribeRun(f.run)
 	case f.owner != nil:
@@ -229,20 +228,5 @@ func (o *replayOptions) show(f *folded) error {
 		more = fmt.Sprintf(" (the aggregate goes on to %d)", f.Head)
 	}
 	_, err := fmt.Fprintf(o.Env.Out, "\nFolded        from %d commits, %d events, up to sequence %d%s\nState         sha256 %s\n", f.Commits, f.Events, f.Sequence, more, f.Hash)
-	return err
-}
-
-// encode writes a value in the format that -o names.
-func encode(w io.Writer, format *output.Format, v any) error {
-	data, err := json.MarshalIndent(v, "", "    ")
-	if err == nil && format.Value == "yaml" {
-		data, err = yaml.Marshal(v)
-	} else {
-		data = append(data, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("encoding: %w", err)
-	}
-	_, err = w.Write(data)
 	return err
 }

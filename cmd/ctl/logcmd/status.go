@@ -8,25 +8,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 )
 
 type statusOptions struct {
-	*Deps
+	deps
 	Format output.Format
 }
 
-func newCmdStatus(d *Deps) *cobra.Command {
-	o := &statusOptions{Deps: d}
+func newCmdStatus(env *cli.Env) *cobra.Command {
+	o := &statusOptions{}
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show which log it is, where it ends, and how full it is",
-		Example: "  " + d.Env.Name + " log status\n  " + d.Env.Name + " log status -o json | jq -r .id",
+		Example: kit.Examples(env, "$ log status", "$ log status -o jsonpath='{.id}'"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.Format.AddFlag(cmd.Flags(), "json", "yaml")
-	d.Flags.AddLocal(cmd.Flags())
+	o.Kit = kit.New(env, cmd, "")
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
@@ -59,7 +60,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 		Where: log.Where, ID: log.ID(), Head: stats.Commits, Commits: stats.Commits, Aggregates: stats.Aggregates, Bytes: stats.Bytes, MaxBytes: stats.MaxBytes,
 	}
 	if o.Format.Value != "" {
-		return encode(o.Env.Out, &o.Format, s)
+		return o.Format.Print(o.Env.Out, s)
 	}
 	return s.print(o.Env.Out)
 }

@@ -2,7 +2,6 @@ package logcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
@@ -18,7 +18,7 @@ import (
 )
 
 type tailOptions struct {
-	*Deps
+	deps
 	Follow    bool
 	Aggregate string
 	Lines     int
@@ -32,14 +32,13 @@ type tailOptions struct {
 // allLines is the value of --lines that leaves nothing out.
 const allLines = -1
 
-func newCmdTail(d *Deps) *cobra.Command {
-	o := &tailOptions{Deps: d, words: fact.New()}
+func newCmdTail(env *cli.Env) *cobra.Command {
+	o := &tailOptions{words: fact.New()}
 	cmd := &cobra.Command{
-		Use:   "tail",
-		Short: "Show the last events, one a line",
-		Example: "  " + d.Env.Name + " log tail -f\n  " + d.Env.Name + " log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d\n  " +
-			d.Env.Name + " log tail -n -1 -o json | jq .type",
-		Args: cli.NoArgs,
+		Use:     "tail",
+		Short:   "Show the last events, one a line",
+		Example: kit.Examples(env, "$ log tail -f", "$ log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d", "$ log tail --lines -1 -o json | jq .type"),
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Since > 0 && !cmd.Flags().Changed("lines") {
 				o.Lines = allLines
@@ -47,13 +46,13 @@ func newCmdTail(d *Deps) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
+	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
-	f.BoolVarP(&o.Follow, "follow", "f", false, "Go on with new events, until interrupted")
-	f.StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
-	f.IntVarP(&o.Lines, "lines", "n", 20, "How many of the last events; -1 for all. All of them with --since")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
+	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	f.IntVar(&o.Lines, "lines", 20, "How many of the last events; -1 for all. All of them with --since")
 	f.DurationVar(&o.Since, "since", 0, "Only events stored within this time, for example 10m")
-	o.Format.AddFlag(f, "json")
-	d.Flags.AddLocal(cmd.Flags())
+	o.Format.AddFlag(cmd, "json")
 	return cmd
 }
 
@@ -62,7 +61,7 @@ func (o *tailOptions) validate() error {
 	case o.Lines < allLines:
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	case o.Since < 0:
-		return cli.Usagef("--since is %s: it must be more than nothing", o.Since)
+		return cli.Usagef("--since is %s: it must be greater than zero", o.Since)
 	}
 	if o.Aggregate != "" {
 		a, err := parseAggregate(o.Aggregate)
@@ -139,7 +138,7 @@ func (o *tailOptions) pastOf(ctx context.Context, log *reach.Log, after uint64) 
 		return err
 	}
 	if len(records) == 0 && after == 0 && !o.Follow {
-		return fmt.Errorf("the log at %s has nothing on %s: `%s log replay` lists the aggregates that there are", log.Where, o.of, o.Env.Name)
+		return fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, o.of, o.Hint("", "log", "replay"))
 	}
 	last := tail{limit: o.Lines, write: o.write}
 	for _, r := range records {
@@ -190,40 +189,4 @@ func (t *tail) flush() error {
 	return t.write(t.kept[max(0, len(t.kept)-max(t.limit, 0)):])
 }
 
-func (o *tailOptions) write(events []show.Event) error {
-	v := o.view()
-	for _, e := range events {
-		if o.Format.Value == "" {
-			if _, err := fmt.Fprintln(o.Env.Out, v.Line(e)); err != nil {
-				return err
-			}
-			continue
-		}
-		line, err := json.Marshal(jsonEvent{
-			Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor,
-			Causation: e.Causation, Correlation: e.Correlation, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
-		})
-		if err != nil {
-			return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
-		}
-		if _, err := fmt.Fprintf(o.Env.Out, "%s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// jsonEvent is an event in one line of JSON.
-type jsonEvent struct {
-	Sequence    uint64          `json:"sequence"`
-	Aggregate   string          `json:"aggregate"`
-	ID          string          `json:"id"`
-	Type        string          `json:"type"`
-	Time        time.Time       `json:"time"`
-	Actor       string          `json:"actor,omitempty"`
-	Causation   string          `json:"causation,omitempty"`
-	Correlation string          `json:"correlation,omitempty"`
-	Fact        string          `json:"fact"`
-	Detail      string          `json:"detail,omitempty"`
-	Data        json.RawMessage `json:"data,omitempty"`
-}
+func (o *tailOptions) write(events []show.Event) error { return o.WriteEvents(events, &o.Format) }

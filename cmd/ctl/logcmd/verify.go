@@ -53,7 +53,7 @@ func (o *replayOptions) verify(ctx context.Context, log *reach.Log) error {
 
 func (o *replayOptions) showVerified(v verified) error {
 	if o.Format.Value != "" {
-		return encode(o.Env.Out, &o.Format, v)
+		return o.Format.Print(o.Env.Out, v)
 	}
 	_, err := fmt.Fprintf(o.Env.Out, "Snapshot      %s, up to sequence %d\nContent       sha256 %s\nReplayed      sha256 %s\n", v.Snapshot, v.Sequence, v.Hash, v.Replayed)
 	for _, name := range v.Differ {

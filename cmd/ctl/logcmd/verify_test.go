@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 	"scute.dev/internal/pinned"
@@ -65,7 +66,7 @@ func TestVerify(t *testing.T) {
 			folder := t.TempDir()
 			take(t, l, c.view, projection.File(folder))
 			var out bytes.Buffer
-			o := &replayOptions{Deps: &Deps{Env: &cli.Env{Name: "scutectl", Out: &out}, Flags: reach.New()}, Snapshots: folder}
+			o := &replayOptions{deps: deps{&kit.Kit{Env: &cli.Env{Name: "scutectl", Out: &out}, Flags: reach.New()}}, Snapshots: folder}
 			err := o.verify(t.Context(), &reach.Log{Log: l})
 			if (err == nil) != (c.differ == "") || err != nil && !strings.Contains(out.String(), "Differs       "+c.differ+"\n") || strings.Count(out.String(), "Differs") > 1 {
 				t.Errorf("%v\n%s", err, out.String())

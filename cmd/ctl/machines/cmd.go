@@ -6,36 +6,31 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 )
 
 type options struct {
-	env           *cli.Env
-	flags         *reach.Flags
+	*kit.Kit
 	names         []string
 	cluster       string
 	allNamespaces bool
 	all           bool
 	live          bool
 	watch         bool
+	describe      bool
 	format        output.Format
 }
 
-// NewCmdGet is `scutectl get machines`.
-func NewCmdGet(env *cli.Env) *cobra.Command {
-	o := &options{env: env, flags: reach.New()}
-	cmd := &cobra.Command{
-		Use:     "machines [MACHINE ...]",
-		Aliases: []string{"machine", "ma"},
-		Short:   "Show machines: etcd's quorum, health, marks, decisions, and what happens next",
-		Long: `Show machines: etcd's quorum, health, marks, decisions, and what happens next.
+// Commands are those about machines, by their verbs.
+func Commands(env *cli.Env) kit.Verbs {
+	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
+}
 
-  ✓ healthy   ! something is not   ✗ unhealthy   ▶ starting   ◀ being deleted
+const legend = `  ✓ healthy   ! something is not   ✗ unhealthy   ▶ starting   ◀ being deleted
 
 It reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. Where the log cannot be
 reached it says so, and shows what the objects say. It needs neither a RepairPolicy nor scute's kinds.
@@ -44,37 +39,90 @@ ETCD is Cluster API's condition, which does not say that a member answers. Who d
 that scute has looked at because something is wrong there.
 
 Where the terminal is too narrow, these columns leave in this order: NEXT and DECISION to lines of their own, in between ZONE,
-then AGE, and MARKS. Healthy workers are counted, not listed, unless --all is given. With --watch a terminal is redrawn
-in place; in a pipe each new fact is a line.`,
-		Example: "  " + env.Name + " get machines -A --watch\n  " + env.Name + " get machines -n fleet --cluster prod -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.names = args
-			return o.run(cmd.Context())
-		},
-		ValidArgsFunction: cobra.NoFileCompletions,
-	}
-	o.flags.AddFlags(cmd.Flags())
-	o.flags.AddNamespace(cmd.Flags())
-	f := cmd.Flags()
-	f.Lookup("namespace").Usage = "Namespace of the clusters; the context's own if empty"
-	f.Lookup("log").Usage = "Folder of the event log of a stopped daemon; the daemon's own log if empty"
-	f.Lookup("nats").Usage = "Address of the NATS server that has the event log, for example tls://nats:4222; the daemon's own log if empty"
-	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the clusters of all namespaces")
-	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
-	f.BoolVar(&o.all, "all", false, "List healthy workers too")
-	f.BoolVar(&o.live, "live", false, "Show what the objects say, and do not read the event log")
-	f.BoolVarP(&o.watch, "watch", "w", false, "Show it again whenever it changes, until interrupted")
-	o.format.AddFlag(f, "json", "yaml", "wide", "jsonpath=...")
+then AGE, and MARKS. Healthy workers are counted, not listed, unless --all is given.`
+
+func newCmdGet(env *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := o.command(env, "[MACHINE ...]", kit.Names(-1), &cobra.Command{
+		Short:   "Show machines: etcd's quorum, health, marks, decisions, and what happens next",
+		Long:    "Show machines: etcd's quorum, health, marks, decisions, and what happens next.\n\n" + legend,
+		Example: kit.Examples(env, "$ get machines -A --watch", "$ get machines -n fleet --cluster prod -o json"),
+	})
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Follow them, as watch does")
+	o.clusterFlags(cmd)
+	o.format.AddFlag(cmd, "json", "yaml", "wide", "jsonpath=...")
 	return cmd
 }
 
-func (o *options) validate() error {
-	for _, name := range append(slices.Clone(o.names), o.cluster) {
-		if name == "" {
-			continue
+func newCmdDescribe(env *cli.Env) *cobra.Command {
+	o := &options{describe: true, all: true}
+	cmd := o.command(env, "MACHINE", kit.OneName("a machine"), &cobra.Command{
+		Short:   "Show a machine with its owner, and what is decided about it",
+		Long:    "Show a machine with its owner, and what is decided about it.\n\n" + legend,
+		Example: kit.Examples(env, "$ describe machine prod-control-plane-x7k2p -n fleet"),
+	})
+	return cmd
+}
+
+func newCmdWatch(env *cli.Env) *cobra.Command {
+	o := &options{watch: true}
+	cmd := o.command(env, "[MACHINE ...]", kit.Names(-1), &cobra.Command{
+		Short: "Follow machines until interrupted",
+		Long: "Show machines again whenever they change, until interrupted. On a terminal they are redrawn in place; in a pipe each change\nis a line.\n\n" +
+			legend,
+		Example: kit.Examples(env, "$ watch machines -A", "$ watch machines -n fleet --cluster prod"),
+	})
+	o.clusterFlags(cmd)
+	return cmd
+}
+
+// command is a verb about machines.
+func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, cmd *cobra.Command) *cobra.Command {
+	cmd.Use, cmd.Aliases, cmd.Args = "machine "+use, []string{"machines", "ma"}, args
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.names = args
+		return o.run(cmd.Context())
+	}
+	o.Kit = kit.New(env, cmd, "machines")
+	cmd.ValidArgsFunction = o.complete
+	cmd.Flags().BoolVar(&o.live, "live", false, "Show what the objects say, and do not read the event log")
+	return cmd
+}
+
+// clusterFlags choose some of many.
+func (o *options) clusterFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	kit.AllNamespacesVar(cmd, &o.allNamespaces)
+	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
+	f.BoolVar(&o.all, "all", false, "List healthy workers too")
+}
+
+// complete offers the names of the machines that there are.
+func (o *options) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	cluster, err := o.Flags.Cluster()
+	if err != nil || o.describe && len(args) > 0 {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), kit.CompleteTimeout)
+	defer cancel()
+	objects, err := fleet.Read(ctx, cluster, cluster.Namespace)
+	if err != nil {
+		return nil, none
+	}
+	var names []string
+	for i := range objects.Machines {
+		if m := &objects.Machines[i]; !slices.Contains(args, m.Name) {
+			names = append(names, m.Name+"\t"+m.Status.Phase)
 		}
-		for _, problem := range validation.IsDNS1123Subdomain(name) {
-			return cli.Usagef("the name %q is not one that Kubernetes takes: %s", name, problem)
+	}
+	return names, none
+}
+
+func (o *options) validate() error {
+	if o.cluster != "" {
+		if err := kit.CheckName("--cluster", o.cluster); err != nil {
+			return err
 		}
 	}
 	if err := o.format.Validate(); err != nil {
@@ -83,17 +131,17 @@ func (o *options) validate() error {
 	if text, _ := o.format.Text(); o.watch && !text {
 		return cli.Usagef("--watch shows text: leave -o %s out", o.format.Value)
 	}
-	if o.live && o.flags.LogAlone() {
+	if o.live && o.Flags.LogAlone() {
 		return cli.Usagef("--live reads no log: leave --log and --nats out")
 	}
-	return o.flags.Validate()
+	return o.Flags.Check()
 }
 
 func (o *options) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	cluster, err := o.flags.Cluster()
+	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return err
 	}
@@ -115,10 +163,10 @@ func (o *options) run(ctx context.Context) error {
 func (o *options) show(p *picture) error {
 	if text, _ := o.format.Text(); !text {
 		value := map[string]any{"clusters": append([]*fleet.Cluster{}, p.clusters...), "log": p.log}
-		if err := o.format.PrintValue(o.env.Out, value); err != nil {
+		if err := o.format.Print(o.Env.Out, value); err != nil {
 			return err
 		}
-	} else if err := o.print(p); err != nil {
+	} else if err := o.table(p); err != nil {
 		return err
 	}
 	o.notes(p)
@@ -128,17 +176,17 @@ func (o *options) show(p *picture) error {
 // notes are what is missing in a picture.
 func (o *options) notes(p *picture) {
 	if len(p.objects.Withheld) > 0 {
-		o.env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Withheld, ", "))
+		o.Env.Notef("You may not list %s: what they say is missing above.", strings.Join(p.objects.Withheld, ", "))
 	}
 	if p.log.Error != "" {
-		o.env.Notef("The log could not be read, so this is what the objects say; rules and times are missing: %s", p.log.Error)
+		o.Env.Notef("The log could not be read, so this is what the objects say; rules and times are missing: %s", p.log.Error)
 	}
 }
 
-func (o *options) print(p *picture) error {
+func (o *options) table(p *picture) error {
 	if len(p.clusters) == 0 {
-		o.env.Notef("%s", p.none())
+		o.Env.Notef("%s", p.none())
 		return nil
 	}
-	return o.lines(o.draw(p))
+	return o.Print(o.draw(p))
 }

@@ -19,26 +19,13 @@ const again = 2 * time.Second
 // draw makes the lines of a picture.
 func (o *options) draw(p *picture) []string {
 	_, wide := o.format.Text()
-	v := show.View{Paint: term.Paint{On: o.env.Colored(o.env.Out)}, Width: o.env.Width(), Now: o.env.Now()}
-	return v.Clusters(p.clusters, show.MachineOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
-}
-
-func (o *options) lines(lines []string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(o.env.Out, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.View().Clusters(p.clusters, show.MachineOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
 }
 
 // follow looks again and again until it is interrupted.
 func (o *options) follow(ctx context.Context, r *reader) error {
 	interrupted := cli.Interrupted(errors.New("interrupted: what was begun continues without being watched"))
-	screen := term.Screen{Out: o.env.Out, Size: func() (width, height int) {
-		width, height, _ = o.env.Size(o.env.Out)
-		return width, height
-	}}
+	screen := term.Screen{Out: o.Env.Out, Size: o.Screen(o.Env.Out)}
 	told := make(map[string]string)
 	for first := true; ; first = false {
 		p, err := r.read(ctx)
@@ -48,7 +35,7 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 		case err != nil && first:
 			return err
 		case err != nil:
-			o.env.Notef("%s: trying again: %v", o.env.Name, err)
+			o.Env.Notef("%s: trying again: %v", o.Env.Name, err)
 		default:
 			if first {
 				o.notes(p)
@@ -67,19 +54,19 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 
 // again shows a picture after another: in place on a terminal, else what is new.
 func (o *options) again(screen *term.Screen, p *picture, told map[string]string) error {
-	if o.env.Terminal() {
+	if o.Env.Redrawn(o.Env.Out) {
 		lines := o.draw(p)
 		if len(p.clusters) == 0 {
 			lines = []string{p.none()}
 		}
 		return screen.Draw(lines)
 	}
-	return o.lines(o.fresh(p, told))
+	return o.Print(o.fresh(p, told))
 }
 
 // fresh are the lines of what the pictures before did not have. It remembers them.
 func (o *options) fresh(p *picture, told map[string]string) []string {
-	now := o.env.Now()
+	now := o.Env.Now()
 	v := show.View{Now: now}
 	facts := make(map[string]string)
 	for _, c := range p.clusters {

@@ -77,14 +77,14 @@ func (r *reader) readLog(ctx context.Context, objects *fleet.Objects) (err error
 		return r.failed
 	}
 	if r.log == nil {
-		log, err := r.flags.Log(ctx, r.env.Err)
+		log, err := r.Flags.Log(ctx, r.Env.Err)
 		if err != nil {
 			r.failed = err
 			return err
 		}
 		r.log = &fleet.Logged{Log: log}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.flags.LogTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
 	objects.Logged, err = r.log.Read(ctx)
 	return err

@@ -9,17 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/output"
 	"scute.dev/mover"
 )
 
 type createOptions struct {
-	*Deps
+	*kit.Kit
+	noun         *noun
 	Name         string
 	Clusters     []string
 	All          bool
@@ -31,54 +33,54 @@ type createOptions struct {
 	DryRun        bool
 	NoRollback    bool
 	Acknowledge   time.Duration
-	Wait          bool
+	Wait          kit.Wait
 	Follow        bool
-	Timeout       time.Duration
 }
 
-func newCmdCreate(d *Deps) *cobra.Command {
-	o := &createOptions{Deps: d}
+func newCmdCreate(env *cli.Env, n *noun) *cobra.Command {
+	o := &createOptions{noun: n}
 	cmd := &cobra.Command{
-		Use:   "create NAME (--cluster CLUSTER ... | --all) (--to-kubeconfig FILE | --to-secret NAME[/KEY])",
+		Use: "move NAME (--cluster CLUSTER ... | --all) (--to-kubeconfig FILE | --to-secret NAME[/KEY])", Aliases: append([]string{n.Plural}, n.Short...),
 		Short: "Move clusters of a namespace to another management cluster",
 		Long: `Move clusters of a namespace to another management cluster.
 
 The daemon first asks both sides everything that can be asked and changes nothing; this command waits for that answer
-and shows every finding. From there the move goes on by itself: it needs nobody to watch it.`,
-		Example: strings.ReplaceAll(`  # What would happen?
-  $ move create prod-check --cluster prod --to-kubeconfig target.kubeconfig --dry-run
-  # Move it, and follow the move to its end.
-  $ move create prod --cluster prod --to-kubeconfig target.kubeconfig --follow
-  # All clusters of a namespace, to the cluster whose kubeconfig is in a Secret there.
-  $ move create all -n fleet --all --to-secret target/kubeconfig`, "$", d.Env.Name),
-		Args: oneName("the new move"),
+and shows every finding. From there the move continues by itself: nobody needs to watch it.`,
+		Example: kit.Examples(env,
+			"# What would happen?",
+			"$ create move prod-check --cluster prod --to-kubeconfig target.kubeconfig --dry-run",
+			"# Move it, and follow the move to its end.",
+			"$ create move prod --cluster prod --to-kubeconfig target.kubeconfig --follow",
+			"# All clusters of a namespace, to the cluster whose kubeconfig is in a Secret there.",
+			"$ create move all -n fleet --all --to-secret target/kubeconfig"),
+		Args: kit.OneName("the new move"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return o.run(cmd.Context())
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	o.Kit = kit.New(env, cmd, n.Plural)
 	f := cmd.Flags()
 	f.StringSliceVarP(&o.Clusters, "cluster", "c", nil, "Cluster to move; may be repeated")
 	f.BoolVar(&o.All, "all", false, "Move all clusters of the namespace, and what is movable beside them")
 	f.StringVar(&o.ToKubeconfig, "to-kubeconfig", "", "Kubeconfig file of the target; it is put into the Secret NAME-target")
 	f.StringVar(&o.ToContext, "to-context", "", "Context of that file; its current one if empty")
-	f.BoolVar(&o.AllowInsecure, "allow-insecure", false, "accept a kubeconfig with http or with a certificate that is not checked: the clusters' private keys are sent there")
+	f.BoolVar(&o.AllowInsecure, "allow-insecure", false, "Accept a kubeconfig with http or with a certificate that is not checked: the clusters' private keys are sent there")
 	f.StringVar(&o.ToSecret, "to-secret", "", "Secret that has the target's kubeconfig, as NAME or NAME/KEY; the key is \"value\" if left out")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Ask both sides and make the plan, and change nothing")
-	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it stands, paused, for a human")
+	f.BoolVar(&o.NoRollback, "no-rollback", false, "Leave a move that fails as it is, paused, for a human")
 	f.DurationVar(&o.Acknowledge, "acknowledge", 0, "How long every controller has to acknowledge the pause; 5m if not given")
-	f.BoolVar(&o.Wait, "wait", true, "Wait for the preflight's answer")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Follow the move to its end, like watch")
-	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "How long to wait for the preflight's answer")
+	o.Wait.AddFlags(f, 5*time.Minute)
 	return cmd
 }
 
 // validate finds what is wrong before anything is made.
 func (o *createOptions) validate() error {
 	switch {
-	case o.Flags.LogAlone():
-		return cli.Usagef("a move is made in a management cluster: --log and --nats do not lead to one")
+	case o.Flags.LogAlone() || o.Flags.Local:
+		return cli.Usagef("a move is made in a management cluster: --local, --log and --nats do not lead to one")
 	case o.All == (len(o.Clusters) > 0):
 		return cli.Usagef("say which clusters move: either --cluster, once or more, or --all")
 	case (o.ToKubeconfig == "") == (o.ToSecret == ""):
@@ -86,18 +88,16 @@ func (o *createOptions) validate() error {
 	case o.ToContext != "" && o.ToKubeconfig == "":
 		return cli.Usagef("--to-context needs --to-kubeconfig")
 	case o.Acknowledge < 0:
-		return cli.Usagef("--acknowledge is %s: it must be more than nothing", o.Acknowledge)
-	case o.Timeout <= 0:
-		return cli.Usagef("--timeout is %s: it must be more than nothing", o.Timeout)
-	case o.Follow && !o.Wait:
+		return cli.Usagef("--acknowledge is %s: it must be greater than zero", o.Acknowledge)
+	case o.Follow && !o.Wait.Wait:
 		return cli.Usagef("--follow and --wait=false exclude each other")
 	}
-	if err := o.Flags.Validate(); err != nil {
+	if err := errors.Join(o.Wait.Validate(), o.Flags.Check()); err != nil {
 		return err
 	}
 	seen := make(map[string]bool)
 	for _, c := range o.Clusters {
-		if err := checkName("--cluster", c); err != nil {
+		if err := kit.CheckName("--cluster", c); err != nil {
 			return err
 		}
 		if seen[c] {
@@ -106,13 +106,13 @@ func (o *createOptions) validate() error {
 		seen[c] = true
 	}
 	name, key := o.secret()
-	if err := checkName("the Secret", name); err != nil {
+	if err := kit.CheckName("the Secret", name); err != nil {
 		return err
 	}
 	for _, problem := range validation.IsConfigMapKey(key) {
 		return cli.Usagef("--to-secret: the key %q is not one that Kubernetes takes: %s", key, problem)
 	}
-	return o.Flags.Validate()
+	return nil
 }
 
 // secret is the Secret and the key that the move is to read.
@@ -138,14 +138,13 @@ func (o *createOptions) run(ctx context.Context) error {
 			return cli.Usagef("%w", err)
 		}
 	}
-	cluster, err := o.Flags.Cluster()
+	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
 	}
-	source := o.inCluster(cluster)
-	maker := &maker{cluster: cluster}
-	m := o.resource(cluster.Namespace)
-	if err := maker.absent(ctx, source, m, o.Env.Name); err != nil {
+	m := o.resource(p.Cluster.Namespace)
+	maker := &maker{p}
+	if err := maker.absent(ctx, m); err != nil {
 		return err
 	}
 	if err := maker.make(ctx, m, kubeconfig); err != nil {
@@ -154,12 +153,12 @@ func (o *createOptions) run(ctx context.Context) error {
 	if kubeconfig != nil {
 		o.Env.Notef("The target's kubeconfig is in Secret %s/%s; it goes when the Move is deleted.", m.Namespace, m.Spec.Target.KubeconfigSecretRef.Name)
 	}
-	fmt.Fprintf(o.Env.Out, "move %s/%s created\n", m.Namespace, m.Name)
+	fmt.Fprintf(o.Env.Out, "move %s created\n", key(m))
 	switch {
 	case o.Follow:
-		return o.watch(ctx, source, clientKey(m))
-	case o.Wait:
-		return o.answer(ctx, source, m)
+		return p.Follow(ctx, key(m), &output.Format{})
+	case o.Wait.Wait:
+		return o.answer(ctx, p, m)
 	default:
 		return nil
 	}
@@ -187,15 +186,15 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 const unheard = 15 * time.Second
 
 // answer waits until the preflight has said yes or no, of a dry run until it is over.
-func (o *createOptions) answer(ctx context.Context, source moves.Source, m *v1alpha1.Move) error {
-	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
+func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) error {
 	hint := time.AfterFunc(unheard, func() {
-		o.Env.Notef("No daemon has taken the move up yet: `%s doctor` says whether one runs. Waiting on.", o.Env.Name)
+		o.Env.Notef("No daemon has taken the move up yet: %s says whether one runs. Still waiting.", o.Hint("", "doctor"))
 	})
 	defer hint.Stop()
+	look := p.Hint("watch", key(m))
+	answer := kit.Answer{Timeout: o.Wait.Timeout, Standing: "the move is made and continues: follow it with " + look}
 	var last *v1alpha1.Move
-	err := source.Watch(waiting, clientKey(m), func(now *v1alpha1.Move) bool {
+	err := p.Await(ctx, key(m), answer, func(now *v1alpha1.Move) bool {
 		last = now
 		switch now.Status.Phase {
 		case "", mover.PhasePending:
@@ -208,13 +207,7 @@ func (o *createOptions) answer(ctx context.Context, source moves.Source, m *v1al
 			return !o.DryRun || moves.Over(now)
 		}
 	})
-	look := fmt.Sprintf("`%s move watch %s -n %s`", o.Env.Name, m.Name, m.Namespace)
-	switch {
-	case ctx.Err() != nil:
-		return cli.Interrupted(errors.New("interrupted: the move is made and goes on; follow it with " + look))
-	case waiting.Err() != nil:
-		return fmt.Errorf("the preflight has not answered within %s; the move is made and goes on: follow it with %s, or see `%s doctor`", o.Timeout, look, o.Env.Name)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	return o.told(last, look)
@@ -222,26 +215,21 @@ func (o *createOptions) answer(ctx context.Context, source moves.Source, m *v1al
 
 // told shows the preflight's answer.
 func (o *createOptions) told(m *v1alpha1.Move, look string) error {
-	v, name := o.view(), m.Namespace+"/"+m.Name
-	refused := m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil
-	if refused {
-		fmt.Fprintf(o.Env.Out, "move %s refused: nothing was changed\n", name)
-		if err := o.print(v.Findings(m.Status.Findings)); err != nil {
+	v := o.View()
+	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
+		fmt.Fprintf(o.Env.Out, "move %s refused: nothing was changed\n", key(m))
+		if err := o.Print(v.Findings(m.Status.Findings)); err != nil {
 			return err
 		}
-		return errors.New("mend what the findings name, then make another Move under a new name, or delete this one first")
+		return errors.New("fix what the findings name, then make another Move under a new name, or delete this one first")
 	}
 	if m.Status.Phase == mover.PhaseRolledBack || m.Status.Phase == mover.PhaseRollingBack || m.Status.Phase == mover.PhaseFailed {
-		return fmt.Errorf("move %s: %s", name, m.Status.Message)
+		return fmt.Errorf("move %s: %s", key(m), m.Status.Message)
 	}
-	said := "preflight passed, the move is under way; follow it with " + look
+	said := "preflight passed, the move has started; follow it with " + look
 	if m.Status.Phase == mover.PhaseSucceeded {
 		said = m.Status.Message
 	}
-	fmt.Fprintf(o.Env.Out, "move %s: %s\n", name, said)
-	return o.print(v.Lists(m))
-}
-
-func clientKey(m *v1alpha1.Move) types.NamespacedName {
-	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), said)
+	return o.Print(v.Lists(m))
 }

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 )
@@ -24,11 +23,11 @@ const (
 )
 
 // maker makes a Move and the Secret that it reads.
-type maker struct{ cluster *reach.Cluster }
+type maker struct{ *place }
 
 // absent makes sure that there is no Move of that name: a Move is one undertaking and is never made over.
-func (k *maker) absent(ctx context.Context, from moves.Source, m *v1alpha1.Move, program string) error {
-	there, err := from.Get(ctx, clientKey(m))
+func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
+	there, err := k.Get(ctx, key(m))
 	switch {
 	case errors.Is(err, source.ErrNotFound):
 		return nil
@@ -39,8 +38,8 @@ func (k *maker) absent(ctx context.Context, from moves.Source, m *v1alpha1.Move,
 	if phase == "" {
 		phase = "not taken up yet"
 	}
-	return fmt.Errorf("move %s/%s exists already, made %s (%s): look at it with `%s move describe %s -n %s`, or choose another name",
-		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, program, m.Name, m.Namespace)
+	return fmt.Errorf("move %s/%s exists already, made %s (%s): look at it with %s, or choose another name",
+		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, k.Hint("describe", key(m)))
 }
 
 // make creates the Secret first: a Move whose Secret is not there yet would be refused. What was made is taken back
@@ -55,8 +54,8 @@ func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) e
 			return err
 		}
 	}
-	if err := k.cluster.Client.Create(ctx, m); err != nil {
-		err = fmt.Errorf("making move %s/%s: %w", m.Namespace, m.Name, k.cluster.Explain(err))
+	if err := k.Cluster.Client.Create(ctx, m); err != nil {
+		err = fmt.Errorf("making move %s/%s: %w", m.Namespace, m.Name, k.Cluster.Explain(err))
 		if secret != nil {
 			err = errors.Join(err, k.takeBack(ctx, secret))
 		}
@@ -70,9 +69,9 @@ func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) e
 	owned.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move", Name: m.Name, UID: m.UID,
 	}}
-	if err := k.cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
+	if err := k.Cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
 		return fmt.Errorf("move %s/%s is made, but Secret %s could not be tied to it, so it must be deleted by hand afterwards: %w",
-			m.Namespace, m.Name, secret.Name, k.cluster.Explain(err))
+			m.Namespace, m.Name, secret.Name, k.Cluster.Explain(err))
 	}
 	return nil
 }
@@ -84,16 +83,16 @@ func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte)
 		},
 		Data: map[string][]byte{secretKey: kubeconfig},
 	}
-	err := k.cluster.Client.Create(ctx, secret)
+	err := k.Cluster.Client.Create(ctx, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			return nil, fmt.Errorf("making Secret %s/%s: %w", secret.Namespace, secret.Name, k.cluster.Explain(err))
+			return nil, fmt.Errorf("making Secret %s/%s: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
 		}
 		return secret, nil
 	}
 	var there corev1.Secret
-	if err := k.cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
-		return nil, fmt.Errorf("reading Secret %s/%s, which exists already: %w", secret.Namespace, secret.Name, k.cluster.Explain(err))
+	if err := k.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s, which exists already: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
 	}
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
 		return &there, nil // left by a try that was cut off
@@ -103,7 +102,7 @@ func (k *maker) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte)
 }
 
 func (k *maker) takeBack(ctx context.Context, secret *corev1.Secret) error {
-	if err := client.IgnoreNotFound(k.cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
+	if err := client.IgnoreNotFound(k.Cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
 		return fmt.Errorf("removing Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
 	}
 	return nil

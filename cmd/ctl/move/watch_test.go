@@ -15,7 +15,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/mover"
 )
@@ -48,22 +50,22 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	return m
 }
 
-func deps(width, height int) (*Deps, *bytes.Buffer) {
+func placeOf(source moves.Source, width, height int) (*place, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &Deps{Flags: reach.New(), Env: &cli.Env{
+	return &place{Source: source, Noun: newNoun(), Kit: &kit.Kit{Flags: reach.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
 		Now:  func() time.Time { return time.Date(2026, 7, 30, 12, 0, 42, 0, time.UTC) },
 		Size: func(any) (int, int, bool) { return width, height, width > 0 },
-	}}, &out
+	}}}, &out
 }
 
 func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
-	d, out := deps(0, 0)
-	err := d.watch(t.Context(), script{states: []v1alpha1.Move{
+	p, out := placeOf(script{states: []v1alpha1.Move{
 		state(mover.PhasePausing, "pausing the source", false),
 		state(mover.PhasePausing, "pausing the source", false), // nothing new
 		state(mover.PhaseSucceeded, "moved", true),
-	}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
+	}}, 0, 0)
+	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +77,11 @@ func TestWatchInAPipeIsALineForEachFact(t *testing.T) {
 }
 
 func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
-	d, out := deps(60, 24)
-	err := d.watch(t.Context(), script{states: []v1alpha1.Move{
+	p, out := placeOf(script{states: []v1alpha1.Move{
 		state(mover.PhaseAwaitingAcks, "2 of 4", false),
 		state(mover.PhaseRolledBack, "rolled back", true),
-	}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
+	}}, 60, 24)
+	err := p.Follow(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
 	if code, tell := cli.Code(err); code != cli.ExitFailed || tell {
 		t.Errorf("exit code %d, error %v: a move that was rolled back has been shown", code, err)
 	}
@@ -96,20 +98,20 @@ func TestWatchOnATerminalRedrawsInPlace(t *testing.T) {
 	}
 }
 
-func TestWatchInterruptedSaysThatTheMoveGoesOn(t *testing.T) {
-	d, _ := deps(0, 0)
+func TestWatchInterruptedSaysThatTheMoveContinues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := d.watch(ctx, script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, types.NamespacedName{Namespace: "fleet", Name: "prod"})
-	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move goes on") {
+	p, _ := placeOf(script{states: []v1alpha1.Move{state(mover.PhasePausing, "pausing", false)}}, 0, 0)
+	err := p.Follow(ctx, types.NamespacedName{Namespace: "fleet", Name: "prod"}, &output.Format{})
+	if code, _ := cli.Code(err); code != cli.ExitInterrupted || !strings.Contains(err.Error(), "the move continues") {
 		t.Errorf("exit code %d: %v", code, err)
 	}
 }
 
 func TestWatchThatBreaksOffFails(t *testing.T) {
-	d, _ := deps(0, 0)
 	broken := errors.New("the API server is gone")
-	err := d.watch(t.Context(), failing{err: broken}, types.NamespacedName{})
+	p, _ := placeOf(failing{err: broken}, 0, 0)
+	err := p.Follow(t.Context(), types.NamespacedName{}, &output.Format{})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}

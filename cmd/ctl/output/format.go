@@ -1,14 +1,17 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/yaml"
 
 	"scute.dev/cmd/ctl/cli"
 )
@@ -22,10 +25,15 @@ type Format struct {
 
 const jsonPath = "jsonpath"
 
-// AddFlag registers -o with the formats that the command has.
-func (f *Format) AddFlag(flags *pflag.FlagSet, allowed ...string) {
+// AddFlag adds -o with the formats that the command has.
+func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	f.allowed = allowed
-	flags.StringVarP(&f.Value, "output", "o", "", "Format: "+strings.Join(allowed, ", "))
+	cmd.Flags().StringVarP(&f.Value, "output", "o", "", "Format: "+strings.Join(allowed, ", "))
+	offered := make([]string, len(allowed))
+	for i, a := range allowed {
+		offered[i] = strings.TrimSuffix(a, "...")
+	}
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
 // Validate says which formats there are.
@@ -44,33 +52,66 @@ func (f *Format) Validate() error {
 	return nil
 }
 
-// Text says that the command prints its own text; wide that it is to say more.
+// Text says that the command prints its own text; wide that it says more.
 func (f *Format) Text() (text, wide bool) {
 	return f.Value == "" || f.Value == "wide", f.Value == "wide"
 }
 
-// Print writes a resource, or a list of them, which must know its kind.
-func (f *Format) Print(w io.Writer, o runtime.Object) error {
-	var p printers.ResourcePrinter
-	switch kind, template, _ := strings.Cut(f.Value, "="); kind {
+// Data says that the command prints data for programs, and not names.
+func (f *Format) Data() bool {
+	text, _ := f.Text()
+	return !text && f.Value != "name"
+}
+
+// Print writes data: a resource or a list of them, which must know its kind, or any other value by its JSON.
+func (f *Format) Print(w io.Writer, v any) error {
+	o, resource := v.(runtime.Object)
+	if !resource {
+		return f.value(w, v)
+	}
+	kind, template, _ := strings.Cut(f.Value, "=")
+	switch kind {
 	case "json":
-		p = &printers.JSONPrinter{}
+		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}).PrintObj(o, w)
 	case "yaml":
-		p = &printers.YAMLPrinter{}
-	case "name":
-		p = &printers.NamePrinter{}
+		return (&printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}).PrintObj(o, w)
 	case jsonPath:
 		j, err := printers.NewJSONPathPrinter(template)
 		if err != nil {
 			return cli.Usagef("-o %s: %w", f.Value, err)
 		}
 		j.AllowMissingKeys(true)
-		p = j
+		return j.PrintObj(o, w)
 	default:
 		return fmt.Errorf("no printer for -o %s", f.Value)
 	}
-	if kind, _, _ := strings.Cut(f.Value, "="); kind != jsonPath {
-		p = &printers.OmitManagedFieldsPrinter{Delegate: p}
+}
+
+func (f *Format) value(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "    ")
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
 	}
-	return p.PrintObj(o, w)
+	switch kind, template, _ := strings.Cut(f.Value, "="); kind {
+	case "json":
+		data = append(data, '\n')
+	case "yaml":
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			return fmt.Errorf("encoding: %w", err)
+		}
+	case jsonPath:
+		var plain any
+		if err := json.Unmarshal(data, &plain); err != nil {
+			return fmt.Errorf("encoding: %w", err)
+		}
+		p := jsonpath.New("output").AllowMissingKeys(true)
+		if err := p.Parse(template); err != nil {
+			return cli.Usagef("-o %s: %w", f.Value, err)
+		}
+		return p.Execute(w, plain)
+	default:
+		return fmt.Errorf("no printer for -o %s", f.Value)
+	}
+	_, err = w.Write(data)
+	return err
 }

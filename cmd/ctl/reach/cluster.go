@@ -74,7 +74,7 @@ var ErrNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig"
 func (f *Flags) ClusterOrLog() (*Cluster, error) {
 	c, err := f.Cluster()
 	if errors.Is(err, ErrNoKubeconfig) {
-		err = fmt.Errorf("%w, or name the event log with --log or --nats", err)
+		err = fmt.Errorf("%w, or read an event log with --local, --log or --nats", err)
 	}
 	return c, err
 }

@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -39,25 +40,22 @@ func New() *Flags { return &Flags{ScuteNamespace: "scute-system", LogTimeout: 15
 // LocalDir is where local runs have their log if nothing else is said.
 const LocalDir = ".scute"
 
-// AddLocal registers --local, for commands that look at local runs too.
+// AddLocal registers --local.
 func (f *Flags) AddLocal(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.Local, "local", f.Local, "Runs that are driven here, by scutectl run --local, and not in a cluster")
+	flags.BoolVar(&f.Local, "local", f.Local, "The log of local runs, which scutectl run --local drives: --log, or "+LocalDir+" if that is empty")
 }
 
 // Check fills in what follows from the flags, and refuses what does not go together.
 func (f *Flags) Check() error {
-	if f.Local && f.URL != "" {
-		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
-	}
-	if f.Local && f.Dir == "" {
+	if f.Local && f.Dir == "" && f.URL == "" {
 		f.Dir = LocalDir
 	}
-	return f.Validate()
+	return f.validate()
 }
 
-// AddNamespace registers --namespace, for commands that work in one.
-func (f *Flags) AddNamespace(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the Moves; the context's own if empty")
+// AddNamespace registers --namespace, for commands about things in one: "moves".
+func (f *Flags) AddNamespace(flags *pflag.FlagSet, what string) {
+	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the "+what+"; the context's own if empty")
 }
 
 // AddFlags registers the flags.
@@ -77,9 +75,11 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
 
-// Validate names the flag and the remedy.
-func (f *Flags) Validate() error {
+// validate names the flag and the remedy.
+func (f *Flags) validate() error {
 	switch {
+	case f.Local && f.URL != "":
+		return cli.Usagef("--local and --nats exclude each other: a local run is in a folder")
 	case f.Dir != "" && f.URL != "":
 		return cli.Usagef("--log and --nats exclude each other: the log is in a folder or on a server")
 	case f.URL == "" && (f.Creds != "" || f.CA != "" || f.Cert != "" || f.Key != ""):
@@ -91,13 +91,43 @@ func (f *Flags) Validate() error {
 	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
 		return cli.Usagef("-n is %q, which is not a name that Kubernetes takes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
 	case f.LogTimeout <= 0:
-		return cli.Usagef("--log-timeout is %s: it must be more than nothing", f.LogTimeout)
+		return cli.Usagef("--log-timeout is %s: it must be greater than zero", f.LogTimeout)
 	}
 	return nil
 }
 
 // LogAlone says that the user named a log: the cluster is not asked.
 func (f *Flags) LogAlone() bool { return f.Dir != "" || f.URL != "" }
+
+// Again are the options that lead to the same place again.
+func (f *Flags) Again() (words []string) {
+	dir := f.Dir
+	if f.Local {
+		words = append(words, "--local")
+		if dir == LocalDir {
+			dir = ""
+		}
+	}
+	for _, o := range []struct{ name, value string }{
+		{"--kubeconfig", f.Kubeconfig},
+		{"--context", f.Context},
+		{"--as", f.As},
+		{"--as-group", strings.Join(f.AsGroups, ",")},
+		{"--log", dir},
+		{"--nats", f.URL},
+		{"--nats-creds", f.Creds},
+		{"--nats-ca", f.CA},
+		{"--nats-cert", f.Cert},
+		{"--nats-key", f.Key},
+		{"--log-stream", f.Stream},
+		{"--scute-namespace", differing(f.ScuteNamespace, New().ScuteNamespace)},
+	} {
+		if o.value != "" {
+			words = append(words, o.name, o.value)
+		}
+	}
+	return words
+}
 
 // loader finds the kubeconfig as kubectl does.
 func (f *Flags) loader() clientcmd.ClientConfig {
@@ -107,4 +137,11 @@ func (f *Flags) loader() clientcmd.ClientConfig {
 	overrides.Context.Namespace = f.Namespace
 	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateGroups = f.As, f.AsGroups
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+func differing(value, usual string) string {
+	if value == usual {
+		return ""
+	}
+	return value
 }

@@ -10,27 +10,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Follower follows one object.
-type Follower[T client.Object] struct {
-	*Cluster
-	// What it is called in errors: "run fleet/prod".
+// Followed are the objects of a kind that are followed.
+type Followed struct {
+	// What they are called in errors: "moves", "run fleet/prod".
 	What string
 	// List of the kind.
 	List client.ObjectList
-	// Get reads the object.
-	Get func(ctx context.Context, key types.NamespacedName) (T, error)
-	// Gone is the error of an object that is not there; Get's errors of that kind end it.
-	Gone func(where string) error
-	// IsGone tells them.
-	IsGone func(error) bool
+	// Namespace, "" for all; Name of the one that is meant, "" for all.
+	Namespace, Name string
 	// Notice is told when a watch breaks and is taken up again; nil tells nobody.
 	Notice func(error)
 }
+
+// Look is told of each change, and returns the version that it has seen. It is given the object as it is after the change;
+// nil at first and when one was deleted: then it reads for itself. It says whether it has seen enough; an error that is
+// permanent (backoff.Permanent) ends the following, any other one is tried again.
+type Look func(changed client.Object) (version string, enough bool, err error)
 
 // errEnough ends a watch that has seen what it waited for.
 var errEnough = errors.New("enough")
@@ -38,17 +37,23 @@ var errEnough = errors.New("enough")
 // errBroken is the usual end of a watch: the server closes each after some minutes.
 var errBroken = errors.New("the watch has ended")
 
-// Follow calls fn with the object as it is, and again whenever it has changed, until fn says that it has seen enough. It
-// gives up when the API server has not answered for two minutes.
-func (f *Follower[T]) Follow(ctx context.Context, key types.NamespacedName, fn func(T) (enough bool)) error {
+// Follow calls look at first, and again after each change, until it has seen enough or fails. It gives up when the API
+// server has not answered for two minutes.
+func (c *Cluster) Follow(ctx context.Context, f Followed, look Look) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
 		backoff.WithMaxElapsedTime(2*time.Minute))
 	err := backoff.RetryNotify(func() error {
-		err := f.follow(ctx, key, func(o T) bool {
-			b.Reset()
-			return fn(o)
+		err := c.follow(ctx, f, func(changed client.Object) (string, bool, error) {
+			version, enough, err := look(changed)
+			if err == nil {
+				b.Reset()
+			}
+			if err == nil && enough {
+				err = errEnough
+			}
+			return version, enough, err
 		})
-		if f.IsGone(err) || errors.Is(err, errEnough) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		if errors.Is(err, errEnough) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 			return backoff.Permanent(err)
 		}
 		return err
@@ -63,25 +68,23 @@ func (f *Follower[T]) Follow(ctx context.Context, key types.NamespacedName, fn f
 	return err
 }
 
-// follow reads the object and then what changes, until the server ends the watch.
-func (f *Follower[T]) follow(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
-	o, err := f.Get(ctx, key)
+// follow looks, and looks again whenever something has changed, until the server ends the watch.
+func (c *Cluster) follow(ctx context.Context, f Followed, look Look) error {
+	version, _, err := look(nil)
 	if err != nil {
 		return err
-	}
-	if fn(o) {
-		return errEnough
 	}
 	list, ok := f.List.DeepCopyObject().(client.ObjectList)
 	if !ok {
 		return fmt.Errorf("following %s: %T is no list", f.What, f.List)
 	}
-	w, err := f.Client.Watch(ctx, list, client.InNamespace(key.Namespace), &client.ListOptions{
-		Namespace: key.Namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", key.Name),
-		Raw: &metav1.ListOptions{ResourceVersion: o.GetResourceVersion()},
-	})
+	options := &client.ListOptions{Namespace: f.Namespace, Raw: &metav1.ListOptions{ResourceVersion: version}}
+	if f.Name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", f.Name)
+	}
+	w, err := c.Client.Watch(ctx, list, options)
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", f.What, f.Explain(err))
+		return fmt.Errorf("watching %s: %w", f.What, c.Explain(err))
 	}
 	defer w.Stop()
 	for {
@@ -89,18 +92,20 @@ func (f *Follower[T]) follow(ctx context.Context, key types.NamespacedName, fn f
 		case <-ctx.Done():
 			return ctx.Err()
 		case ev, ok := <-w.ResultChan():
-			if !ok {
+			switch {
+			case !ok:
 				return errBroken
-			}
-			switch ev.Type {
-			case watch.Added, watch.Modified:
-				if o, ok := ev.Object.(T); ok && fn(o) {
-					return errEnough
-				}
-			case watch.Deleted:
-				return f.Gone("any more: it was deleted")
-			case watch.Error:
+			case ev.Type == watch.Error:
 				return fmt.Errorf("watching %s: %w", f.What, apierrors.FromObject(ev.Object))
+			case ev.Type == watch.Bookmark:
+				continue
+			}
+			changed, _ := ev.Object.(client.Object)
+			if ev.Type == watch.Deleted {
+				changed = nil
+			}
+			if _, _, err := look(changed); err != nil {
+				return err
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediations"
 )
@@ -61,17 +62,18 @@ func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 				var out, notes bytes.Buffer
 				env := cli.System("scutectl", "test")
 				env.Out, env.Err = &out, &notes
-				o := &intent{Deps: &Deps{Env: env, Flags: reach.New()}, Timeout: 30 * time.Second, heard: c.heard}
+				k := &kit.Kit{Env: env, Flags: reach.New()}
+				o := &intent{Kit: k, noun: newNoun(), Wait: kit.Wait{Timeout: 30 * time.Second}, heard: c.heard}
 				before := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
 				before.Status.Phase, before.Status.LogSequence = v1alpha1.RemediationWaiting, 7
 				asked := before.DeepCopy()
 				asked.Spec.Hold = hold
 				c.status.Message = "why"
 				began := time.Now()
-				err := o.answer(t.Context(), &opened{Source: &shown{status: c.status}}, before, asked)
+				err := o.answer(t.Context(), &place{Kit: k, Noun: o.noun, Source: &shown{status: c.status}}, before, asked)
 				want, says, waited := string(c.status.Phase)+": why", "", time.Duration(0)
 				if !c.recorded {
-					want, says, waited = "", "no daemon has recorded it within 30s", o.Timeout
+					want, says, waited = "", "no daemon has answered within 30s", o.Wait.Timeout
 				}
 				if !strings.Contains(out.String(), want) || !c.recorded && out.Len() > 0 {
 					t.Errorf("%q, want %q", out.String(), want)

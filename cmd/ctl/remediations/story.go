@@ -17,6 +17,10 @@ type Story struct {
 	Seen     remediator.Seen
 	// Steps are the facts about the machine.
 	Steps []Step
+
+	machine string
+	catalog *eventlog.Catalog[remediator.Event]
+	state   *remediator.State
 }
 
 // Step is a fact, and where it stands in the log.
@@ -35,37 +39,46 @@ func Owner(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
+// NewStory begins with nothing.
+func NewStory(machine string) *Story {
+	return &Story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
+}
+
 // Tell reads a machine's story from the log.
 func Tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine string) (*Story, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
 	}
-	return story(records, machine)
-}
-
-func story(records []eventlog.Record, machine string) (*Story, error) {
-	catalog, s, state := remediator.NewCatalog(), &Story{}, &remediator.State{}
+	s := NewStory(machine)
 	for _, r := range records {
-		events, err := r.Events()
-		if err != nil {
-			return nil, fmt.Errorf("commit %d: %w", r.Seq, err)
-		}
-		for _, ev := range events {
-			e, err := catalog.Decode(ev)
-			if err != nil {
-				return nil, fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
-			}
-			about := remediator.About(state, e).Name
-			state.Apply(e, ev.Time)
-			if about != machine {
-				continue
-			}
-			s.take(e)
-			s.Steps = append(s.Steps, Step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
+		if err := s.Apply(r); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// Apply takes the facts about the machine from a commit.
+func (s *Story) Apply(r eventlog.Record) error {
+	events, err := r.Events()
+	if err != nil {
+		return fmt.Errorf("commit %d: %w", r.Seq, err)
+	}
+	for _, ev := range events {
+		e, err := s.catalog.Decode(ev)
+		if err != nil {
+			return fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
+		}
+		about := remediator.About(s.state, e).Name
+		s.state.Apply(e, ev.Time)
+		if about != s.machine {
+			continue
+		}
+		s.take(e)
+		s.Steps = append(s.Steps, Step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
+	}
+	return nil
 }
 
 func (s *Story) take(e remediator.Event) {

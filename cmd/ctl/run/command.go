@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/eventlog"
@@ -16,12 +17,12 @@ import (
 )
 
 // ask finds a run and the log that it is in.
-func (d *deps) ask(ctx context.Context, name string) (*opened, *runs.Fold, error) {
-	at, err := d.open(ctx)
+func (d *deps) ask(ctx context.Context, name string) (*place, *runs.Fold, error) {
+	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := d.fold(ctx, at, d.key(at, name))
+	f, err := d.fold(ctx, at, at.Key(name))
 	if err != nil {
 		at.Close()
 		return nil, nil, err
@@ -29,53 +30,53 @@ func (d *deps) ask(ctx context.Context, name string) (*opened, *runs.Fold, error
 	return at, f, nil
 }
 
-func (d *deps) fold(ctx context.Context, at *opened, key types.NamespacedName) (*runs.Fold, error) {
+func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*runs.Fold, error) {
 	var id string
-	if at.cluster == nil {
+	if at.Cluster == nil {
 		var err error
-		if id, err = d.logged(at.log).ID(ctx, key); err != nil {
+		if id, err = d.logged(at.Log).ID(ctx, key); err != nil {
 			return nil, err
 		}
 	} else {
-		r, err := at.source.Get(ctx, key)
+		r, err := at.Get(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		if r.ID == "" {
-			return nil, fmt.Errorf("run %s: no daemon has taken note of it yet: `%s doctor` says whether one runs", key, d.Env.Name)
+			return nil, fmt.Errorf("run %s: no daemon has taken note of it yet: %s says whether one runs", key, d.Hint("", "doctor"))
 		}
 		id = r.ID
-		if err := d.reachLog(ctx, at); err != nil {
+		if err := at.ReachLog(ctx); err != nil {
 			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 		}
 	}
-	f, err := d.logged(at.log).Fold(ctx, id)
+	f, err := d.logged(at.Log).Fold(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !f.State.Known() {
-		return nil, fmt.Errorf("the log at %s does not have run %s, or not all of its definition", at.log.Where, id)
+		return nil, fmt.Errorf("the log at %s does not have run %s, or not all of its definition", at.Log.Where, id)
 	}
 	f.Look()
 	return f, nil
 }
 
 // tell writes what an operator wants to the log. An error that is not of the log is the engine's refusal.
-func (d *deps) tell(ctx context.Context, at *opened, f *runs.Fold, in workflow.Input) (actor string, err error) {
+func (d *deps) tell(ctx context.Context, at *place, f *runs.Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	actor = reach.Actor(ctx, at.cluster)
-	err = (&runner.Runner{Log: at.log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
+	actor = reach.Actor(ctx, at.Cluster)
+	err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
 	if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-		return actor, fmt.Errorf("writing to the log at %s: %w", at.log.Where, err)
+		return actor, fmt.Errorf("writing to the log at %s: %w", at.Log.Where, err)
 	}
 	return actor, err
 }
 
 // afterwards says what becomes of a word in the log of a folder: nobody reads it by itself.
-func (d *deps) afterwards(at *opened, f *runs.Fold) {
-	if at.log.Static {
-		d.Env.Notef("Nobody drives it now. To go on with it: %s", d.hint(f.Namespace, "resume", "run", f.Name))
+func (d *deps) afterwards(at *place, f *runs.Fold) {
+	if at.Log.Static {
+		d.Env.Notef("Nothing drives it now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
@@ -25,19 +26,19 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 		return o.refuse(problems)
 	}
 	o.warn(problems)
-	at, err := o.openCluster()
+	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
 	if w.Namespace == "" {
-		w.Namespace = at.cluster.Namespace
+		w.Namespace = at.Cluster.Namespace
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
-	there, err := at.source.Get(ctx, key)
+	there, err := at.Get(ctx, key)
 	switch {
 	case errors.Is(err, source.ErrNotFound):
-		if err := o.create(ctx, at.cluster, w); err != nil {
+		if err := o.create(ctx, at.Cluster, w); err != nil {
 			return err
 		}
 		if w.Spec.Suspend {
@@ -57,7 +58,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 	if !o.Wait {
 		return nil
 	}
-	return o.watch(ctx, at, key, o.Format)
+	return at.Follow(ctx, key, &o.Format)
 }
 
 // foresee finds what the daemon would refuse, as far as it can be told without the cluster. Whether Exec is enabled there
@@ -79,7 +80,7 @@ func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1al
 
 // unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
 // filled in: only suspend of a WorkflowRun can be changed. A user who may not make that request is not stopped by it.
-func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *v1alpha1.WorkflowRun) error {
+func (o *runOptions) unchanged(ctx context.Context, at *place, r *runs.Run, w *v1alpha1.WorkflowRun) error {
 	if runs.Finished(r.Phase()) {
 		return nil
 	}
@@ -87,13 +88,13 @@ func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *
 	asking, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	there := &v1alpha1.WorkflowRun{}
-	if err := at.cluster.Client.Get(asking, key, there); err != nil {
-		return fmt.Errorf("reading run %s: %w", key, at.cluster.Explain(err))
+	if err := at.Cluster.Client.Get(asking, key, there); err != nil {
+		return fmt.Errorf("reading run %s: %w", key, at.Cluster.Explain(err))
 	}
 	suspend := there.Spec.Suspend
 	there.Spec = *w.Spec.DeepCopy()
 	there.Spec.Suspend = suspend
-	err := at.cluster.Client.Update(asking, there, client.DryRunAll)
+	err := at.Cluster.Client.Update(asking, there, client.DryRunAll)
 	if !apierrors.IsInvalid(err) {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (o *runOptions) unchanged(ctx context.Context, at *opened, r *runs.Run, w *
 }
 
 // again takes a run up that is there: a finished one is not run again, any other goes on.
-func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
+func (o *runOptions) again(ctx context.Context, at *place, r *runs.Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()
 	switch {
@@ -139,22 +140,22 @@ func (o *runOptions) again(ctx context.Context, at *opened, r *runs.Run) error {
 }
 
 // awake waits until the resource shows what the log has of a run: what it shows until then is the past.
-func (d *deps) awake(ctx context.Context, at *opened, f *runs.Fold) error {
-	if at.cluster == nil {
+func (d *deps) awake(ctx context.Context, at *place, f *runs.Fold) error {
+	if at.Cluster == nil {
 		return nil
 	}
-	f, err := d.logged(at.log).Fold(ctx, f.ID)
+	f, err := d.logged(at.Log).Fold(ctx, f.ID)
 	if err != nil {
 		return err
 	}
 	f.Look()
 	waiting, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	err = at.source.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *runs.Run) bool {
+	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *runs.Run) bool {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no daemon has taken note of it within %s; it stands: `%s doctor` says whether one runs", reach.CallTimeout, d.Env.Name)
+		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", reach.CallTimeout, d.Hint("", "doctor"))
 	}
 	return err
 }

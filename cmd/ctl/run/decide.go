@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
 )
@@ -37,17 +38,17 @@ func undoActions() []string {
 
 func allActions() []string { return append(actions(), undoActions()...) }
 
-func newCmdDecide(env *cli.Env, options Options) *cobra.Command {
-	o := &decideOptions{}
-	cmd := &cobra.Command{
-		Use:   "decide NAME --task TASK --action ACTION --reason WHY",
+func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
+	o := &decideOptions{deps: &deps{noun: n}}
+	cmd := o.command(env, &cobra.Command{
+		Use:   " --task TASK --action ACTION --reason WHY",
 		Short: "Decide about a task that waits for an operator",
 		Long: `Decide about a task that waits for an operator: because it failed and its policy is Pause, because it asks for an
 approval, because nobody knows what came of it, or because its undo failed.
 
   retry             try it again, with other inputs if --with says so
-  ignore            go on as if it had succeeded
-  ignore-children   skip what needs its success, go on with the rest
+  ignore            continue as if it had succeeded
+  ignore-children   skip what needs its success, continue with the rest
   succeed           it is done; --output is what it would have recorded
   rollback          undo what this run did
   abort             stop the run; it can be resumed
@@ -56,21 +57,20 @@ approval, because nobody knows what came of it, or because its undo failed.
   abandon           give the rollback up; what is left stays
 
 --with is a JSON merge patch (RFC 7386) onto the inputs that the task has, in JSON or YAML, or @FILE: a field that it
-names is replaced, one that it sets to null goes. The outcome is checked before it is recorded.
+names is replaced, one that it sets to null is removed. The outcome is checked before it is recorded.
 
-It is an event in the log, with you as its author and your reason. A local run goes on when it is resumed.`,
-		Example: strings.ReplaceAll(`  $ decide create-prod --local --task install-cni --action retry --with '{"env": {"VERSION": "1.3"}}' --reason 'wrong version'
-  $ decide upgrade-prod -n fleet --task check --action succeed --output '{"ok": true}' --reason 'checked by hand'`, "$", env.Name),
-		Args: oneName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
-	}
-	o.deps = newDeps(env, cmd, options)
-	cmd.ValidArgsFunction = o.complete
+It is an event in the log, with you as its author and your reason. A local run continues when it is resumed.
+
+The noun may be left out: decide NAME is decide run NAME.`,
+		Example: kit.Examples(env,
+			`$ decide run create-prod --local --task install-cni --action retry --with '{"env": {"VERSION": "1.3"}}' --reason 'wrong version'`,
+			`$ decide run upgrade-prod -n fleet --task check --action succeed --output '{"ok": true}' --reason 'checked by hand'`),
+	}, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
 	f := cmd.Flags()
-	f.StringVar(&o.Task, "task", "", "Task that is decided about")
+	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Task that is decided about")
 	f.StringVar(&o.Action, "action", "", "Decision: "+strings.Join(allActions(), ", "))
 	f.StringVar(&o.Output, "output", "", "Output of the task, in JSON, with the action succeed")
 	f.StringVar(&o.With, "with", "", "Patch of the task's inputs, or @FILE, with the action retry")

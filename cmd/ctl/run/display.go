@@ -26,21 +26,10 @@ type drawer interface {
 	last(f *runs.Fold)
 }
 
-// stream is where the display goes: data in a format has the standard output for itself.
-func (d *deps) stream(format output.Format) io.Writer {
-	if format.Value != "" {
-		return d.Env.Err
-	}
-	return d.Env.Out
-}
-
-func (d *deps) drawer(format output.Format) drawer {
-	out := d.stream(format)
-	if _, _, terminal := d.Env.Size(out); terminal && d.Env.Getenv("TERM") != "dumb" {
-		return &display{deps: d, out: out, screen: term.Screen{Out: out, Size: func() (int, int) {
-			width, height, _ := d.Env.Size(out)
-			return width, height
-		}}}
+func (d *deps) drawer(format *output.Format) drawer {
+	out := d.Stream(format)
+	if d.Env.Redrawn(out) {
+		return &display{deps: d, out: out, screen: term.Screen{Out: out, Size: d.Screen(out)}}
 	}
 	return &lines{out: out, words: fact.New()}
 }
@@ -71,8 +60,7 @@ func (t *display) draw(r *runs.Run) {
 	t.dirty, t.drawn = false, time.Now()
 	width, _, _ := t.Env.Size(t.out)
 	v := show.View{Paint: term.Paint{On: t.Env.Colored(t.out)}, Width: width, Now: t.Env.Now()}
-	lines := append([]string{v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name)}, v.RunStanding(r)...)
-	_ = t.screen.Draw(append(append(lines, ""), v.RunTree(r, r.Status.Tasks, false)...))
+	_ = t.screen.Draw(append([]string{v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name)}, t.noun.Standing(v, r)...))
 }
 
 // lines writes a line for each fact.
@@ -116,7 +104,7 @@ type following struct {
 }
 
 // follow shows what is appended to a run after a sequence.
-func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format output.Format) *following {
+func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format *output.Format) *following {
 	// The display goes on while an interrupted run comes to rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}

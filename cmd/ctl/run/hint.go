@@ -5,7 +5,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/runs"
 )
 
@@ -23,79 +23,53 @@ func exitCode(p v1alpha1.RunPhase) int {
 	}
 }
 
-// where are the flags that lead to a run again.
-func (d *deps) where(namespace string) string {
-	var out []string
-	switch {
-	case d.Flags.Local && d.Flags.Dir == reach.LocalDir:
-		out = append(out, "--local")
-	case d.Flags.Local:
-		out = append(out, "--local --log "+quote(d.Flags.Dir))
-	case d.Flags.Dir != "":
-		out = append(out, "--log "+quote(d.Flags.Dir))
-	case d.Flags.URL != "":
-		out = append(out, "--nats "+quote(d.Flags.URL))
-	}
-	// Of a log alone, a name leads to its run in whatever namespace; of a cluster it is looked for in that of the context.
-	if namespace != "" && (namespace != "default" || !d.Flags.LogAlone() || d.Flags.Namespace != "") {
-		out = append(out, "-n "+namespace)
-	}
-	return strings.Join(out, " ")
+// hint is a command about a run that can be pasted.
+func hint(k *kit.Kit, r *runs.Run, verb string, more ...string) string {
+	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// hint is a command line that fits, as the user would type it.
-func (d *deps) hint(namespace string, words ...string) string {
-	line := d.Env.Name + " " + strings.Join(words, " ")
-	if where := d.where(namespace); where != "" {
-		line += " " + where
+// decision is the command that decides about a task, with one of the actions that are possible.
+func decision(k *kit.Kit, r *runs.Run, task string, actions []string) string {
+	line := hint(k, r, "decide", "--task", task, "--action", actions[0], "--reason", "...")
+	if len(actions) > 1 {
+		line += "; or with --action " + strings.Join(actions[1:], ", ")
 	}
-	return "`" + line + "`"
+	return line
 }
 
-func quote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " '\"$&|;<>()*?`\\\t\n") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// waits is the command that goes on with a task that waits. Why it waits is known from the log alone.
-func (d *deps) waits(r *runs.Run, task string) string {
+// waits is the command that continues with a task that waits. Why it waits is known from the log alone.
+func waits(k *kit.Kit, r *runs.Run, task string) string {
 	actions := actions()
 	if r.State != nil {
 		actions = r.State.Actions(task)
 	}
 	if len(actions) == 0 {
-		return d.hint(r.Namespace, "resume", "run", r.Name, "--task", task)
+		return hint(k, r, "resume", "--task", task)
 	}
-	return d.hint(r.Namespace, "decide", r.Name, "--task", task, "--action", strings.Join(actions, "|"), "--reason", "'...'")
+	return decision(k, r, task, actions)
 }
 
-// next are the commands with which a human goes on with a run that rests, one a line.
-func (d *deps) next(r *runs.Run) []string {
-	hint := func(words ...string) string { return d.hint(r.Namespace, words...) }
-	look := hint("describe", "run", r.Name) + " shows what happened"
+// next are the commands with which a human continues a run that rests, one a line.
+func next(k *kit.Kit, r *runs.Run) []string {
+	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:
-		return []string{look, hint("resume", "run", r.Name) + " goes on, when the cause is mended: what is done is skipped"}
+		return []string{look, hint(k, r, "resume") + " continues when the cause is fixed: what is done is skipped"}
 	case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
 		var out []string
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskPaused {
-				out = append(out, d.waits(r, t.Name))
+				out = append(out, waits(k, r, t.Name))
 			}
 			if len(out) == 3 {
 				break
 			}
 		}
-		return append(append([]string{look}, out...), hint("resume", "run", r.Name)+" goes on")
+		return append(append([]string{look}, out...), hint(k, r, "resume")+" continues")
 	case v1alpha1.RunRollbackFailed:
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskUndoFailed {
-				return []string{
-					look, hint("decide", r.Name, "--task", t.Name, "--action", strings.Join(undoActions(), "|"), "--reason", "'...'"),
-					hint("resume", "run", r.Name) + " goes on then",
-				}
+				return []string{look, decision(k, r, t.Name, undoActions()), hint(k, r, "resume") + " continues then"}
 			}
 		}
 		return []string{look}

@@ -86,7 +86,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	return l.drive(ctx, id, o.Format, func(ctx context.Context, f *runs.Fold) error {
+	return l.drive(ctx, id, &o.Format, func(ctx context.Context, f *runs.Fold) error {
 		if known {
 			return l.goOn(ctx, f, d, w.Spec.Suspend, o.File)
 		}
@@ -140,7 +140,7 @@ func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, 
 	}
 	l.Env.Notef("Going on with run %s, which is %s: what is done is skipped.", f.ID, r.Phase())
 	if suspend && r.Phase() == v1alpha1.RunPaused {
-		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.hint(r.Namespace, "resume", "run", r.Name))
+		l.Env.Notef("spec.suspend is true, so it stays paused: set it to false, or %s", l.Hint(r.Namespace, "resume", "run", r.Name))
 		return nil
 	}
 	return l.resume(ctx, f, "")
@@ -165,7 +165,7 @@ func freshWord(f *runs.Fold) bool {
 }
 
 // drive begins a run or goes on with it, and follows it to where it rests.
-func (l *local) drive(ctx context.Context, id string, format output.Format, begin func(context.Context, *runs.Fold) error) error {
+func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *runs.Fold) error) error {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return err
@@ -182,13 +182,13 @@ func (l *local) drive(ctx context.Context, id string, format output.Format, begi
 	r, err := watch.rest(l.runner, id)
 	switch {
 	case ctx.Err() != nil && errors.Is(driven, ctx.Err()):
-		return cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.hint(f.State.Namespace, "resume", "run", f.State.Name)))
+		return cli.Interrupted(fmt.Errorf("interrupted: run %s can be resumed: %s", id, l.Hint(f.State.Namespace, "resume", "run", f.State.Name)))
 	case driven != nil:
 		return fmt.Errorf("driving run %s: %w", id, driven)
 	case err != nil:
 		return err
 	}
-	return l.finish(r, format)
+	return finish(l.Kit, r, format)
 }
 
 // restTimeout bounds what is still read when a run rests.

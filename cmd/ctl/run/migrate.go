@@ -1,15 +1,14 @@
 package run
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/workflow"
@@ -22,12 +21,12 @@ type migrateOptions struct {
 	Keep, Rerun, Backfill []string
 }
 
-func newCmdMigrate(env *cli.Env, options Options) *cobra.Command {
-	o := &migrateOptions{}
-	cmd := &cobra.Command{
-		Use:   "migrate NAME -f FILE",
+func newCmdMigrate(env *cli.Env, n *noun) *cobra.Command {
+	o := &migrateOptions{deps: &deps{noun: n}}
+	cmd := o.command(env, &cobra.Command{
+		Use:   " -f FILE",
 		Short: "Adopt an edited manifest in an unfinished run",
-		Long: `Adopt an edited manifest in an unfinished run. A run goes on with the definition that it began with, whatever the file
+		Long: `Adopt an edited manifest in an unfinished run. A run continues with the definition that it began with, whatever the file
 says by now; this changes that, in one event, after it has shown what that means for each task:
 
   unchanged          its outcome is kept
@@ -38,20 +37,16 @@ says by now; this changes that, in one event, after it has shown what that means
   removed, done      nothing but its undo is kept, for a rollback
 
 The run must stand still: pause it first.`,
-		Example: "  " + env.Name + " migrate create-prod --local -f edited.yaml --plan\n  " + env.Name + " migrate create-prod --local -f edited.yaml --rerun install-cni --yes",
-		Args:    oneName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
-	}
-	o.deps = newDeps(env, cmd, options)
-	cmd.ValidArgsFunction = o.complete
+		Example: kit.Examples(env, "$ migrate run create-prod --local -f edited.yaml --plan", "$ migrate run create-prod --local -f edited.yaml --rerun install-cni --yes"),
+	}, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Edited manifest; - is the standard input")
 	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty")
 	f.BoolVar(&o.Plan, "plan", false, "Show the plan, and change nothing")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "Do not ask")
+	kit.YesVar(f, &o.Yes)
 	f.StringSliceVar(&o.Keep, "keep", nil, "Keep the outcome of this changed task; may be repeated")
 	f.StringSliceVar(&o.Rerun, "rerun", nil, "Run this changed task again; may be repeated")
 	f.StringSliceVar(&o.Backfill, "backfill", nil, "Run this new task although tasks that need it have run; may be repeated")
@@ -99,7 +94,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
-	if err := o.print(o.planTable(plan)); err != nil {
+	if err := o.Print(o.planTable(plan)); err != nil {
 		return err
 	}
 	switch {
@@ -132,13 +127,13 @@ func (d *deps) edited(r *runs.Run, to *workflow.Definition, file string) error {
 		d.Env.Notef("%s", line)
 	}
 	d.Env.Notef("%s: the manifest, or the default policy, is not the one that run %s began with: nothing was started.", d.Env.Name, r.ID)
-	d.Env.Notef("To go on with the one that it began with: %s", d.hint(r.Namespace, "resume", "run", r.Name))
-	d.Env.Notef("To adopt this one, by the plan above: %s", d.hint(r.Namespace, "migrate", r.Name, "-f", quote(file)))
+	d.Env.Notef("To continue with the one that it began with: %s", d.Hint(r.Namespace, "resume", "run", r.Name))
+	d.Env.Notef("To adopt this one, by the plan above: %s", d.Hint(r.Namespace, "migrate", "run", r.Name, "-f", file))
 	return cli.Silently(cli.ExitUsage)
 }
 
 func (d *deps) planTable(plan []workflow.Change) []string {
-	v := d.view()
+	v := d.View()
 	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
 	for _, c := range plan {
 		as := term.Plain
@@ -153,18 +148,13 @@ func (d *deps) planTable(plan []workflow.Change) []string {
 	return t.Lines(v.Paint, v.Width)
 }
 
-// confirm asks on a terminal; elsewhere --yes must be given.
+// confirm asks on a terminal; elsewhere, and where the manifest comes from the standard input, --yes must be given.
 func (o *migrateOptions) confirm() error {
-	if o.Yes {
+	switch {
+	case o.Yes:
 		return nil
-	}
-	if _, _, terminal := o.Env.Size(o.Env.In); !terminal || o.File == "-" {
+	case o.File == "-":
 		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
 	}
-	fmt.Fprint(o.Env.Err, "Adopt it? [y/N] ")
-	answer, err := bufio.NewReader(o.Env.In).ReadString('\n')
-	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
-		return fmt.Errorf("nothing was changed")
-	}
-	return nil
+	return o.Confirm("Adopt it?", "adopt the manifest by this plan")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
@@ -17,26 +18,20 @@ type pauseOptions struct {
 	Name, Task, Reason string
 }
 
-func newCmdPause(env *cli.Env, options Options) *cobra.Command {
-	o := &pauseOptions{}
-	cmd := &cobra.Command{
-		Use:     "run NAME",
-		Aliases: aliases(),
-		Short:   "Let a run start nothing more, or hold one of its tasks",
-		Long: `Let a run start nothing more: what is in flight ends, and its clocks stand still. With --task only that task, which
-must not have started, is held, and what depends on it waits; the rest goes on.
+func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
+	o := &pauseOptions{deps: &deps{noun: n}}
+	cmd := o.command(env, &cobra.Command{
+		Short: "Let a run start nothing more, or hold one of its tasks",
+		Long: `Let a run start nothing more: what is in flight ends, and its clocks stop. With --task only that task, which must not
+have started, is held, and what depends on it waits; the rest continues.
 
 It is an event in the log, with you as its author and your reason.`,
-		Example: "  " + env.Name + " pause run upgrade-prod --reason 'maintenance of the network'\n  " + env.Name + " pause run upgrade-prod --task upgrade-cluster",
-		Args:    oneName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
-	}
-	o.deps = newDeps(env, cmd, options)
-	cmd.ValidArgsFunction = o.complete
-	cmd.Flags().StringVar(&o.Task, "task", "", "Hold this task, instead of the run")
+		Example: kit.Examples(env, "$ pause run upgrade-prod --reason 'maintenance of the network'", "$ pause run upgrade-prod --task upgrade-cluster"),
+	}, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
+	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Hold this task, instead of the run")
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
@@ -67,35 +62,29 @@ type resumeOptions struct {
 	Format   output.Format
 }
 
-func newCmdResume(env *cli.Env, options Options) *cobra.Command {
-	o := &resumeOptions{}
-	cmd := &cobra.Command{
-		Use:     "run NAME",
-		Aliases: aliases(),
-		Short:   "Go on with a run, or release one of its tasks",
-		Long: `Go on with a run that was paused, aborted, or interrupted: what is done is skipped, what was aborted or cut off is tried
-again. A task that waits for a decision waits on: see decide. With --task a task that was held is released.
+func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
+	o := &resumeOptions{pauseOptions: pauseOptions{deps: &deps{noun: n, Options: options}}}
+	cmd := o.command(env, &cobra.Command{
+		Short: "Continue a run, or release one of its tasks",
+		Long: `Continue a run that was paused, aborted, or interrupted: what is done is skipped, what was aborted or cut off is tried
+again. A task that waits for a decision keeps waiting: see decide. With --task a task that was held is released.
 
 A run in a cluster is driven by the daemon, and this command follows it with --wait. A local run is driven by this
 command, to where it rests, as by scutectl run; right after a decision nothing else is tried again.
 
 It is an event in the log, with you as its author and your reason. The exit status of a run that is followed is that of
 scutectl run.`,
-		Example: "  " + env.Name + " resume run create-prod --local\n  " + env.Name + " resume run upgrade-prod -n fleet --wait",
-		Args:    oneName,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name = args[0]
-			return o.run(cmd.Context())
-		},
-	}
-	o.deps = newDeps(env, cmd, options)
-	cmd.ValidArgsFunction = o.complete
+		Example: kit.Examples(env, "$ resume run create-prod --local", "$ resume run upgrade-prod -n fleet --wait"),
+	}, func(ctx context.Context, name string) error {
+		o.Name = name
+		return o.run(ctx)
+	})
 	f := cmd.Flags()
-	f.StringVar(&o.Task, "task", "", "Release this task, instead of resuming the run")
+	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Release this task, instead of resuming the run")
 	cli.ReasonVar(f, &o.Reason)
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", false, "Follow the run to where it rests. Runs in a cluster")
-	o.Format.AddFlag(f, "json", "yaml", "jsonpath=...")
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
@@ -104,7 +93,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.Parallel < 0 {
-		return cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
+		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
 	at, f, err := o.ask(ctx, o.Name)
 	if err != nil {
@@ -120,7 +109,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if at.log.Static {
+	if at.Log.Static {
 		return o.here(ctx, at, f)
 	}
 	if o.Task == "" {
@@ -138,24 +127,24 @@ func (o *resumeOptions) run(ctx context.Context) error {
 	if err := o.awake(ctx, at, f); err != nil {
 		return err
 	}
-	return o.watch(ctx, at, o.key(at, o.Name), o.Format)
+	return at.Follow(ctx, at.Key(o.Name), &o.Format)
 }
 
 // here drives a run of a folder.
-func (o *resumeOptions) here(ctx context.Context, at *opened, f *runs.Fold) error {
+func (o *resumeOptions) here(ctx context.Context, at *place, f *runs.Fold) error {
 	if !o.Flags.Local {
 		// The folder of a stopped daemon: its runs may need what only the daemon has.
-		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.log.Where)
+		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
 	}
 	if f.State.Finished() {
-		return fmt.Errorf("run %s has ended: it is %s; `%s run -f FILE` begins another one", f.ID, f.Status.Phase, o.Env.Name)
+		return fmt.Errorf("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, o.Hint("", "run", "-f", "FILE"))
 	}
 	l := o.newLocal("", o.Parallel)
-	log := at.log
+	log := at.Log
 	if err := l.open(ctx, log); err != nil {
 		return err
 	}
-	return l.drive(ctx, f.ID, o.Format, func(ctx context.Context, f *runs.Fold) error {
+	return l.drive(ctx, f.ID, &o.Format, func(ctx context.Context, f *runs.Fold) error {
 		return l.resume(ctx, f, o.Reason)
 	})
 }

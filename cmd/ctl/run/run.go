@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
@@ -27,8 +27,9 @@ type runOptions struct {
 	Format   output.Format
 }
 
-func newCmdRun(env *cli.Env, options Options) *cobra.Command {
-	o := &runOptions{}
+// NewCmdRun is `run -f FILE`.
+func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
+	o := &runOptions{deps: &deps{noun: newNoun(), Options: options}}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE",
 		Short: "Run a workflow, or go on with it where it stopped",
@@ -47,9 +48,8 @@ A manifest that is not valid starts nothing. All that is wrong with it is said a
 Exit status: 0 Succeeded; 1 Failed, Aborted, RolledBack, RollbackFailed or Stranded; 2 the command line or the manifest
 is wrong, and nothing was started; 3 Paused; 4 Degraded, something was ignored or skipped by policy; 130 interrupted,
 and the same command resumes.`,
-		Example: strings.ReplaceAll(`  $ run -f create.yaml --local
-  $ run -f create.yaml --local --log /var/lib/runs -o json | jq '.tasks[] | select(.phase == "Failed")'
-  $ run -f upgrade.yaml -n fleet`, "$", env.Name),
+		Example: kit.Examples(env, "$ run -f create.yaml --local",
+			`$ run -f create.yaml --local --log /var/lib/runs -o json | jq '.tasks[] | select(.phase == "Failed")'`, "$ run -f upgrade.yaml -n fleet"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usagef("%q is too much: name the manifest with -f", args[0])
@@ -58,13 +58,13 @@ and the same command resumes.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.deps = newDeps(env, cmd, options)
+	o.Kit = kit.New(env, cmd, "run")
 	f := cmd.Flags()
 	f.StringVarP(&o.File, "file", "f", "", "Manifest of the WorkflowRun; - is the standard input")
 	f.StringVar(&o.Policy, "default-failure-policy", "", "Failure policy where the manifest names none; "+policyVariable+" or Abort if empty. Local runs")
 	f.IntVar(&o.Parallel, "parallel", 0, "How many tasks may be in flight at once; 16 if not given. Local runs")
 	f.BoolVar(&o.Wait, "wait", true, "Follow the run to where it rests. Runs in a cluster")
-	o.Format.AddFlag(f, "json", "yaml", "jsonpath=...")
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	case o.File == "":
 		return "", cli.Usagef("-f is missing: name the manifest of the WorkflowRun, or - for the standard input")
 	case o.Parallel < 0:
-		return "", cli.Usagef("--parallel is %d: it must be more than nothing", o.Parallel)
+		return "", cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	case !o.Flags.Local && o.Flags.Dir != "":
 		return "", cli.Usagef("--log needs --local: a run in a cluster is in the daemon's log")
 	case !o.Flags.Local && (o.Policy != "" || o.Parallel > 0):
@@ -156,10 +156,10 @@ func refused(problems []workflow.Problem) bool {
 }
 
 // finish says how a run stands that rests, and makes an exit status of it.
-func (d *deps) finish(r *runs.Run, format output.Format) error {
-	if format.Value != "" {
+func finish(k *kit.Kit, r *runs.Run, format *output.Format) error {
+	if format.Data() {
 		// That nobody reads it any more changes nothing of how the run ended.
-		if err := format.PrintValue(d.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {
+		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	}
@@ -171,12 +171,12 @@ func (d *deps) finish(r *runs.Run, format output.Format) error {
 	if s.Message != "" {
 		text += ": " + s.Message
 	}
-	d.Env.Notef("%s", text)
+	k.Env.Notef("%s", text)
 	if s.Next != "" {
-		d.Env.Notef("Next: %s", s.Next)
+		k.Env.Notef("Next: %s", s.Next)
 	}
-	for _, line := range d.next(r) {
-		d.Env.Notef("  %s", line)
+	for _, line := range next(k, r) {
+		k.Env.Notef("  %s", line)
 	}
 	if r.Refused() {
 		return cli.Silently(cli.ExitUsage)

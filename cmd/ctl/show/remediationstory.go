@@ -86,10 +86,10 @@ func (v View) RemediationStory(s *remediations.Story) []string {
 	return append(out, v.wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
 }
 
-// Steps are a story's facts in words.
-func Steps(words *fact.Words, s *remediations.Story) []Event {
-	out := make([]Event, len(s.Steps))
-	for i, step := range s.Steps {
+// Steps are facts of a story in words.
+func Steps(words *fact.Words, steps []remediations.Step) []Event {
+	out := make([]Event, len(steps))
+	for i, step := range steps {
 		out[i] = Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,19 +85,30 @@ func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.Obje
 
 // Watch follows one. It gives up when the API server has not answered for two minutes.
 func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
-	f := &reach.Follower[O]{
-		Cluster: c.Cluster, What: c.Noun + " " + key.String(), List: c.NewList(), Get: c.resource, Notice: c.Notice,
-		Gone: func(where string) error {
-			return &missing{noun: c.Noun, key: key, where: where, gone: true}
-		},
-		IsGone: func(err error) bool { return errors.Is(err, ErrNotFound) },
-	}
-	return f.Follow(ctx, key, func(o O) bool { return fn(c.Of(o)) })
+	what := reach.Followed{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
+	var was types.UID // of the one that is watched
+	return c.Follow(ctx, what, func(changed client.Object) (string, bool, error) {
+		o, ok := changed.(O)
+		var err error
+		if !ok {
+			o, err = c.resource(ctx, key)
+		}
+		switch {
+		case was != "" && (errors.Is(err, ErrNotFound) || err == nil && o.GetUID() != was):
+			return "", false, backoff.Permanent(&missing{noun: c.Noun, key: key, where: "any more: it was deleted", gone: true})
+		case errors.Is(err, ErrNotFound):
+			return "", false, backoff.Permanent(err)
+		case err != nil:
+			return "", false, err
+		}
+		was = o.GetUID()
+		return o.GetResourceVersion(), fn(c.Of(o)), nil
+	})
 }
 
-// WatchAll follows those of a namespace, or all. After each change it lists anew: a handful of things, seldom changed.
+// WatchAll follows those of a namespace, or all.
 func (c *Cluster[O, T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
-	return c.FollowAll(ctx, reach.All{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func() (string, bool, error) {
+	return c.Follow(ctx, reach.Followed{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
 		list, err := c.list(ctx, namespace)
 		if err != nil {
 			return "", false, err

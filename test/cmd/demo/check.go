@@ -18,7 +18,7 @@ import (
 
 // remember shows the log's story, and reads in it what became of every scuted.
 func (d *demo) remember(ctx context.Context) (err error) {
-	if err := d.ctl(ctx, d.blue.Side, "move", "describe", moveName, "-n", fleet, "--nats", "nats://"+d.options.Listen); err != nil {
+	if err := d.ctl(ctx, d.blue.Side, "describe", "move", moveName, "-n", fleet, "--nats", "nats://"+d.options.Listen); err != nil {
 		return err
 	}
 	d.ledger, err = readLedger(ctx, d.options.Listen, d.over.Status.MoveID)

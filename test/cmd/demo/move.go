@@ -26,7 +26,7 @@ func (d *demo) move(ctx context.Context) error {
 		return err
 	}
 	d.story.Good("scuted runs, slowed down to one call at a time (process %d, its log in folder %s)", d.daemon.PID(), logFolder)
-	if err := d.ctl(ctx, d.blue.Side, "move", "create", moveName, "-n", fleet, "--cluster", cluster, "--to-kubeconfig", targetFile); err != nil {
+	if err := d.ctl(ctx, d.blue.Side, "create", "move", moveName, "-n", fleet, "--cluster", cluster, "--to-kubeconfig", targetFile); err != nil {
 		return err
 	}
 	for _, phase := range aims() {
@@ -85,7 +85,7 @@ func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 		return err
 	}
 	d.story.Say("at this moment blue has %d of the objects and green %d; the log says:", len(source.Names), len(target.Names))
-	return d.ctl(ctx, d.blue.Side, "move", "get", moveName, "-n", fleet, "--log", logFolder)
+	return d.ctl(ctx, d.blue.Side, "get", "move", moveName, "-n", fleet, "--log", logFolder)
 }
 
 // follow shows where the move stands until done says so, or until it is over.

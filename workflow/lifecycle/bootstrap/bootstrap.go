@@ -44,7 +44,7 @@ func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Probl
 	case p.Kind != nil && !local:
 		return nil, []workflow.Problem{{
 			Field: field + ".kind", Message: "only a local run can make one",
-			Remedy: "run it with scutectl run --local, or name a cluster in bootstrap.cluster",
+			Remedy: "run it with `scutectl run --local`, or name a cluster in bootstrap.cluster",
 		}}
 	case p.Kind != nil:
 		k := *p.Kind

@@ -134,18 +134,19 @@ func (k *kind[A, B, O]) after(ctx context.Context, call *task.Call) (b B, err er
 		}
 	default:
 		if !k.silent() {
-			return b, missing(name, "it has none")
+			return b, missing(call, name, "it has none")
 		}
 	}
 	if c, ok := any(out).(Checker); ok {
 		if err := c.Check(); err != nil {
-			return b, missing(name, err.Error())
+			return b, missing(call, name, err.Error())
 		}
 	}
 	return k.step.Next(a, out), nil
 }
 
 // missing happens when an operator had a failure ignored, or gave an output by hand.
-func missing(name, why string) error {
-	return task.Final(fmt.Errorf("the output of task %s is needed, and %s: give it with scutectl decide --task %s --action succeed --output", name, why, name))
+func missing(call *task.Call, name, why string) error {
+	return task.Final(fmt.Errorf("the output of task %s is needed, and %s: give it with `scutectl decide run %s -n %s --task %s --action succeed --output '{...}' --reason ...`",
+		name, why, call.Name, call.Namespace, name))
 }

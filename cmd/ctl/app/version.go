@@ -1,0 +1,48 @@
+package app
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+)
+
+// version is what this program is.
+type version struct {
+	Version  string `json:"version"`
+	Go       string `json:"goVersion"`
+	Platform string `json:"platform"`
+}
+
+func versionOf(env *cli.Env) version {
+	return version{Version: env.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// String is the version in a line.
+func (v version) String() string {
+	return fmt.Sprintf("scutectl %s (%s, %s)", v.Version, v.Go, v.Platform)
+}
+
+func newCmdVersion(env *cli.Env) *cobra.Command {
+	var format output.Format
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := format.Validate(); err != nil {
+				return err
+			}
+			if format.Data() {
+				return format.Print(env.Out, versionOf(env))
+			}
+			_, err := fmt.Fprintln(env.Out, versionOf(env))
+			return err
+		},
+	}
+	format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}

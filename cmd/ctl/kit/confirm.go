@@ -1,0 +1,28 @@
+package kit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// YesVar adds the option --yes of the commands that ask first.
+func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
+
+// Confirm asks on a terminal; elsewhere --yes must be given, and without says what it would do.
+func (k *Kit) Confirm(question, without string) error {
+	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
+		return cli.Usagef("nothing was changed: add --yes to %s", without)
+	}
+	fmt.Fprintf(k.Env.Err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(k.Env.In).ReadString('\n')
+	if err != nil || !strings.EqualFold(strings.TrimSpace(answer), "y") {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+type describeOptions[T any] struct {
+	*Kit
+	noun     *Noun[T]
+	Name     string
+	Timeline bool
+}
+
+// Describe is `describe NOUN NAME`.
+func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
+	o := &describeOptions[T]{noun: n}
+	cmd := &cobra.Command{
+		Use: n.Name + " NAME", Aliases: n.aliases(),
+		Short: "Show the state of " + n.A + ", what it waits for, and what happened",
+		Long: strings.TrimSpace("Show the state of " + n.A + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
+			n.DescribeLong),
+		Example: Examples(env, "$ describe "+n.Name+" prod -n fleet", "$ describe "+n.Name+" prod --log /var/lib/scute"),
+		Args:    OneName(n.A),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Show what only the log knows, if it can be reached: the events, and more")
+	return cmd
+}
+
+func (o *describeOptions[T]) run(ctx context.Context) error {
+	p, err := Open(ctx, o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	t, err := p.Find(ctx, p.Key(o.Name))
+	if err != nil {
+		return err
+	}
+	a, inLog := o.noun.Log(t)
+	var unreached error
+	if o.Timeline && inLog {
+		unreached = p.ReachLog(ctx)
+	}
+	if o.noun.Whole != nil && p.Log != nil {
+		t = o.noun.Whole(ctx, p, t)
+	}
+	shown := *p
+	if !o.Timeline {
+		shown.Log = nil
+	}
+	lines, err := o.noun.Describe(ctx, &shown, t)
+	if err != nil {
+		return err
+	}
+	if err := o.Print(lines); err != nil || !o.Timeline || !inLog {
+		return err
+	}
+	if unreached != nil {
+		o.Env.Notef("\nThe timeline is left out, because the log could not be reached: %v", unreached)
+		return nil
+	}
+	return o.timeline(ctx, p, t, a)
+}
+
+func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
+	events, err := p.Events(ctx, t, a)
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	table, left := o.View().Timeline(events)
+	if err := o.Print(append([]string{"", "Timeline, from the log at " + p.Log.Where + ":"}, table...)); err != nil {
+		return err
+	}
+	if left > 0 {
+		o.Env.Notef("%d earlier rows are left out: %s shows every event.", left, p.Hint("logs", o.noun.Key(t)))
+	}
+	return nil
+}
+
+// Events are those of a thing, the oldest first. The log must be reached.
+func (p *Place[T]) Events(ctx context.Context, t T, a eventlog.Aggregate) (events []show.Event, err error) {
+	records, err := p.Log.Read(ctx, a, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+	}
+	read := p.reader(t)
+	for _, r := range records {
+		more, err := read(r)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+		}
+		events = append(events, more...)
+	}
+	return events, nil
+}
+
+// reader tells the events of the commits of a thing.
+func (p *Place[T]) reader(t T) func(eventlog.Record) ([]show.Event, error) {
+	if p.Noun.Events != nil {
+		return p.Noun.Events(t)
+	}
+	words := fact.New()
+	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(words, r), nil }
+}

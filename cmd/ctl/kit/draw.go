@@ -1,0 +1,119 @@
+package kit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/watch"
+)
+
+// Stream is where a display goes: data in a format has the standard output for itself.
+func (k *Kit) Stream(format *output.Format) io.Writer {
+	if format.Data() {
+		return k.Env.Err
+	}
+	return k.Env.Out
+}
+
+func (p *Place[T]) drawer(format *output.Format, single, namespaces bool) watch.Drawer[[]T] {
+	if out := p.Stream(format); p.Env.Redrawn(out) {
+		return &display[T]{Place: p, out: out, single: single, namespaces: namespaces, screen: term.Screen{Out: out, Size: p.Screen(out)}}
+	}
+	return p.lines(format)
+}
+
+func (p *Place[T]) lines(format *output.Format) *lines[T] {
+	return &lines[T]{Place: p, out: p.Stream(format), told: make(map[types.NamespacedName]map[string]told)}
+}
+
+// display redraws a terminal in place.
+type display[T any] struct {
+	*Place[T]
+	out                io.Writer
+	screen             term.Screen
+	single, namespaces bool
+}
+
+// Draw redraws the block.
+func (d *display[T]) Draw(list []T) error {
+	if len(list) == 0 {
+		return nil
+	}
+	width, _ := d.Screen(d.out)()
+	v := show.View{Paint: term.Paint{On: d.Env.Colored(d.out)}, Width: width, Now: d.Env.Now()}
+	if !d.single {
+		return d.screen.Draw(d.Noun.Table(v, list, d.namespaces, false))
+	}
+	name := v.Paint.Text(term.Bold, d.Noun.Key(list[0]).String())
+	return d.screen.Draw(append([]string{name}, d.Noun.Standing(v, list[0])...))
+}
+
+// Tick moves the clock on.
+func (d *display[T]) Tick(list []T) { _ = d.Draw(list) }
+
+// lines writes one line for each change.
+type lines[T any] struct {
+	*Place[T]
+	out  io.Writer
+	told map[types.NamespacedName]map[string]told
+}
+
+type told struct {
+	News
+	at time.Time
+}
+
+// Draw writes what is new. Of a text that counts on, at most one a second: the next tick looks again.
+func (l *lines[T]) Draw(list []T) error {
+	var keys []types.NamespacedName
+	for _, t := range list {
+		key := l.Noun.Key(t)
+		keys = append(keys, key)
+		if l.told[key] == nil {
+			l.told[key] = make(map[string]told)
+		}
+		for _, news := range l.Noun.News(t) {
+			before, now := l.told[key][news.About], l.Env.Now()
+			counts := news.Counting != "" && news.Counting == before.Counting && now.Sub(before.at) < time.Second && !l.Noun.Over(t)
+			if news == before.News || counts {
+				continue
+			}
+			l.told[key][news.About] = told{news, now}
+			if news.Text == "" {
+				continue
+			}
+			if err := l.write(key, news); err != nil {
+				return err
+			}
+		}
+	}
+	for key := range l.told {
+		if slices.Contains(keys, key) {
+			continue
+		}
+		delete(l.told, key)
+		if err := l.write(key, News{Text: "gone: describe says how it ended"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lines[T]) write(key types.NamespacedName, news News) error {
+	about := ""
+	if news.About != "" && news.About[0] != '#' {
+		about = " " + news.About + ":"
+	}
+	_, err := fmt.Fprintf(l.out, "%s %s%s %s\n", term.Exact(l.Env.Now()), key, about, news.Text)
+	return err
+}
+
+// Tick writes what was held back.
+func (l *lines[T]) Tick(list []T) { _ = l.Draw(list) }

@@ -1,0 +1,129 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+)
+
+type getOptions[T any] struct {
+	*Kit
+	noun          *Noun[T]
+	Names         []string
+	AllNamespaces bool
+	Watch         bool
+	Format        output.Format
+}
+
+// Get is `get NOUN [NAME ...]`.
+func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
+	o := &getOptions[T]{noun: n}
+	cmd := &cobra.Command{
+		Use: n.Name + " [NAME ...]", Aliases: n.aliases(), Short: "List " + n.Plural,
+		Long:    strings.TrimSpace("List " + n.Plural + ", or those that are named. " + n.GetLong),
+		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
+		Args:    Names(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = args
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)
+	AllNamespacesVar(cmd, &o.AllNamespaces)
+	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "Follow them, as watch does")
+	o.Format.AddFlag(cmd, "json", "yaml", "wide", "name", "jsonpath=...")
+	return cmd
+}
+
+// AllNamespacesVar adds the option --all-namespaces.
+func AllNamespacesVar(cmd *cobra.Command, all *bool) {
+	cmd.Flags().BoolVarP(all, "all-namespaces", "A", false, "In all namespaces")
+}
+
+func (o *getOptions[T]) run(ctx context.Context) error {
+	if o.AllNamespaces && len(o.Names) > 0 {
+		return cli.Usagef("a name and --all-namespaces exclude each other")
+	}
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	if o.Watch {
+		return o.follow(ctx)
+	}
+	p, err := Open(ctx, o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	namespace := p.Key("").Namespace
+	if o.AllNamespaces {
+		namespace = ""
+	}
+	list, err := o.list(ctx, p, namespace)
+	if err != nil {
+		return err
+	}
+	return o.show(list, namespace)
+}
+
+// follow is `watch`.
+func (o *getOptions[T]) follow(ctx context.Context) error {
+	w := &watchOptions[T]{Kit: o.Kit, noun: o.noun, AllNamespaces: o.AllNamespaces, Format: o.Format}
+	if len(o.Names) > 1 {
+		return cli.Usagef("--watch takes one name, not %d", len(o.Names))
+	}
+	if len(o.Names) == 1 {
+		w.Name = o.Names[0]
+	}
+	return w.run(ctx)
+}
+
+func (o *getOptions[T]) list(ctx context.Context, p *Place[T], namespace string) (list []T, err error) {
+	if len(o.Names) == 0 {
+		list, err = p.List(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range o.Names {
+		t, err := p.Find(ctx, p.Key(name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	if o.Format.Data() && o.noun.Whole != nil {
+		for i := range list {
+			list[i] = o.noun.Whole(ctx, p, list[i])
+		}
+	}
+	return list, nil
+}
+
+func (o *getOptions[T]) show(list []T, namespace string) error {
+	_, wide := o.Format.Text()
+	switch {
+	case o.Format.Data():
+		return o.Format.Print(o.Env.Out, o.noun.Data(list, len(o.Names) == 1))
+	case o.Format.Value == "name":
+		for _, t := range list {
+			if _, err := fmt.Fprintf(o.Env.Out, "%s/%s\n", o.noun.Resource, o.noun.Key(t).Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(list) == 0 && namespace == "":
+		o.Env.Notef("There are no %s.", o.noun.Plural)
+		return nil
+	case len(list) == 0:
+		o.Env.Notef("There are no %s in namespace %s.", o.noun.Plural, namespace)
+		return nil
+	}
+	return o.Print(o.noun.Table(o.View(), list, namespace == "", wide))
+}

@@ -1,0 +1,111 @@
+package kit
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// Kit is what every command has at hand: its world, and where it reads.
+type Kit struct {
+	Env   *cli.Env
+	Flags *reach.Flags
+}
+
+// New adds the options that say where a command reads. The namespace is that of what: "moves"; "" leaves it out.
+func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
+	k := &Kit{Env: env, Flags: reach.New()}
+	f := cmd.Flags()
+	k.Flags.AddFlags(f)
+	k.Flags.AddLocal(f)
+	if what != "" {
+		k.Flags.AddNamespace(f, what)
+	}
+	return k
+}
+
+// View is how things are shown on the standard output now.
+func (k *Kit) View() show.View {
+	return show.View{Paint: term.Paint{On: k.Env.Colored(k.Env.Out)}, Width: k.Env.Width(), Now: k.Env.Now()}
+}
+
+// Print writes lines of data.
+func (k *Kit) Print(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(k.Env.Out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Broken tells that a watch broke and is taken up again.
+func (k *Kit) Broken(err error) {
+	k.Env.Notef("%s: the connection broke, trying again: %v", k.Env.Name, err)
+}
+
+// Screen is the terminal that a display is redrawn on.
+func (k *Kit) Screen(stream any) func() (width, height int) {
+	return func() (width, height int) {
+		width, height, _ = k.Env.Size(stream)
+		return width, height
+	}
+}
+
+// Hint is a command line that can be pasted: words, and the options that lead to the same place again. Of a log alone a
+// name leads to its thing in any namespace; in a cluster it is looked for in that of the context.
+func (k *Kit) Hint(namespace string, words ...string) string {
+	words = append(words, k.Flags.Again()...)
+	if namespace != "" && (namespace != "default" || !k.Flags.LogAlone() || k.Flags.Namespace != "") {
+		words = append(words, "-n", namespace)
+	}
+	return k.Env.Hint(words...)
+}
+
+// OneName says of a command that it takes the name of one thing: "a move".
+func OneName(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return cli.Usagef("%s needs the name of %s", cmd.CommandPath(), what)
+		case len(args) > 1:
+			return cli.Usagef("%s takes one name, not %d", cmd.CommandPath(), len(args))
+		}
+		return CheckName("the name", args[0])
+	}
+}
+
+// Names says of a command that it takes names, up to a number; -1 is any.
+func Names(limit int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if limit >= 0 && len(args) > limit {
+			return cli.Usagef("%s takes one name, not %d", cmd.CommandPath(), len(args))
+		}
+		for _, name := range args {
+			if err := CheckName("the name", name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// CheckName holds a name against the rule of the API server, before anything is sent.
+func CheckName(what, name string) error {
+	for _, problem := range validation.IsDNS1123Subdomain(name) {
+		return cli.Usagef("%s %q is not one that Kubernetes takes: %s", what, name, problem)
+	}
+	return nil
+}
+
+// Key is a name in a namespace.
+func Key(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}

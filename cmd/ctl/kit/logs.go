@@ -1,0 +1,174 @@
+package kit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+type logsOptions[T any] struct {
+	*Kit
+	noun   *Noun[T]
+	Name   string
+	Task   string
+	Follow bool
+	Lines  int
+	Since  time.Duration
+	Format output.Format
+}
+
+// Logs is `logs NOUN NAME`.
+func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
+	o := &logsOptions[T]{noun: n}
+	cmd := &cobra.Command{
+		Use: n.Name + " NAME", Aliases: n.aliases(), Short: "Show the events of " + n.A + ", one a line",
+		Long:    "Show the events of " + n.A + " in the log, one a line. With -o json each line is an event with its data.",
+		Example: Examples(env, "$ logs "+n.Name+" prod -n fleet", "$ logs "+n.Name+" prod -f --lines 10"),
+		Args:    OneName(n.A),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
+	cmd.Flags().IntVar(&o.Lines, "lines", -1, "How many of the last events; -1 for all")
+	cmd.Flags().DurationVar(&o.Since, "since", 0, "Only events of this time, for example 10m")
+	o.Format.AddFlag(cmd, "json")
+	if n.Printed != nil {
+		TaskVar(cmd, o.Kit, n, &o.Task, "Show what the commands and Jobs of this task printed, instead of events. Local runs")
+		cmd.Example += "\n" + Examples(env, "$ logs "+n.Name+" prod --local --task install")
+	}
+	return cmd
+}
+
+func (o *logsOptions[T]) run(ctx context.Context) error {
+	switch {
+	case o.Lines < -1:
+		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
+	case o.Since < 0:
+		return cli.Usagef("--since is %s: it must be greater than zero", o.Since)
+	}
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	p, err := Open(ctx, o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	t, err := p.Find(ctx, p.Key(o.Name))
+	if err != nil {
+		return err
+	}
+	if o.Task != "" {
+		return o.noun.Printed(ctx, p, t, o.Task)
+	}
+	a, inLog := o.noun.Log(t)
+	if !inLog {
+		return fmt.Errorf("%s %s is not in a log yet: %s says whether a daemon runs", o.noun.Name, o.noun.Key(t), p.Kit.Hint("", "doctor"))
+	}
+	if err := p.ReachLog(ctx); err != nil {
+		return err
+	}
+	return o.write(ctx, p, t, a)
+}
+
+func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
+	records, err := p.Log.Read(ctx, a, 0)
+	if err != nil {
+		return fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+	}
+	read, after := p.reader(t), uint64(0)
+	var events []show.Event
+	for _, r := range records {
+		more, err := read(r)
+		if err != nil {
+			return err
+		}
+		after = r.Seq
+		for _, e := range more {
+			if o.Since == 0 || o.Env.Now().Sub(e.Time) <= o.Since {
+				events = append(events, e)
+			}
+		}
+	}
+	if o.Lines >= 0 {
+		events = events[max(0, len(events)-o.Lines):]
+	}
+	if err := o.WriteEvents(events, &o.Format); err != nil || !o.Follow {
+		return err
+	}
+	if p.Log.Static {
+		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", p.Log.Where)
+		return nil
+	}
+	err = p.Log.Follow(ctx, after, func(r eventlog.Record) error {
+		if r.Aggregate != a {
+			return nil
+		}
+		more, err := read(r)
+		if err != nil {
+			return err
+		}
+		return o.WriteEvents(more, &o.Format)
+	})
+	if ctx.Err() != nil {
+		return cli.Silently(cli.ExitInterrupted)
+	}
+	return err
+}
+
+// WriteEvents writes events, one a line.
+func (k *Kit) WriteEvents(events []show.Event, format *output.Format) error {
+	v := k.View()
+	for _, e := range events {
+		if !format.Data() {
+			if _, err := fmt.Fprintln(k.Env.Out, v.Line(e)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := writeEvent(k.Env.Out, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeEvent(w io.Writer, e show.Event) error {
+	line, err := json.Marshal(jsonEvent{
+		Sequence: e.Seq, Aggregate: e.Aggregate.String(), ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor,
+		Causation: e.Causation, Correlation: e.Correlation, Fact: e.Fact.What, Detail: e.Fact.Text(), Data: e.Data,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding event %s of commit %d: %w", e.ID, e.Seq, err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", line)
+	return err
+}
+
+// jsonEvent is an event in one line of JSON.
+type jsonEvent struct {
+	Sequence    uint64          `json:"sequence"`
+	Aggregate   string          `json:"aggregate"`
+	ID          string          `json:"id"`
+	Type        string          `json:"type"`
+	Time        time.Time       `json:"time"`
+	Actor       string          `json:"actor,omitempty"`
+	Causation   string          `json:"causation,omitempty"`
+	Correlation string          `json:"correlation,omitempty"`
+	Fact        string          `json:"fact"`
+	Detail      string          `json:"detail,omitempty"`
+	Data        json.RawMessage `json:"data,omitempty"`
+}

@@ -1,0 +1,79 @@
+package kit
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/source"
+	"scute.dev/eventlog"
+)
+
+// Noun is a kind of thing that commands are about; one of them is a T.
+type Noun[T any] struct {
+	// Name of one, Plural of several, and further names that are accepted.
+	Name, Plural string
+	Short        []string
+	// A is how one is asked for: "a move".
+	A string
+	// Resource is what -o name calls one: "move.scute.dev".
+	Resource string
+
+	// InCluster reads the resources, InLog an event log.
+	InCluster func(c *reach.Cluster, notice func(error)) source.Source[T]
+	InLog     func(*reach.Log) *source.Logged[T]
+	// Ended reads one whose resource is not in the cluster; nil: there is none then.
+	Ended func(ctx context.Context, p *Place[T], key types.NamespacedName, notFound error) (T, error)
+	// Whole adds what only the log knows, where it can be reached; nil: nothing.
+	Whole func(ctx context.Context, p *Place[T], t T) T
+
+	Key   func(T) types.NamespacedName
+	Phase func(T) string
+	// Tasks are the parts of one that can be named with --task; nil: none.
+	Tasks func(T) []string
+	// Log is the aggregate that has the events of one; ok is false when it is not in a log yet.
+	Log func(T) (a eventlog.Aggregate, ok bool)
+	// Events are those of a commit that are about a thing, told in the order of the log; nil: all.
+	Events func(T) func(eventlog.Record) ([]show.Event, error)
+
+	// Printed writes what a task of one printed; nil: there are no tasks.
+	Printed func(ctx context.Context, p *Place[T], t T, task string) error
+
+	// Table lists some. Data is one of them, or a list of them, for programs.
+	Table func(v show.View, list []T, namespaces, wide bool) []string
+	Data  func(list []T, one bool) any
+	// Describe is all there is to say of one but its timeline. p.Log is nil where the log could not be reached.
+	Describe func(ctx context.Context, p *Place[T], t T) ([]string, error)
+	// DescribeLong, WatchLong and GetLong are the help texts.
+	GetLong, DescribeLong, WatchLong string
+
+	// Standing is what a terminal shows of one while it is followed, News what a pipe gets.
+	Standing func(v show.View, t T) []string
+	News     func(T) []News
+	// Copy is one that does not change any more; nil: none does.
+	Copy func(T) T
+	// Over says that nothing more happens to it by itself.
+	Over func(T) bool
+	// Bad says that one which is over ended badly: exit status 1.
+	Bad func(T) bool
+	// Finish says how one that is over ended, and makes an exit status of it; nil: Bad alone does.
+	Finish func(ctx context.Context, p *Place[T], t T, format *output.Format) error
+	// Goes says what becomes of one that is not watched any more: "the move goes on without being watched".
+	Goes string
+	// Still says how to go on with one that nothing drives; nil: nothing.
+	Still func(p *Place[T], key types.NamespacedName) string
+}
+
+// News is what a pipe is told of a thing: a line whenever the text is another one.
+type News struct {
+	// About is a part of the thing, "" for the whole. What begins with # only tells several texts apart.
+	About, Text string
+	// Counting says that such a text changes all the time: it is told once a second. Two with the same value count on.
+	Counting string
+}
+
+// aliases of the noun.
+func (n *Noun[T]) aliases() []string { return append([]string{n.Plural}, n.Short...) }

@@ -1,0 +1,130 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
+)
+
+// Place is where the things of a noun are read, and the way to the log once it is taken.
+type Place[T any] struct {
+	*Kit
+	source.Source[T]
+	Noun    *Noun[T]
+	Cluster *reach.Cluster // nil for a log alone
+	Log     *reach.Log     // nil while nobody needs it
+}
+
+// Open finds where things are: in the log that the user named, or else in the cluster.
+func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
+	if err := k.Flags.Check(); err != nil {
+		return nil, err
+	}
+	if !k.Flags.LogAlone() {
+		cluster, err := k.Flags.ClusterOrLog()
+		if err != nil {
+			return nil, err
+		}
+		return At(k, n, cluster), nil
+	}
+	log, err := k.Flags.Log(ctx, k.Env.Err)
+	if err != nil {
+		return nil, err
+	}
+	p := &Place[T]{Kit: k, Noun: n, Log: log}
+	p.Source = p.Logged()
+	return p, nil
+}
+
+// InCluster is the management cluster, for what is written there. A log that the user names is that of the cluster.
+func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
+	if err := k.Flags.Check(); err != nil {
+		return nil, err
+	}
+	cluster, err := k.Flags.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	return At(k, n, cluster), nil
+}
+
+// At is a cluster.
+func At[T any](k *Kit, n *Noun[T], cluster *reach.Cluster) *Place[T] {
+	return &Place[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.Broken)}
+}
+
+// Close ends the connection to the log.
+func (p *Place[T]) Close() {
+	if p.Log != nil {
+		_ = p.Log.Close()
+	}
+}
+
+// Key of a thing: in a log alone the namespace is only what the user said, for there is no context.
+func (p *Place[T]) Key(name string) types.NamespacedName {
+	if p.Cluster == nil {
+		return Key(p.Flags.Namespace, name)
+	}
+	return Key(p.Cluster.Namespace, name)
+}
+
+// ReachLog takes the way to the log, if it is not taken yet.
+func (p *Place[T]) ReachLog(ctx context.Context) error {
+	if p.Log != nil {
+		return nil
+	}
+	log, err := p.Flags.Log(ctx, p.Env.Err)
+	p.Log = log
+	return err
+}
+
+// Logged reads the log, which must be reached.
+func (p *Place[T]) Logged() *source.Logged[T] {
+	progress := p.Env.Progress()
+	l := p.Noun.InLog(p.Log)
+	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
+	return l
+}
+
+// Find reads one by its name.
+func (p *Place[T]) Find(ctx context.Context, key types.NamespacedName) (T, error) {
+	t, err := p.Get(ctx, key)
+	if p.Noun.Ended != nil && p.Cluster != nil && errors.Is(err, source.ErrNotFound) {
+		return p.Noun.Ended(ctx, p, key, err)
+	}
+	return t, err
+}
+
+// Hint is a command about a thing that can be pasted.
+func (p *Place[T]) Hint(verb string, key types.NamespacedName, more ...string) string {
+	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
+}
+
+// Answer is what a command waits for after it has written something down.
+type Answer struct {
+	Timeout time.Duration
+	// Standing says what is written down, should the answer not come: "the abort is recorded".
+	Standing string
+}
+
+// Await watches a thing until fn has seen the answer.
+func (p *Place[T]) Await(ctx context.Context, key types.NamespacedName, a Answer, fn func(T) (enough bool)) error {
+	waiting, cancel := context.WithTimeout(ctx, a.Timeout)
+	defer cancel()
+	err := p.Watch(waiting, key, fn)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted(errors.New("interrupted: " + a.Standing))
+	case waiting.Err() != nil:
+		return fmt.Errorf("no daemon has answered within %s; %s: %s says whether one runs", a.Timeout, a.Standing, p.Kit.Hint("", "doctor"))
+	default:
+		return err
+	}
+}

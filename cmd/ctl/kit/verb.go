@@ -1,0 +1,137 @@
+package kit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// Verb is a command with nouns below it.
+func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use + " NOUN", Short: short,
+		Args: cobra.ArbitraryArgs,
+		RunE: noNoun,
+		// What is wrong is the noun, and not a flag that one of the nouns has.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+	}
+	cmd.AddCommand(nouns...)
+	return cmd
+}
+
+// noNoun says what can be named, and what was probably meant.
+func noNoun(cmd *cobra.Command, args []string) error {
+	var nouns []string
+	for _, c := range cmd.Commands() {
+		nouns = append(nouns, c.Name())
+	}
+	if len(args) == 0 {
+		return cli.Usagef("say what to %s: %s", cmd.Name(), strings.Join(nouns, ", "))
+	}
+	if meant := Nearest(cmd, args[0]); meant != "" {
+		return cli.Usagef("unknown noun %q, did you mean %q?", args[0], meant)
+	}
+	return cli.Usagef("unknown noun %q: %s takes %s", args[0], cmd.CommandPath(), strings.Join(nouns, ", "))
+}
+
+// Nearest is the name of the command below cmd that was probably meant; "" if none is near.
+func Nearest(cmd *cobra.Command, typed string) string {
+	meant, least := "", len(typed)/2+1
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		for _, name := range append([]string{c.Name()}, c.Aliases...) {
+			if d := distance(strings.ToLower(typed), name); d < least && d <= 2 {
+				meant, least = name, d
+			}
+		}
+	}
+	return meant
+}
+
+// distance is how many letters must be added, removed, replaced or swapped with their neighbor.
+func distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, last, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		rows = [3][]int{last, row, before}
+	}
+	return rows[1][len(b)]
+}
+
+// Examples are the lines of a help, each with the program's name in place of a leading $.
+func Examples(env *cli.Env, lines ...string) string {
+	out := slices.Clone(lines)
+	for i, line := range out {
+		if rest, ok := strings.CutPrefix(line, "$ "); ok {
+			line = env.Name + " " + rest
+		}
+		out[i] = "  " + line
+	}
+	return strings.Join(out, "\n")
+}
+
+// Group is a command whose commands are no nouns, as log is.
+func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return Unknown(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// Unknown says that there is no such command below cmd, and which was probably meant.
+func Unknown(cmd *cobra.Command, args []string) error {
+	said := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if verb := verbOf(cmd, args); verb != "" {
+		return cli.Usagef("%s: the verb comes first, as in `%s %s %s`", said, cmd.CommandPath(), verb, args[0])
+	}
+	if meant := Nearest(cmd, args[0]); meant != "" {
+		return cli.Usagef("%s, did you mean %q?", said, meant)
+	}
+	return cli.Usagef("%s", said)
+}
+
+// verbOf is a verb that takes the noun which was typed first: the one that was typed after it, or else the first one.
+func verbOf(cmd *cobra.Command, args []string) (verb string) {
+	for _, v := range cmd.Commands() {
+		takes := slices.ContainsFunc(v.Commands(), func(n *cobra.Command) bool { return n.Name() == args[0] || n.HasAlias(args[0]) })
+		switch {
+		case !takes:
+		case len(args) > 1 && v.Name() == args[1]:
+			return v.Name()
+		case verb == "" || v.Name() == "get":
+			verb = v.Name()
+		}
+	}
+	return verb
+}
+
+// Verbs are the commands about a noun, by their verbs.
+type Verbs map[string]*cobra.Command

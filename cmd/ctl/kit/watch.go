@@ -1,0 +1,186 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/source"
+	"scute.dev/cmd/ctl/watch"
+)
+
+type watchOptions[T any] struct {
+	*Kit
+	noun          *Noun[T]
+	Name          string
+	AllNamespaces bool
+	Format        output.Format
+}
+
+// Watch is `watch NOUN [NAME]`.
+func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
+	o := &watchOptions[T]{noun: n}
+	cmd := &cobra.Command{
+		Use: n.Name + " [NAME]", Aliases: n.aliases(), Short: "Follow " + n.A + " to its end, or all of a namespace",
+		Long: strings.TrimSpace("Follow " + n.A + " to its end; without a name all " + n.Plural + " of the namespace, until none is left that is not over. " +
+			"On a\nterminal it is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
+		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
+		Args:    Names(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	AllNamespacesVar(cmd, &o.AllNamespaces)
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *watchOptions[T]) run(ctx context.Context) error {
+	if o.AllNamespaces && o.Name != "" {
+		return cli.Usagef("a name and --all-namespaces exclude each other")
+	}
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	p, err := Open(ctx, o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if o.Name != "" {
+		return p.Follow(ctx, p.Key(o.Name), &o.Format)
+	}
+	namespace := p.Key("").Namespace
+	if o.AllNamespaces {
+		namespace = ""
+	}
+	return p.followAll(ctx, namespace, &o.Format)
+}
+
+// Follow shows one until it is over, and makes an exit status of its end. With a format the end is printed as data, and all
+// else goes to the standard error.
+func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format *output.Format) error {
+	n, draw := p.Noun, p.drawer(format, true, false)
+	last, seen, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+		return p.Watch(ctx, key, func(t T) bool { return fn([]T{p.copied(t)}) })
+	}, func(list []T) bool { return n.Over(list[0]) }, draw)
+	if seen && key.Namespace == "" {
+		key = n.Key(last[0])
+	}
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.Goes, p.Hint("watch", key)))
+	case errors.Is(err, source.ErrNotFound) && n.Ended != nil:
+		t, err := n.Ended(ctx, p, key, err)
+		if err != nil {
+			return err
+		}
+		last = []T{t}
+		if err := draw.Draw(last); err != nil {
+			return err
+		}
+	case errors.Is(err, source.ErrStill) && n.Still != nil:
+		return fmt.Errorf("%w; %s", err, n.Still(p, key))
+	case err != nil || !seen:
+		return err
+	}
+	t := p.whole(ctx, last[0], format)
+	if n.Finish != nil {
+		return n.Finish(ctx, p, t, format)
+	}
+	if format.Data() {
+		if err := format.Print(p.Env.Out, n.Data([]T{t}, true)); err != nil {
+			return err
+		}
+	}
+	if n.Bad(t) {
+		return cli.Failed() // what came of it has been shown
+	}
+	return nil
+}
+
+// followAll shows those of a namespace, "" for all, from the first one until all are over. It fails if one ended badly.
+func (p *Place[T]) followAll(ctx context.Context, namespace string, format *output.Format) error {
+	n, draw := p.Noun, p.drawer(format, false, namespace == "")
+	open, told := make(map[types.NamespacedName]bool), false // those that were there, and have not been seen to end
+	last, _, err := watch.Until(ctx, func(ctx context.Context, fn func([]T) bool) error {
+		return p.WatchAll(ctx, namespace, func(list []T) bool {
+			copies := make([]T, len(list))
+			for i, t := range list {
+				copies[i] = p.copied(t)
+			}
+			return fn(copies)
+		})
+	}, func(list []T) bool {
+		over := true
+		for _, t := range list {
+			open[n.Key(t)] = true
+			over = over && n.Over(t)
+		}
+		if len(open) == 0 && !told {
+			told = true
+			p.Env.Notef("There are no %s yet: waiting for the first one.", n.Plural)
+		}
+		return over && len(open) > 0
+	}, draw)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted(errors.New("interrupted: what has begun continues without being watched"))
+	case err != nil:
+		return err
+	}
+	for _, t := range last {
+		delete(open, n.Key(t))
+	}
+	if n.Ended != nil {
+		for key := range open {
+			t, err := n.Ended(ctx, p, key, source.ErrGone)
+			if err != nil {
+				return err
+			}
+			if err := p.lines(format).Draw([]T{t}); err != nil {
+				return err
+			}
+			last = append(last, t)
+		}
+	}
+	if format.Data() {
+		for i := range last {
+			last[i] = p.whole(ctx, last[i], format)
+		}
+		if err := format.Print(p.Env.Out, n.Data(last, false)); err != nil {
+			return err
+		}
+	}
+	for _, t := range last {
+		if n.Bad(t) {
+			return cli.Failed() // what came of it has been shown
+		}
+	}
+	return nil
+}
+
+func (p *Place[T]) copied(t T) T {
+	if p.Noun.Copy == nil {
+		return t
+	}
+	return p.Noun.Copy(t)
+}
+
+func (p *Place[T]) whole(ctx context.Context, t T, format *output.Format) T {
+	if !format.Data() || p.Noun.Whole == nil {
+		return t
+	}
+	return p.Noun.Whole(ctx, p, t)
+}

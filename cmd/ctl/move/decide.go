@@ -1,0 +1,147 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+)
+
+// abandon is the decision to give up the target.
+const abandon = "abandon"
+
+func actions() []string { return []string{string(mover.Forward), string(mover.Back), abandon} }
+
+type decideOptions struct {
+	*kit.Kit
+	noun                 *noun
+	Name, Action, Reason string
+}
+
+func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
+	o := &decideOptions{noun: n}
+	cmd := &cobra.Command{
+		Use: "move NAME --action ACTION --reason WHY", Aliases: append([]string{n.Plural}, n.Short...),
+		Short: "Decide which way a stranded move goes, or that its target is gone for good",
+		Long: `Decide about a move that scute cannot continue by itself.
+
+  forward   empty the source and resume the target
+  back      remove the copies from the target and resume the source
+  abandon   the target is gone for good: end the move
+
+forward and back are for a stranded move: one whose event log was lost or went back, or whose clusters do not hold what the
+log says. "describe" says which of them is safe. scute reads both clusters again first, and changes nothing if it is not.
+
+abandon resumes the source if it still holds everything. If the source had begun to be emptied it stays paused: what is left
+there is not all there was. Copies that the move made may be on the target. Should it come back, delete them there, without
+their finalizers, and unpause none of them: both clusters would work on the same machines.
+
+The decision is written to the event log, with you as its author and your reason. Where the log cannot be reached, abandon
+sets spec.abandonTarget of the Move instead, and the reason is not kept.`,
+		Example: kit.Examples(env, "$ decide move prod -n fleet --action forward --reason 'the log volume is lost'",
+			"$ decide move prod -n fleet --action abandon --reason 'the target site is lost'"),
+		Args: kit.OneName(n.A),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = kit.New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
+	cmd.Flags().StringVar(&o.Action, "action", "", "Decision: "+strings.Join(actions(), ", "))
+	cli.ReasonVar(cmd.Flags(), &o.Reason)
+	_ = cmd.RegisterFlagCompletionFunc("action", cobra.FixedCompletions(actions(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *decideOptions) run(ctx context.Context) error {
+	switch {
+	case !slices.Contains(actions(), o.Action):
+		return cli.Usagef("--action is %q: it must be one of %s", o.Action, strings.Join(actions(), ", "))
+	case o.Reason == "":
+		return cli.Usagef("--reason is missing: say why; it is recorded in the event log")
+	}
+	p, err := kit.Open(ctx, o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	m, err := p.Get(ctx, p.Key(o.Name))
+	if err != nil {
+		return err
+	}
+	switch {
+	case m.Status.FinishedAt != nil:
+		return fmt.Errorf("move %s is over: %s", key(m), m.Status.Message)
+	case m.Status.MoveID == "":
+		return fmt.Errorf("move %s is not in a log yet: %s says whether a daemon runs", key(m), o.Hint("", "doctor"))
+	}
+	if err := p.ReachLog(ctx); err != nil {
+		return o.intend(ctx, p, m, err)
+	}
+	return o.record(ctx, p, m)
+}
+
+// said is the decision in words.
+func (o *decideOptions) said() string {
+	if o.Action == abandon {
+		return "target abandoned"
+	}
+	return "resolved to go " + o.Action
+}
+
+func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	actor, r := reach.Actor(ctx, p.Cluster), &runner.Runner{Log: p.Log.Log, Now: o.Env.Now}
+	var err error
+	if o.Action == abandon {
+		err = r.Abandon(ctx, m.Status.MoveID, actor, o.Reason)
+	} else {
+		err = r.Resolve(ctx, m.Status.MoveID, actor, mover.Way(o.Action), o.Reason)
+	}
+	if errors.Is(err, runner.ErrNotStranded) {
+		return fmt.Errorf("move %s is not stranded: %s", key(m), m.Status.Message)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the decision about move %s to the log at %s: %w", key(m), p.Log.Where, err)
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s, recorded by %s\n", key(m), o.said(), actor)
+	return err
+}
+
+// intend writes the decision into the resource, because the log cannot be reached.
+func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, why error) error {
+	if o.Action != abandon {
+		return fmt.Errorf("the log could not be reached, and this decision is kept nowhere else: %w", why)
+	}
+	if err := patch(ctx, p, m, func(s *v1alpha1.MoveSpec) { s.AbandonTarget = true }); err != nil {
+		return err
+	}
+	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not kept: %v", why)
+	_, err := fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), o.said())
+	return err
+}
+
+// patch writes what has changed of the spec, and nothing else.
+func patch(ctx context.Context, p *place, m *v1alpha1.Move, change func(*v1alpha1.MoveSpec)) error {
+	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	defer cancel()
+	after := m.DeepCopy()
+	change(&after.Spec)
+	if err := p.Cluster.Client.Patch(ctx, after, client.MergeFrom(m)); err != nil {
+		return fmt.Errorf("writing the spec of move %s: %w", key(m), p.Cluster.Explain(err))
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+type (
+	place = kit.Place[*v1alpha1.Move]
+	noun  = kit.Noun[*v1alpha1.Move]
+)
+
+// Commands are those about moves, by their verbs.
+func Commands(env *cli.Env) kit.Verbs {
+	n := newNoun()
+	return kit.Verbs{
+		"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n),
+		"create": newCmdCreate(env, n), "abort": newCmdAbort(env, n), "decide": newCmdDecide(env, n),
+	}
+}
+
+func newNoun() *noun {
+	return &noun{
+		Name: "move", Plural: "moves", Short: []string{"mv"}, A: "a move", Resource: "move.scute.dev",
+		InCluster: moves.InCluster, InLog: moves.InLog,
+		Key:   key,
+		Phase: func(m *v1alpha1.Move) string { return string(m.Status.Phase) },
+		Log: func(m *v1alpha1.Move) (eventlog.Aggregate, bool) {
+			return eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}, m.Status.MoveID != ""
+		},
+		Table: show.View.Table, Data: data,
+		Describe: func(_ context.Context, p *place, m *v1alpha1.Move) ([]string, error) {
+			return p.View().Describe(m), nil
+		},
+		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(v.Standing(m), v.Lists(m)...) },
+		News:     news, Over: moves.Over,
+		Bad:       func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
+		Goes:      "the move continues without being watched",
+		WatchLong: "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
+	}
+}
+
+func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
+
+func data(list []*v1alpha1.Move, one bool) any {
+	all := &v1alpha1.MoveList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "MoveList"}}
+	for _, m := range list {
+		m.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
+		if one {
+			return m
+		}
+		all.Items = append(all.Items, *m)
+	}
+	return all
+}
+
+// news are a line for the state of a move, of which the counts change all the time, and one for each finding.
+func news(m *v1alpha1.Move) []kit.News {
+	out := []kit.News{{Text: show.Fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
+	for i, f := range m.Status.Findings {
+		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
+		out = append(out, kit.News{About: fmt.Sprint("#", i), Text: text})
+	}
+	return out
+}

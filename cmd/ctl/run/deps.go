@@ -1,0 +1,37 @@
+package run
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
+)
+
+// deps is what a command about one run has at hand.
+type deps struct {
+	*kit.Kit
+	noun *noun
+	Options
+}
+
+// command is a verb about one run: it takes its name, and the options that say where it is.
+func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
+	n := d.noun
+	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, append([]string{n.Plural}, n.Short...), kit.OneName(n.A)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
+	d.Kit = kit.New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = kit.Complete(d.Kit, n, 1)
+	return cmd
+}
+
+// logged reads runs from a log, and shows how far it is.
+func (d *deps) logged(log *reach.Log) *runs.Logged {
+	progress := d.Env.Progress()
+	l := runs.InLog(log)
+	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
+	return l
+}

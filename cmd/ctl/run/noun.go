@@ -1,0 +1,143 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/aggregate"
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/source"
+	"scute.dev/eventlog"
+)
+
+type (
+	place = kit.Place[*runs.Run]
+	noun  = kit.Noun[*runs.Run]
+)
+
+// Options are for builds other than the real one.
+type Options struct {
+	// WrapLog stands between local runs and their log, for fault points; nil is nothing.
+	WrapLog func(aggregate.Log) aggregate.Log
+}
+
+// Commands are those about runs, by their verbs.
+func Commands(env *cli.Env, o Options) kit.Verbs {
+	n := newNoun()
+	return kit.Verbs{
+		"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n),
+		"pause": newCmdPause(env, n), "resume": newCmdResume(env, n, o), "decide": newCmdDecide(env, n), "migrate": newCmdMigrate(env, n),
+	}
+}
+
+func newNoun() *noun {
+	return &noun{
+		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, A: "a run", Resource: "workflowrun.scute.dev",
+		InCluster: runs.InCluster, InLog: func(log *reach.Log) *source.Logged[*runs.Run] { return &runs.InLog(log).Logged },
+		Whole: whole, Printed: printed,
+		Key:   key,
+		Phase: func(r *runs.Run) string { return string(r.Phase()) },
+		Log: func(r *runs.Run) (eventlog.Aggregate, bool) {
+			return eventlog.Aggregate{Kind: eventlog.KindRun, ID: r.ID}, r.ID != ""
+		},
+		Tasks: func(r *runs.Run) (names []string) {
+			for _, t := range r.Tasks() {
+				names = append(names, t.Name+"\t"+string(t.Phase))
+			}
+			return names
+		},
+		Table: show.View.RunTable, Data: data, Describe: describe,
+		Standing: func(v show.View, r *runs.Run) []string {
+			return append(append(v.RunStanding(r), ""), v.RunTree(r, r.Status.Tasks, false)...)
+		},
+		News: news,
+		Copy: func(r *runs.Run) *runs.Run { // it is the source's own, and changes
+			copied := *r
+			return &copied
+		},
+		Over: (*runs.Run).Rests,
+		Bad:  func(r *runs.Run) bool { return r.Refused() || exitCode(r.Phase()) != cli.ExitOK },
+		Finish: func(_ context.Context, p *place, r *runs.Run, format *output.Format) error {
+			return finish(p.Kit, r, format)
+		},
+		Goes: "the run continues without being watched",
+		Still: func(p *place, at types.NamespacedName) string {
+			return "to continue it: " + p.Hint("resume", at)
+		},
+		GetLong: `Of a name that was used again it is the newest.
+
+With -o json one run is an object with its name, phase, runID, startedAt, finishedAt and all its tasks; several are
+the items of a list.`,
+		WatchLong: `The exit status is that of scutectl run: 0 Succeeded, 1 failed, 3 Paused, 4 Degraded, 130 interrupted (the run continues).`,
+	}
+}
+
+func key(r *runs.Run) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
+
+func data(list []*runs.Run, one bool) any {
+	if one {
+		return list[0].Report()
+	}
+	items := make([]runs.Report, len(list))
+	for i, r := range list {
+		items[i] = r.Report()
+	}
+	return map[string]any{"items": items}
+}
+
+// whole is a run with all that the log has of it. Where the log cannot be reached it is what the resource says.
+func whole(ctx context.Context, p *place, r *runs.Run) *runs.Run {
+	if r.State != nil || r.ID == "" {
+		return r
+	}
+	err := p.ReachLog(ctx)
+	if err == nil {
+		var f *runs.Fold
+		if f, err = runs.InLog(p.Log).Fold(ctx, r.ID); err == nil && f.State.Known() {
+			f.CreatedAt = r.CreatedAt
+			return f.Look()
+		}
+	}
+	if err != nil {
+		p.Env.Notef("This is what the resource says, because the log could not be reached: %v", err)
+	}
+	return r
+}
+
+func describe(_ context.Context, p *place, r *runs.Run) ([]string, error) {
+	lines := p.View().DescribeRun(r)
+	if next := next(p.Kit, r); len(next) > 0 {
+		lines = append(lines, "", "To continue:")
+		for _, line := range next {
+			lines = append(lines, "  "+line)
+		}
+	}
+	return lines, nil
+}
+
+// news are a line for each task, and for the run.
+func news(r *runs.Run) []kit.News {
+	var out []kit.News
+	for _, t := range r.Status.Tasks {
+		text := string(t.Phase)
+		if t.Attempts > 1 {
+			text += fmt.Sprintf(" (attempt %d)", t.Attempts)
+		}
+		if t.Message != "" {
+			text += ": " + t.Message
+		}
+		if t.Phase == v1alpha1.TaskPending && t.Message == "" {
+			text = ""
+		}
+		out = append(out, kit.News{About: t.Name, Text: text})
+	}
+	return append(out, kit.News{Text: string(r.Phase())})
+}
