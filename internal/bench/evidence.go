@@ -93,36 +93,28 @@ func measureVerify(_ context.Context, b *bench) error {
 // measureSealedAppend compares the rate of appends to a log that is sealed each second, sixty times as often as by default, with
 // that of one that is not.
 func measureSealedAppend(ctx context.Context, b *bench) error {
-	var sides [2]*writers
-	for i, name := range []string{"sealed", "unsealed"} {
-		dir := filepath.Join(b.dir, name)
-		l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
-		if err != nil {
-			return err
-		}
-		defer l.Close()
-		sides[i] = &writers{last: map[int]uint64{}, prepare: func(c eventlog.Commit) func(uint64) (uint64, error) {
-			return func(expected uint64) (uint64, error) {
-				c.Expected = expected
-				r, err := l.Append(ctx, c)
-				return r.Seq, err
-			}
-		}}
-		if i == 0 {
-			stop, err := sealInBackground(ctx, filepath.Join(dir, "seal"), l)
-			if err != nil {
-				return err
-			}
-			defer stop()
-		}
+	sealed, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "sealed")})
+	if err != nil {
+		return err
 	}
+	defer sealed.Close()
+	stop, err := sealInBackground(ctx, filepath.Join(b.dir, "sealed", "seal"), sealed)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	unsealed, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "unsealed")})
+	if err != nil {
+		return err
+	}
+	defer unsealed.Close()
+	sides := [2]*writers{appenders(ctx, sealed), appenders(ctx, unsealed)}
 	b.say("append, sealed each second: %d rounds of %d each way", sealRounds, singleAppends)
 	var ratios []float64
 	for round := range sealRounds {
 		var rate [2]float64
 		for turn := range 2 {
 			who := (round + turn) % 2
-			var err error
 			if rate[who], err = sides[who].round(1, singleAppends); err != nil {
 				return err
 			}
@@ -131,6 +123,17 @@ func measureSealedAppend(ctx context.Context, b *bench) error {
 	}
 	b.figure("seal.append.ratio", median(ratios), "ratio")
 	return nil
+}
+
+// appenders append to the log by Append.
+func appenders(ctx context.Context, l *eventlog.Log) *writers {
+	return &writers{last: map[int]uint64{}, prepare: func(c eventlog.Commit) func(uint64) (uint64, error) {
+		return func(expected uint64) (uint64, error) {
+			c.Expected = expected
+			r, err := l.Append(ctx, c)
+			return r.Seq, err
+		}
+	}}
 }
 
 func sealInBackground(ctx context.Context, dir string, l *eventlog.Log) (stop func(), err error) {

@@ -28,7 +28,7 @@ type outer struct {
 	by       map[inner2]inner
 	nothing  map[string]int
 	cleared  map[string]int
-	failed   error
+	failed   any
 	inner
 }
 
@@ -37,9 +37,9 @@ type inner2 struct{ a, b string }
 func sample() outer {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 89, time.FixedZone("", 3600))
 	return outer{
-		Exported: -7, small: -3, large: 1 << 63, part: 0.1, yes: true, raw: []byte("raw\x00"), blank: []string{},
-		list: []inner{{name: "é", when: at, more: &inner{name: "deep"}}, {}}, fixed: [3]int{1, 2, 3},
-		by: map[inner2]inner{{"a", "b"}: {name: "one", when: at.UTC()}, {"a", "a"}: {}}, cleared: map[string]int{},
+		Exported: -7, small: -3, large: 1 << 63, part: 0.1, yes: true, raw: []byte("raw\x00"), none: nil, blank: []string{},
+		list: []inner{{name: "é", when: at, more: &inner{name: "deep"}, empty: struct{}{}}, {}}, fixed: [3]int{1, 2, 3},
+		by: map[inner2]inner{{"a", "b"}: {name: "one", when: at.UTC()}, {"a", "a"}: {}}, nothing: nil, cleared: map[string]int{}, failed: nil,
 		inner: inner{name: "embedded"},
 	}
 }

@@ -53,7 +53,7 @@ func run() error {
 }
 
 // inputs are the types of the inputs of all kinds, which are the roots, and the types that they lead to. The inputs of a kind
-// with a package of its own are its type With.
+// with a separate package are its type With.
 func inputs() (all *types, roots []string, titles map[string]string, err error) {
 	titles = make(map[string]string)
 	const shared = "scute.dev/workflow/task"
