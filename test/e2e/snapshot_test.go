@@ -28,7 +28,7 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 	logDir, err := shared.blue.NewLogDir()
 	must(t, err)
 
-	restored := 0
+	var restored int // lives that began with a snapshot
 	faults := scuted.Faults{Class: "move", First: 25, Step: 7}
 	for life := 0; ; life++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(life))
