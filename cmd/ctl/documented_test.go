@@ -79,7 +79,7 @@ func documentation(t *testing.T) []string {
 	return files
 }
 
-// checkDocumented says what a block of YAML is, and what is wrong with it. An ellipsis stands for what is left out.
+// checkDocumented says what a block of YAML is, and what is wrong with it. An ellipsis means that something is left out.
 func checkDocumented(block []byte) (kind string, problems []string) {
 	var content any
 	if err := yaml.Unmarshal(block, &content); err != nil {

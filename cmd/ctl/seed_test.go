@@ -52,7 +52,7 @@ func serve(args []string) error {
 	return log.Close()
 }
 
-// clock goes on by a tenth of a second each time it is looked at.
+// clock advances by a tenth of a second each time it is looked at.
 type clock struct{ ticks atomic.Int64 }
 
 func (c *clock) now() time.Time {

@@ -90,7 +90,7 @@ func TestLogOfThePast(t *testing.T) {
 		untilRun(ctx, t, shared.blue, ns, "first", asks)
 		untilRun(ctx, t, shared.blue, ns, "third", asks)
 		untilRun(ctx, t, shared.blue, ns, "second", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunStranded })
-		o.run(ctx, t, 0, []string{"Nothing is to be reconciled"}, "log", "reconcile", "--nats", o.nats)
+		o.run(ctx, t, 0, []string{"Nothing needs to be reconciled"}, "log", "reconcile", "--nats", o.nats)
 		must(t, d.Stop(ctx))
 	})
 	t.Run("it was lost", func(t *testing.T) {

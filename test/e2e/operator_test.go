@@ -86,9 +86,9 @@ func TestOperator(t *testing.T) {
 	})
 	t.Run("doctor finds a pause left behind", func(t *testing.T) {
 		lift := annotation(ctx, t, shared.blue, o.namespace, "Cluster", "scute.dev/pause")
-		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny bears the pause of task", "remedy: "}, "doctor", "--nats", o.nats)
+		o.run(ctx, t, 1, []string{"problem  clusters", o.namespace + "/tiny has the pause of task", "remedy: "}, "doctor", "--nats", o.nats)
 		lift()
-		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "bears the pause") {
+		if said := o.run(ctx, t, 0, []string{"workflows"}, "doctor", "--nats", o.nats); strings.Contains(said.out, "has the pause") {
 			t.Errorf("doctor still speaks of the pause:\n%s", said.out)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestTwoInstallationsAndAMove runs a second installation, with a log of its own, while a move of the first has half emptied its
+// TestTwoInstallationsAndAMove runs a second installation, with another log, while a move of the first has half emptied its
 // source. It never acts, even when the first ends and it is the only one left.
 func TestTwoInstallationsAndAMove(t *testing.T) {
 	ctx := deadline(t, 6*time.Minute)

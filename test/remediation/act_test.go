@@ -159,7 +159,7 @@ func TestActTopology(t *testing.T) {
 	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, Topology: true}, map[string]actCase{
 		"replicas are the topology's": func(ctx context.Context, _ *testing.T, p *performer) {
 			m, _ := p.victim(ctx)
-			p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "to be asked for there")
+			p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "set them there")
 			p.refused(ctx, scale(m, remediator.AtTopology, 1, 5), "are 3, neither 1")
 			p.refused(ctx, on(m, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)), "certificatesExpiryDays is not set")
 			p.replicaSurge(ctx, remediator.AtTopology)
@@ -274,7 +274,7 @@ func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
 	for _, deed := range []remediator.Deed{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
-		p.refused(ctx, on(namesake, deed, "2026-01-01T00:00:00Z"), "another one bears its name")
+		p.refused(ctx, on(namesake, deed, "2026-01-01T00:00:00Z"), "another one has its name")
 		p.do(ctx, on(namesake, deed, ""))
 	}
 	p.do(ctx, on(namesake, remediator.TakeBack, ""))
@@ -467,8 +467,8 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	was := p.facts.Owner
 	defer func() { p.facts.Owner = was }()
 	p.facts.Owner.UID = "earlier"
-	p.refused(ctx, on(m, remediator.SetDelete, remediator.DeleteValue), "another one bears its name")
-	p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "another one bears its name")
+	p.refused(ctx, on(m, remediator.SetDelete, remediator.DeleteValue), "another one has its name")
+	p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "another one has its name")
 	p.do(ctx, scale(m, remediator.AtOwner, 5, 3))
 	p.facts.Owner.Kind = "TalosControlPlane"
 	for _, a := range []remediator.Action{on(m, remediator.SetDelete, remediator.DeleteValue), scale(m, remediator.AtOwner, 3, 5), on(m, remediator.HandOver, ""), on(m, remediator.Touch, "x")} {

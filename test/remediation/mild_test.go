@@ -28,7 +28,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 2)
 	w.misread(ctx, t)
-	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "remediation abort "+w.victim.Name) {
+	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "abort remediation "+w.victim.Name) {
 		t.Errorf("of the control plane a move in the middle of a surge says %q", why)
 	}
 	say := func(what string) {

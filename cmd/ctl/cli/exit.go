@@ -19,7 +19,7 @@ const (
 	ExitPipe        = 141 // the reader of its output is gone
 )
 
-// ExitError ends a command with a code of its own.
+// ExitError ends a command with an exit code.
 type ExitError struct {
 	Code int
 	// Err is what to tell; nil when everything has been said.
@@ -61,7 +61,7 @@ func Silently(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted ends a command that a signal stopped; err says what goes on without it.
+// Interrupted ends a command that a signal stopped; err says what continues without it.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
 // Code is the exit code that an error calls for, and whether it is still to be told.

@@ -132,7 +132,7 @@ func daemon(ctx context.Context, v *visit) bool {
 	if ready > 0 {
 		return true
 	}
-	// A daemon may run elsewhere, started by hand: whoever acts renews the lease.
+	// A daemon may also run elsewhere, started by hand: the daemon that acts renews the lease.
 	if holder, fresh := leader(ctx, v); fresh {
 		v.report(ok(subject, "it runs outside of this cluster: %s holds the lease", holder))
 		v.outside = true

@@ -25,7 +25,7 @@ func eventLog(ctx context.Context, v *visit) {
 			v.report(warning(subject, "see the permissions above, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
 			return
 		case v.unheard:
-			v.report(warning(subject, "mend the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
+			v.report(warning(subject, "fix the daemon first, or name the log with --log or --nats", "not looked at: it is in the daemon's pod"))
 			return
 		case v.outside:
 			v.report(warning(subject, "name it with --nats, if the daemon listens", "not looked at: the daemon does not run in a pod"))

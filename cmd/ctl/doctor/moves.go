@@ -61,7 +61,7 @@ func standing(v *visit) {
 		}
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%d under way, %d in all; none waits for a human", busy, len(v.all)))
+		v.report(ok(subject, "%d in progress, %d in all; none waits for a human", busy, len(v.all)))
 	}
 }
 
@@ -91,7 +91,7 @@ func leftBehind(ctx context.Context, v *visit) {
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+
 				"); if this cluster is the one that lives, remove annotation "+object.MoveAnnotation+" and unpause it",
-				"%s bears the mark of move %s, which is not under way", name, o.Mark))
+				"%s has the mark of move %s, which is not in progress", name, o.Mark))
 		case o.Mark == "" && paused && !held:
 			clean = false
 			v.report(warning(subject, "unpause it if nobody wants it so; a move keeps it paused on the target", "%s is paused, and not by scute", name))

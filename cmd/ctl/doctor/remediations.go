@@ -107,7 +107,7 @@ func (l *looked) policies() []Result {
 				"%s is a dry run: it decides and records, and touches nothing", name))
 		}
 		if p.Status.Storm {
-			out = append(out, warning(subject, "find what is broken at large; it goes on by itself after the cooldown", "%s is in a storm: %s", name, p.Status.Message))
+			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s has a mass failure: %s", name, p.Status.Message))
 		}
 		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == "Stalled" && c.Status == metav1.ConditionTrue
@@ -131,7 +131,7 @@ func (l *looked) fleetLimits() []Result {
 			out = append(out, warning(subject, "when that has passed, take it out of spec.pauseRequests: "+edit, "RepairLimits begins nothing anywhere: %s", strings.Join(of.Spec.PauseRequests, "; ")))
 		}
 		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
-			out = append(out, warning(subject, "find what is broken at large; it goes on by itself after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
+			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
 		}
 		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
 			out = append(out, problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
@@ -256,7 +256,7 @@ func (l *looked) marks() []Result {
 		}
 		if len(left) > 0 {
 			out = append(out, warning("machines", "if it stays when scuted runs and a minute has passed: kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-",
-				"%s/%s bears %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
+				"%s/%s has %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
 		}
 	}
 	return out
@@ -288,10 +288,10 @@ func (l *looked) planes() []Result {
 		}
 		if value, there := k.Annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(k.Namespace, value) {
 			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),
-				"%s bears %s, and nothing is under way", name, controlplanev1.RemediationInProgressAnnotation))
+				"%s has %s, and nothing is in progress", name, controlplanev1.RemediationInProgressAnnotation))
 		}
 		if _, there := k.Annotations[object.TouchAnnotation]; there {
-			out = append(out, warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s bears %s, and no remediation is under way", name, object.TouchAnnotation))
+			out = append(out, warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s has %s, and no remediation is in progress", name, object.TouchAnnotation))
 		}
 	}
 	return out

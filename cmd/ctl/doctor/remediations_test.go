@@ -86,22 +86,22 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	want := []string{
 		"warning policies: fleet/careful begins nothing: change freeze",
 		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
-		"warning policies: fleet/careful is in a storm: 9 of 10 are sick",
+		"warning policies: fleet/careful has a mass failure: 9 of 10 are sick",
 		"warning remediations: fleet/gone is the remediation of a machine that does not exist",
 		"warning remediations: fleet/mistyped is the remediation of a machine that does not exist",
 		"problem remediations: fleet/f is Failed: no way",
 		"problem health checks: MachineHealthCheck fleet/mhc asks scute to remediate, and no RepairPolicy selects Cluster prod: its machines are never replaced",
-		"warning machines: fleet/a bears scute.dev/unhealthy, and no remediation of its cluster is open",
-		"warning machines: fleet/b bears cluster.x-k8s.io/delete-machine, and no remediation of its cluster is open",
-		"warning machines: KubeadmControlPlane fleet/prod-cp bears controlplane.cluster.x-k8s.io/remediation-in-progress, and nothing is under way",
-		"warning machines: KubeadmControlPlane fleet/prod-cp bears scute.dev/touched, and no remediation is under way",
+		"warning machines: fleet/a has scute.dev/unhealthy, and no remediation of its cluster is open",
+		"warning machines: fleet/b has cluster.x-k8s.io/delete-machine, and no remediation of its cluster is open",
+		"warning machines: KubeadmControlPlane fleet/prod-cp has controlplane.cluster.x-k8s.io/remediation-in-progress, and nothing is in progress",
+		"warning machines: KubeadmControlPlane fleet/prod-cp has scute.dev/touched, and no remediation is in progress",
 	}
 	if diff := cmp.Diff(want, told(l)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// While something is under way, its marks belong there.
+// While a remediation is in progress, its marks belong there.
 func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 	l := &looked{Objects: &fleet.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},

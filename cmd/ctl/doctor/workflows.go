@@ -49,12 +49,12 @@ func waitingRuns(ctx context.Context, v *visit) bool {
 		}
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%d under way, %d in all; none waits for a human", busy, len(list.Items)))
+		v.report(ok(subject, "%d in progress, %d in all; none waits for a human", busy, len(list.Items)))
 	}
 	return true
 }
 
-// pausedByRun reports a cluster that bears the pause of a run which is not under way; held says that it bears one at all.
+// pausedByRun reports a cluster that has the pause of a run which is not in progress; held says whether it has such a pause at all.
 func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {
@@ -66,6 +66,6 @@ func pausedByRun(v *visit, subject, name string, u *unstructured.Unstructured) (
 		}
 	}
 	v.report(problem(subject, "if that run is a local one, resume it there; else, when its log says that it has ended, remove annotation "+
-		object.PauseAnnotation+" and unpause the cluster", "%s bears the pause of task %s, whose run is not under way here", name, holder))
+		object.PauseAnnotation+" and unpause the cluster", "%s has the pause of task %s, whose run is not in progress here", name, holder))
 	return true, true
 }

@@ -29,7 +29,7 @@ func TestWords(t *testing.T) {
 		{mover.PreflightPassed{Clusters: []string{"a"}}, "preflight passed: 1 cluster: a"},
 		{mover.Refused{Findings: []mover.Finding{{Field: "f", Message: "m"}, {}}}, "refused: 2 findings: f: m, and 1 more"},
 		{mover.PauseIntended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
-		{mover.Paused{}, "paused: the pause stands on every root"},
+		{mover.Paused{}, "paused: every root is paused"},
 		{
 			mover.Acknowledged{Objects: map[object.Ref]pause.Signal{machine("a"): pause.ByCondition, machine("b"): pause.Assumed, machine("c"): pause.AlreadyHeld}},
 			"pause acknowledged: 3 objects: Machine a, Machine b, …; 1 already held, 1 assumed, 1 by condition",

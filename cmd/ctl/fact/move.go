@@ -42,7 +42,7 @@ func move(e mover.Event) Fact {
 	case mover.PauseIntended:
 		return Fact{What: "pause intended", Detail: roots(e.Roots)}
 	case mover.Paused:
-		return Fact{What: "paused", Detail: "the pause stands on every root"}
+		return Fact{What: "paused", Detail: "every root is paused"}
 	case mover.Acknowledged:
 		return Fact{What: "pause acknowledged", Detail: signals(e.Objects), Objects: slices.Collect(maps.Keys(e.Objects))}
 	case mover.Waiting:

@@ -46,7 +46,7 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	}
 }
 
-// remediationStep says a fact of the remediation under way.
+// remediationStep describes an event of the remediation in progress.
 func remediationStep(e remediator.Event) (f Fact, known bool) {
 	switch e := e.(type) {
 	case remediator.ReplacementObserved:
@@ -67,9 +67,9 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 	case remediator.SurgeRelaxed:
 		return Fact{What: "surge relaxed", Detail: e.Reason + ": its preflight is relaxed"}, true
 	case remediator.DrainSkipped:
-		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion goes on without it", e.After, term.Second(e.Since))}, true
+		return Fact{What: "drain skipped", Detail: fmt.Sprintf("it has lasted more than %s, since %s: the deletion continues without it", e.After, term.Second(e.Since))}, true
 	case remediator.VolumeDetachSkipped:
-		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion goes on", e.After, term.Second(e.Since))}, true
+		return Fact{What: "volumes skipped", Detail: fmt.Sprintf("they were not detached within %s, since %s: the deletion continues", e.After, term.Second(e.Since))}, true
 	case remediator.VictimGone:
 		return Fact{What: "gone", Detail: "the machine is no more"}, true
 	case remediator.SurgeConsumed:
@@ -87,7 +87,7 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 	case remediator.Setback:
 		return Fact{What: "setback", Detail: e.Message}, true
 	case remediator.StormPassed:
-		return Fact{What: "storm passed"}, true
+		return Fact{What: "mass failure passed"}, true
 	case remediator.Admitted:
 		return Fact{What: "admitted", Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}, true
 	case remediator.MassFailurePassed:

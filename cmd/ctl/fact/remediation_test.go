@@ -13,7 +13,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// Every fact of the remediator has words of its own. UPDATE=1 writes them down anew.
+// Every event of the remediator has a text. UPDATE=1 writes the texts again.
 func TestWordsOfRemediations(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	m, n := remediator.Subject{Name: "cp-1", UID: "1"}, remediator.Subject{Name: "cp-4", UID: "4"}

@@ -132,7 +132,7 @@ func needed(tasks []string) string {
 
 func gone(list []workflow.Gone) string {
 	if len(list) == 0 {
-		return "what was done still stands"
+		return "what was done is still in place"
 	}
 	names := make([]string, len(list))
 	for i, g := range list {

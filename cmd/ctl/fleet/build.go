@@ -89,7 +89,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// ownerOf is what replaces a machine: its control plane, the deployment above its set, its set, or whoever controls it.
+// ownerOf is what replaces a machine: its control plane, the deployment above its set, its set, or another controller.
 func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 	_, plane = m.Labels[clusterv1.MachineControlPlaneLabel]
 	ref := metav1.GetControllerOf(m)

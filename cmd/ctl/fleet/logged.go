@@ -12,7 +12,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// Logged follows what the log has of machines. Each reading goes on where the one before ended.
+// Logged follows what the log has of machines. Each reading continues where the previous one ended.
 type Logged struct {
 	Log   *reach.Log
 	folds map[string]*remediations.Fold

@@ -61,9 +61,9 @@ type Noun[T any] struct {
 	Bad func(T) bool
 	// Finish says how one that is over ended, and makes an exit status of it; nil: Bad alone does.
 	Finish func(ctx context.Context, p *Place[T], t T, format *output.Format) error
-	// Goes says what becomes of one that is not watched any more: "the move goes on without being watched".
+	// Goes says what becomes of one that is not watched any more: "the move continues without being watched".
 	Goes string
-	// Still says how to go on with one that nothing drives; nil: nothing.
+	// Still says how to continue one that nothing drives; nil: nothing.
 	Still func(p *Place[T], key types.NamespacedName) string
 }
 

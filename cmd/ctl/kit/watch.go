@@ -105,7 +105,7 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 		}
 	}
 	if n.Bad(t) {
-		return cli.Failed() // what came of it has been shown
+		return cli.Failed() // its outcome has been shown
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (p *Place[T]) followAll(ctx context.Context, namespace string, format *outp
 	}
 	for _, t := range last {
 		if n.Bad(t) {
-			return cli.Failed() // what came of it has been shown
+			return cli.Failed() // its outcome has been shown
 		}
 	}
 	return nil

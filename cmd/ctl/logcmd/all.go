@@ -88,7 +88,7 @@ func (c *census) ofOwner(r eventlog.Record) error {
 	return c.owners[r.Aggregate].Apply(r)
 }
 
-// owner counts its machines by phase, and says in a word how the owner stands.
+// owner counts its machines by phase, and gives the state of the owner in a word.
 func (c *census) owner(f *remediations.Fold) string {
 	for _, item := range f.Items() {
 		c.RemediationPhases[item.Value.Status.Phase]++

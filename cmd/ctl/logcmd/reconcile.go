@@ -70,7 +70,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	state, seq := open.trust.State()
 	fault := trust.Judge(&state, own, marks)
 	if fault == nil {
-		_, err := fmt.Fprintf(o.Env.Out, "Nothing is to be reconciled: event log %s may be acted on.\n", own.LogID)
+		_, err := fmt.Fprintf(o.Env.Out, "Nothing needs to be reconciled: event log %s may be acted on.\n", own.LogID)
 		return err
 	}
 	outcomes, err := open.outcomes(ctx, cluster)
@@ -173,11 +173,11 @@ func (s *openings) apply(r eventlog.Record) error {
 
 // What becomes of what is open.
 const (
-	thenMove    = "goes on: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
+	thenMove    = "continues: each step that cannot be undone asks both clusters first, and is stranded where they disagree with the log"
 	thenLost    = "is stranded until you resolve it: both clusters are asked how far it came; without a trace on either it begins again"
 	thenEnds    = "ends: its resource says that it is over, or is gone"
-	thenRun     = "goes on: each task observes before it acts; one that may run only once waits for a decision"
-	thenOwner   = "is looked at again, and goes on from what its machines are"
+	thenRun     = "continues: each task observes before it acts; one that may run only once waits for a decision"
+	thenOwner   = "is observed again, and continues from the state of its machines"
 	thenUnknown = "is not in this log: see its status, and compare what it touched by hand before it is deleted or made again"
 )
 

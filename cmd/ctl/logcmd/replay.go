@@ -225,7 +225,7 @@ func (o *replayOptions) show(f *folded) error {
 	}
 	more := ""
 	if f.Sequence < f.Head {
-		more = fmt.Sprintf(" (the aggregate goes on to %d)", f.Head)
+		more = fmt.Sprintf(" (the aggregate continues to %d)", f.Head)
 	}
 	_, err := fmt.Fprintf(o.Env.Out, "\nFolded        from %d commits, %d events, up to sequence %d%s\nState         sha256 %s\n", f.Commits, f.Events, f.Sequence, more, f.Hash)
 	return err

@@ -13,7 +13,7 @@ import (
 	"scute.dev/projector"
 )
 
-// verified is what comes of comparing a snapshot with a replay.
+// verified is the result of comparing a snapshot with a replay.
 type verified struct {
 	Snapshot string `json:"snapshot"`
 	Sequence uint64 `json:"sequence"`

@@ -38,7 +38,7 @@ reached it says so, and shows what the objects say. It needs neither a RepairPol
 ETCD is Cluster API's condition, which does not say that a member answers. Who does is in the line "etcd" of control planes
 that scute has looked at because something is wrong there.
 
-Where the terminal is too narrow, these columns leave in this order: NEXT and DECISION to lines of their own, in between ZONE,
+Where the terminal is too narrow, these columns leave in this order: NEXT and DECISION to separate lines, in between ZONE,
 then AGE, and MARKS. Healthy workers are counted, not listed, unless --all is given.`
 
 func newCmdGet(env *cli.Env) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"scute.dev/kube"
 )
 
-// targetKubeconfig reads a kubeconfig of the user's and makes one of it that stands by itself: one context, no files,
+// targetKubeconfig reads a kubeconfig of the user's and makes a self-contained one of it: one context, no files,
 // no program to run. The daemon accepts no other.
 func targetKubeconfig(path, context string) ([]byte, error) {
 	config, err := clientcmd.LoadFromFile(path)

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a source whose Move goes through given states, and then stands still.
+// script is a source whose Move goes through given states, and then stays in the last one.
 type script struct {
 	moves.Source
 	states []v1alpha1.Move

@@ -47,14 +47,14 @@ func (p *Push) Check(ctx context.Context) (*workflow.State, error) {
 	}
 	for i := range state.Tasks() {
 		if t := state.Task(i); t.Kind == "Move" && t.Attempts > 0 && !over(t.Phase) {
-			return nil, fmt.Errorf("task %s is a move that is under way, and its events are in this folder: let it come to its end here first (scutectl resume run --local)", t.Name)
+			return nil, fmt.Errorf("task %s is a move that is in progress, and its events are in this folder: let it end here first (scutectl resume run --local)", t.Name)
 		}
 	}
 	_, _, err = p.there(ctx)
 	return state, err
 }
 
-// Do seals the run here, copies it, and lets it go on there. It tells how many commits were there before.
+// Do seals the run here, copies it, and lets it continue there. It tells how many commits were there before.
 func (p *Push) Do(ctx context.Context) (before int, err error) {
 	state, _, err := p.runner(p.From).State(ctx, p.Run)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *Push) Do(ctx context.Context) (before int, err error) {
 		return before, err
 	}
 	if err := p.runner(p.To).Command(ctx, p.Run, p.Actor, workflow.Receive{From: p.FromName}); err != nil {
-		return before, fmt.Errorf("letting run %s go on: %w", p.Run, err)
+		return before, fmt.Errorf("letting run %s continue: %w", p.Run, err)
 	}
 	return before, nil
 }
@@ -129,7 +129,7 @@ func (p *Push) copy(ctx context.Context) (before int, err error) {
 		}
 		receipt, err := p.To.Append(ctx, eventlog.Commit{Aggregate: p.aggregate(), ID: here[i].CommitID, Expected: last, Events: events})
 		if err != nil {
-			return before, fmt.Errorf("copying commit %s (%d of %d): %w: do it again, and it goes on from there", here[i].CommitID, i+1, len(here), err)
+			return before, fmt.Errorf("copying commit %s (%d of %d): %w: do it again, and it continues from there", here[i].CommitID, i+1, len(here), err)
 		}
 		last = receipt.Seq
 		if p.Copied != nil {

@@ -95,7 +95,7 @@ func (c *cut) Append(ctx context.Context, commit eventlog.Commit) (eventlog.Rece
 }
 
 // Whatever append a push dies before, nobody touches the half that has arrived, and the next push completes it: all
-// commits are there with their ids, actors and times, the run is sealed here and goes on there.
+// commits are there with their ids, actors and times, the run is sealed here and continues there.
 func TestPushCompletesAfterADeathAtEveryAppend(t *testing.T) {
 	cuts := 0
 	for n := 0; ; n++ {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Spec is a manifest that says what a definition does. It is what the WorkflowRun of a pushed run shows: the run itself goes on
+// Spec is a manifest that says what a definition does. It is what the WorkflowRun of a pushed run shows: the run itself continues
 // with its definition.
 func Spec(d *workflow.Definition) v1alpha1.WorkflowRunSpec {
 	spec := v1alpha1.WorkflowRunSpec{

@@ -51,7 +51,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 		return nil, explainConfig(err)
 	}
 	config.UserAgent = "scutectl"
-	config.QPS = -1 // a human's commands need no rate limit of their own
+	config.QPS = -1 // the commands of a human need no separate rate limit
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, explainConfig(err)

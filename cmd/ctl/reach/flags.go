@@ -24,7 +24,7 @@ type Flags struct {
 	Dir string
 	// URL of the NATS server that has the log, and how to log in there.
 	URL, Creds, CA, Cert, Key string
-	// Examine reads what is left of a log that is damaged. A folder is copied before, because the server repairs what it opens.
+	// Examine reads the readable part of a damaged log. A folder is copied before, because the server repairs what it opens.
 	Examine bool
 	// Stream defaults to the log's own name.
 	Stream string

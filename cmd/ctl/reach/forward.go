@@ -84,7 +84,7 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 		defer close(p.complaint)
 		if text, _ := io.ReadAll(io.LimitReader(complaints, 4096)); len(text) > 0 {
 			p.complaint <- errors.New(strings.TrimSpace(string(text)))
-			p.Close() // it will not work any more: whoever reads is to know at once
+			p.Close() // it does not work any more: readers must learn it at once
 		}
 	}()
 	return p, nil

@@ -51,7 +51,7 @@ func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	}
 }
 
-// folder opens the log of a stopped daemon, or of local runs. While a local run is under way it is reached through the
+// folder opens the log of a stopped daemon, or of local runs. While a local run is in progress it is reached through the
 // process that has it.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	// Opening a folder makes a log where there is none. Who reads wants the one that is there.

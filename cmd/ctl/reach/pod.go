@@ -87,7 +87,7 @@ func listens(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or what stands before it, knows no other.
+// dial prepares the way into a pod: a WebSocket, or SPDY where the API server, or a proxy in front of it, knows no other.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {

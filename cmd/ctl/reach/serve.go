@@ -32,7 +32,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: logger(w)})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends, decide about its runs and watch them meanwhile, "+
-			"or give this run a folder of its own with --log: %w", f.Dir, err)
+			"or give this run another folder with --log: %w", f.Dir, err)
 	}
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// tunnel is an address of this machine that leads to the log. Each connection to it gets a way of its own, looked for
-// anew: so a client that connects again finds the daemon again, in the same pod or the next one.
+// tunnel is an address of this machine that leads to the log. Each connection to it gets a new way, which is looked for
+// again: so a client that connects again finds the daemon again, in the same pod or the next one.
 type tunnel struct {
 	listener net.Listener
 	enter    func(context.Context) (io.ReadWriteCloser, error)
@@ -23,7 +23,7 @@ type tunnel struct {
 	complaint error
 }
 
-// newTunnel finds the way once, so that what stands in it is told at once, and listens.
+// newTunnel finds the way once, so that an obstacle is reported at once, and listens.
 func newTunnel(ctx context.Context, enter func(context.Context) (io.ReadWriteCloser, error), logger *slog.Logger) (*tunnel, error) {
 	first, err := enter(ctx)
 	if err != nil {

@@ -149,7 +149,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 		}
 		if remediations.UnderWay(r.Status.Phase) {
-			o.Env.Notef("A replacement is under way (%s), and goes on: to take it back, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
+			o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
 		}
 		before := r.Spec.Hold
 		r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
@@ -211,7 +211,7 @@ func aborted(_, now *v1alpha1.SurgeRemediation) bool { return now.Status.Aborted
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	var yes bool
 	o := &intent{noun: n}
-	cmd := o.command(env, "Take back what is under way for a machine, and begin nothing more for it",
+	cmd := o.command(env, "Cancel what was started for a machine, and start nothing more for it",
 		"The owner gets its replicas back, and the replacement goes; the machine stays, marked. A machine whose owner is deleting\nit already cannot be kept. It asks first; where nobody can be asked, --yes must be given.",
 		"$ abort remediation prod-cp-x7k2p -n fleet --yes")
 	kit.YesVar(cmd.Flags(), &yes)

@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// Logged reads remediations from the event log: those that are under way, and the last ones that ended.
+// Logged reads remediations from the event log: those that are in progress, and the last ones that ended.
 type Logged = source.Logged[*v1alpha1.SurgeRemediation]
 
 // InLog reads the event log.
@@ -23,7 +23,7 @@ func InLog(log *reach.Log) *Logged {
 	return &Logged{
 		Log: log, Kind: eventlog.KindRemediation, Noun: noun,
 		Begin: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
-		// An owner that was made again has machines of its own.
+		// An owner that was created again has other machines.
 		May: func(id string, key types.NamespacedName) bool {
 			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		},

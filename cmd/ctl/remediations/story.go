@@ -23,7 +23,7 @@ type Story struct {
 	state   *remediator.State
 }
 
-// Step is a fact, and where it stands in the log.
+// Step is an event, and its place in the log.
 type Step struct {
 	eventlog.Event
 	Seq       uint64

@@ -114,7 +114,7 @@ func (o *runOptions) unchanged(ctx context.Context, at *place, r *runs.Run, w *v
 	return o.edited(&f.Run, d, o.File)
 }
 
-// again takes a run up that is there: a finished one is not run again, any other goes on.
+// again continues a run that exists; a finished one is not run again.
 func (o *runOptions) again(ctx context.Context, at *place, r *runs.Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()

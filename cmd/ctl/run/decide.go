@@ -44,7 +44,7 @@ func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
 		Use:   " --task TASK --action ACTION --reason WHY",
 		Short: "Decide about a task that waits for an operator",
 		Long: `Decide about a task that waits for an operator: because it failed and its policy is Pause, because it asks for an
-approval, because nobody knows what came of it, or because its undo failed.
+approval, because its outcome is not known, or because its undo failed.
 
   retry             try it again, with other inputs if --with says so
   ignore            continue as if it had succeeded

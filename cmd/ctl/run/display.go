@@ -105,7 +105,7 @@ type following struct {
 
 // follow shows what is appended to a run after a sequence.
 func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format *output.Format) *following {
-	// The display goes on while an interrupted run comes to rest.
+	// The display continues until an interrupted run is at rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
 	w.running.Go(func() {
@@ -146,7 +146,7 @@ func (w *following) commit(r eventlog.Record) error {
 	return nil
 }
 
-// rest waits until all is shown that was appended, and gives the run as it stands.
+// rest waits until all is shown that was appended, and returns the run.
 func (w *following) rest(r *runner.Runner, id string) (*runs.Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), restTimeout)
 	defer cancel()

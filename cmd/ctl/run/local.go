@@ -115,7 +115,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 		}
 		switch {
 		case s.HandedOver != "":
-			return "", false, cli.Usagef("run %s was handed over to %s and goes on there: choose another name for a new run", latest, s.HandedOver)
+			return "", false, cli.Usagef("run %s was handed over to %s and continues there: choose another name for a new run", latest, s.HandedOver)
 		case !s.Known(): // a process died while it was asking for it
 			return latest, false, nil
 		case !s.Finished():
@@ -146,7 +146,7 @@ func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, 
 	return l.resume(ctx, f, "")
 }
 
-// resume takes a run up again. The folder's lock says that whoever drove it is dead.
+// resume continues a run. The folder's lock says that the process that drove it is dead.
 func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
 	if freshWord(f) {
 		return nil
@@ -154,7 +154,7 @@ func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
 	return l.runner.Command(ctx, f.ID, l.actor(ctx), workflow.ResumeRun{Reason: reason, Dead: true})
 }
 
-// freshWord says that an operator has just said how the run is to go on: then nothing else is taken up again.
+// freshWord reports that an operator has just said how the run continues: then nothing else is tried again.
 func freshWord(f *runs.Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted:
@@ -164,7 +164,7 @@ func freshWord(f *runs.Fold) bool {
 	}
 }
 
-// drive begins a run or goes on with it, and follows it to where it rests.
+// drive starts a run or continues it, and follows it until it rests.
 func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *runs.Fold) error) error {
 	head, err := l.log.Head(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ says by now; this changes that, in one event, after it has shown what that means
   unchanged          its outcome is kept
   changed, done      you must say: --keep TASK or --rerun TASK
   changed, not done  it runs as it is now; one that you hold stays held
-  changed, unknown   it may run at most once, and nobody knows what came of it: you must say, as for one that is done
+  changed, unknown   it may run at most once, and its outcome is not known: you must say, as for one that is done
   added              it runs; if tasks that have run need it, you must say --backfill TASK
   removed, done      nothing but its undo is kept, for a rollback
 
@@ -117,7 +117,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// edited refuses to go on with a run whose manifest is not the one that it goes on with: what of it would run is shown.
+// edited refuses to continue a run whose manifest was edited: it shows what would run.
 func (d *deps) edited(r *runs.Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"

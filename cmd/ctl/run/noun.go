@@ -25,7 +25,7 @@ type (
 
 // Options are for builds other than the real one.
 type Options struct {
-	// WrapLog stands between local runs and their log, for fault points; nil is nothing.
+	// WrapLog is put between local runs and their log, for fault points; nil is nothing.
 	WrapLog func(aggregate.Log) aggregate.Log
 }
 

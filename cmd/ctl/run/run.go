@@ -32,8 +32,8 @@ func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
 	o := &runOptions{deps: &deps{noun: newNoun(), Options: options}}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE",
-		Short: "Run a workflow, or go on with it where it stopped",
-		Long: `Run a workflow, or go on with it where it stopped, and follow it to where it rests.
+		Short: "Run a workflow, or continue it where it stopped",
+		Long: `Run a workflow, or continue it where it stopped, and follow it to where it rests.
 
 With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
 (` + reach.LocalDir + ` in the current folder, or --log). Without, the WorkflowRun resource is made and the daemon runs it.
@@ -155,7 +155,7 @@ func refused(problems []workflow.Problem) bool {
 	return slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning })
 }
 
-// finish says how a run stands that rests, and makes an exit status of it.
+// finish prints the state of a run that rests, and returns its exit status.
 func finish(k *kit.Kit, r *runs.Run, format *output.Format) error {
 	if format.Data() {
 		// That nobody reads it any more changes nothing of how the run ended.

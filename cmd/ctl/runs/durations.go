@@ -13,7 +13,7 @@ import (
 )
 
 // withoutBadDurations finds the durations of a manifest that cannot be read. The decoder would stop at the first of them,
-// without a word about where it stands. They are taken out, so that it can go on to whatever else is wrong.
+// without saying where it is. They are taken out, so that decoding continues to the other problems.
 func withoutBadDurations(document []byte) ([]byte, []workflow.Problem) {
 	var manifest map[string]any
 	if err := yaml.Unmarshal(document, &manifest); err != nil {

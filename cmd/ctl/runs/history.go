@@ -7,7 +7,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// History is what a log tells beyond how a run stands: every attempt, and who decided what.
+// History is what a log tells beyond the state of a run: every attempt, and who decided what.
 type History struct {
 	tasks map[string]*TaskHistory
 	// Words are what was said about the run as a whole, in their order.
@@ -32,7 +32,7 @@ type StepHistory struct {
 type Attempt struct {
 	N              int
 	Started, Ended time.Time
-	// Outcome in a word: "" while it is under way.
+	// Outcome in a word: "" while it is in progress.
 	Outcome, Message string
 }
 

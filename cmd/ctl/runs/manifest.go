@@ -116,7 +116,7 @@ func split(data []byte) ([][]byte, error) {
 	}
 }
 
-// said tells whether anything but comments and separators stands in a document.
+// said tells whether a document has anything but comments and separators.
 func said(document []byte) bool {
 	for line := range strings.Lines(string(document)) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
@@ -134,7 +134,7 @@ func (m *manifest) DeepCopyObject() runtime.Object {
 	return (*manifest)((*v1alpha1.WorkflowRun)(m).DeepCopy())
 }
 
-// decode is strict: a field that there is not is a problem, as is one that stands there twice.
+// decode is strict: an unknown field is a problem, and so is one that occurs twice.
 func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
 	w := &v1alpha1.WorkflowRun{}

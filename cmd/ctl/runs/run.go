@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Run is a run as it stands.
+// Run is the state of a run.
 type Run struct {
 	Namespace, Name string
 	// ID in the log; "" for a resource that nobody has taken up.
@@ -117,7 +117,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Look makes the status anew. What it returns is the fold's own and changes with it.
+// Look computes the status again. What it returns is the fold's own and changes with it.
 func (f *Fold) Look() *Run {
 	f.Namespace, f.Name = f.State.Namespace, f.State.Name
 	f.Status = workflow.Status(f.State)

@@ -53,7 +53,7 @@ func (v View) Describe(m *v1alpha1.Move) []string {
 	return append(out, v.Lists(m)...)
 }
 
-// Standing says where a Move stands: the part of a description that changes.
+// Standing prints the state of a Move: the part of a description that changes.
 func (v View) Standing(m *v1alpha1.Move) []string {
 	s := m.Status
 	phase := v.Phase(m)

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Event is one fact of the log, with where it stands there.
+// Event is one event of the log, with its place there.
 type Event struct {
 	eventlog.Event
 	Seq       uint64

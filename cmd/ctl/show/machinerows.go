@@ -30,7 +30,7 @@ const (
 	columnDecision = "DECISION"
 )
 
-// columns in their order. What is most important on a narrow terminal, the decision and what happens next, gets a line of its own.
+// columns in their order. What is most important on a narrow terminal, the decision and what happens next, gets a separate line.
 //
 //nolint:gochecknoglobals // a table
 var columns = []column{

@@ -158,7 +158,7 @@ func (v View) policy(p *fleet.Policy, served bool) string {
 		out += " " + v.eachWord(term.Yellow, "(begins nothing: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
 	}
 	if p.Storm {
-		out += " " + v.eachWord(term.Yellow, "(in a storm: nothing is begun)")
+		out += " " + v.eachWord(term.Yellow, "(mass failure: nothing is started)")
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine 
 	return m
 }
 
-// sick is a fleet with all there is to see: a surge under way, a cluster that nobody watches, one with external etcd.
+// sick is a fleet with all there is to see: a surge in progress, a cluster that nobody watches, one with external etcd.
 func sick() *fleet.Objects {
 	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
@@ -119,7 +119,7 @@ func sick() *fleet.Objects {
 	}
 }
 
-// logged is what the log has of the unhealthy fleet: a surge that waits for its newcomer, of a policy that cannot do anything else now.
+// logged is what the log has of the unhealthy fleet: a surge that waits for its new machine, of a policy that cannot do anything else now.
 func logged(o *fleet.Objects) *fleet.Objects {
 	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
 	s := &remediator.State{}

@@ -46,7 +46,7 @@ func reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	return slices.Index(path, last) + 1, false
 }
 
-// PhaseBar is one line with all phases: done, under way, to come. Where it does not fit, the names are left out.
+// PhaseBar is one line with all phases: done, in progress, to come. Where it does not fit, the names are left out.
 func (v View) PhaseBar(m *v1alpha1.Move) string {
 	phases := path(m)
 	n, there := reached(m, phases)

@@ -159,7 +159,7 @@ func standing(p v1alpha1.RemediationPhase) string {
 	}
 }
 
-// RemediationStanding says where a remediation stands: the part of a description that changes.
+// RemediationStanding prints the state of a remediation: the part of a description that changes.
 func (v View) RemediationStanding(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.field("Phase", v.RemediationPhase(s.Phase)), v.field("", v.RemediationBar(r))}

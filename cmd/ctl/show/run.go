@@ -55,7 +55,7 @@ func done(c v1alpha1.TaskCounts) string {
 	return fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
 }
 
-// took is how long a run has been under way, or was.
+// took is how long a run has been in progress, or was.
 func (v View) took(r *runs.Run) string {
 	s := r.Status
 	switch {
@@ -68,7 +68,7 @@ func (v View) took(r *runs.Run) string {
 	}
 }
 
-// RunStanding says where a run stands: the part of a description that changes.
+// RunStanding prints the state of a run: the part of a description that changes.
 func (v View) RunStanding(r *runs.Run) []string {
 	s := r.Status
 	out := []string{v.field("Phase", v.RunPhase(r.Phase()))}

@@ -177,7 +177,7 @@ func lastOutcome(list []runs.Attempt) string {
 
 func orUnderWay(outcome string) string {
 	if outcome == "" {
-		return "under way"
+		return "in progress"
 	}
 	return outcome
 }

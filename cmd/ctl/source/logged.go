@@ -24,7 +24,7 @@ type Logged[T any] struct {
 	// Begin starts the fold of an aggregate.
 	Begin func(id string) Fold[T]
 	// Group names what an aggregate is about: of two of one group the later one replaces the earlier, which is not read.
-	// nil: each stands for itself.
+	// nil: none is grouped.
 	Group func(id string) string
 	// May says that an aggregate may hold what is looked for; nil says so of all.
 	May func(id string, key types.NamespacedName) bool
@@ -210,7 +210,7 @@ func values[T any](all []*one[T], namespace string) []T {
 
 var errEnough = errors.New("enough")
 
-// Watch folds the log and goes on folding. In a folder nothing can follow: then what is not over ends it with ErrStill.
+// Watch folds the log, and continues with what is appended. In a folder nothing can follow: then what is not over ends it with ErrStill.
 func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil {
@@ -235,7 +235,7 @@ func (l *Logged[T]) Watch(ctx context.Context, key types.NamespacedName, fn func
 	})
 }
 
-// WatchAll folds the log and goes on folding.
+// WatchAll folds the log, and continues with what is appended.
 func (l *Logged[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	all, head, err := l.all(ctx, namespace)
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Screen) Draw(lines []string) error {
 	for _, line := range lines {
 		b.WriteString("\x1b[2K" + Fit(line, width) + "\n") // clear the line before it is written
 	}
-	b.WriteString("\x1b[J") // clear what is left of a longer block
+	b.WriteString("\x1b[J") // clear the rest of a longer block
 	s.drawn = len(lines)
 	_, err := io.WriteString(s.Out, b.String())
 	return err

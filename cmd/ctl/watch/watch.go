@@ -13,7 +13,7 @@ type Drawer[T any] interface {
 }
 
 // Until follows a thing until it is over, and draws each of its states. It returns the last one; ok says that there was one.
-// All drawing is done here, one after the other, and while a state is drawn follow stands still.
+// All drawing is done here, one after the other, and while a state is drawn follow waits.
 func Until[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw Drawer[T]) (last T, ok bool, err error) {
 	states := make(chan T)
 	drawn := make(chan struct{})

@@ -21,7 +21,7 @@ import (
 const leaseTimeout = 5 * time.Second
 
 // lease is the Lease of leader election. Its holder writes the high-water mark of the log into it, at each renewal and by
-// raise, so that the mark costs no request of its own.
+// raise, so that the mark costs no separate request.
 type lease struct {
 	client coordination.LeaseInterface
 	// holder is whose Lease it is; logID and installation say who that is.
@@ -178,7 +178,7 @@ func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) 
 	return nil
 }
 
-// other says that another installation acts on this management cluster, with a log of its own.
+// other says that another installation acts on this management cluster, with another log.
 func (l *lease) other(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -220,7 +220,7 @@ func (r *remedies) limitsCache() cache.Cache {
 	return r.manager.GetCache()
 }
 
-// moveOf is the id of a move of a cluster that is under way, "" without. A dry run moves nothing.
+// moveOf is the id of the move in progress of a cluster, "" without one. A dry run moves nothing.
 func moveOf(v *moves.Moves, namespace, cluster string) string {
 	for _, id := range v.IDs() {
 		spec, ok := v.Spec(id)

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// stopGrace is how long a stop waits for the steps under way.
+// stopGrace is how long a stop waits for the steps in progress.
 const stopGrace = 20 * time.Second
 
-// Run runs the daemon until ctx ends. Everything that was begun goes on when a daemon runs again.
+// Run runs the daemon until ctx ends. Everything that was started continues when a daemon runs again.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
