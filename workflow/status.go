@@ -126,13 +126,13 @@ func Explain(s *State) (message, next string) {
 		}
 		return "waiting for an operator" + s.pausedFor(), s.decideNext()
 	case v1alpha1.RunAborted:
-		return s.ended.Message, "mend the cause and resume: done tasks are skipped"
+		return s.ended.Message, "fix the cause and resume: done tasks are skipped"
 	case v1alpha1.RunRollingBack:
 		return fmt.Sprintf("rolling back, %d left: %s", s.undoLeft, s.why()), ""
 	case v1alpha1.RunRolledBack:
 		return "rolled back: " + s.ended.Message, ""
 	case v1alpha1.RunRollbackFailed:
-		return s.undoTrouble(), "mend the cause and decide: retry-undo, mark-undone or abandon"
+		return s.undoTrouble(), "fix the cause and decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
 		return plural(len(s.def), "task") + " done", ""
 	default:
