@@ -160,7 +160,7 @@ func TestActTopology(t *testing.T) {
 		"replicas are the topology's": func(ctx context.Context, _ *testing.T, p *performer) {
 			m, _ := p.victim(ctx)
 			p.refused(ctx, scale(m, remediator.AtOwner, 3, 5), "set them there")
-			p.refused(ctx, scale(m, remediator.AtTopology, 1, 5), "are 3, neither 1")
+			p.refused(ctx, scale(m, remediator.AtTopology, 1, 5), "are 3, neither the original 1")
 			p.refused(ctx, on(m, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)), "certificatesExpiryDays is not set")
 			p.replicaSurge(ctx, remediator.AtTopology)
 		},
@@ -231,7 +231,7 @@ func (p *performer) reset(ctx context.Context) {
 }
 
 func foreignReplicas(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
-	p.refused(ctx, scale(m, remediator.AtOwner, 5, 7), "are 3, neither 5")
+	p.refused(ctx, scale(m, remediator.AtOwner, 5, 7), "are 3, neither the original 5")
 	p.refused(ctx, scale(m, remediator.AtTopology, 3, 5), "has no topology")
 	if err := p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrForeign) {
 		t.Errorf("an even number: %v, want the server's refusal", err)

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,6 +146,7 @@ func TestLookPlain(t *testing.T) {
 		want := remediator.OwnerFacts{
 			Owner: owner, Found: true, Replicas: 3, Generation: f.Owner.Generation, Observed: true, MaxSurge: 1, Version: "v1.36.0",
 			Tested: true, CertificateLever: true,
+			Retry: remediator.Retry{MinHealthy: time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second},
 		}
 		if diff := cmp.Diff(want, f.Owner); diff != "" {
 			t.Error(diff)
@@ -240,7 +242,7 @@ func TestLookPlain(t *testing.T) {
 		request.Spec.Hold = &v1alpha1.RemediationHold{Until: &until, Reason: "forensics"}
 		must(t, shared.admin.Create(ctx, request))
 		f := w.until(ctx, owner, "requested", func(f *remediator.Facts) bool { return machineOf(f, victim.Name).Request != nil })
-		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, Hold: true, HoldUntil: until.Time, HoldWhy: "forensics"}
+		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, ByHand: true, Hold: true, HoldUntil: until.Time, HoldWhy: "forensics"}
 		if diff := cmp.Diff(want, machineOf(f, victim.Name).Request); diff != "" {
 			t.Error(diff)
 		}
