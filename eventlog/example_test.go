@@ -1,0 +1,50 @@
+package eventlog_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+// Two writers decide about one aggregate. The second one built its decision on a state that is no longer the newest: its append
+// fails, nothing of it is stored, and it reads and decides again.
+func Example() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "log-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	defer l.Close()
+
+	door := eventlog.Aggregate{Kind: eventlog.KindRun, ID: "example/door"}
+	decide := func(id, fact string, expected uint64) error {
+		_, err := l.Append(ctx, eventlog.Commit{Aggregate: door, ID: id, Expected: expected, Events: []eventlog.Event{{
+			Type: "dev.scute.run." + fact + ".v1", Time: time.Now(), Actor: "user/example", Data: json.RawMessage(`{}`),
+		}}})
+		return err
+	}
+	fmt.Println("first: ", decide("1", "opened", 0))
+	fmt.Println("second:", errors.Is(decide("2", "locked", 0), eventlog.ErrConflict))
+
+	records, err := l.Read(ctx, door, 0)
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range records {
+		fmt.Println(r.Seq, r.Types())
+	}
+	// Output:
+	// first:  <nil>
+	// second: true
+	// 1 [dev.scute.run.opened.v1]
+}
