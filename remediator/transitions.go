@@ -312,7 +312,14 @@ func (r remediation) mayBeSpared() bool {
 	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
 		return false
 	}
-	return len(r.newcomers) > 0 || r.Replacement.UID != "" || r.now.Sub(r.Since) >= spareAfter
+	came := len(r.newcomers) > 0 || r.Replacement.UID != ""
+	return came && !r.tookAnothersPlace() || r.now.Sub(r.Since) >= spareAfter
+}
+
+// tookAnothersPlace says that the new machine replaces one that somebody else has deleted meanwhile. The owner may still
+// be creating the one that was requested.
+func (r remediation) tookAnothersPlace() bool {
+	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return !m.Deleting })
 }
 
 // clean says that nothing is left to write for a remediation whose unhealthy machine is gone, and that no machine is
