@@ -48,11 +48,12 @@ func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name s
 	admin := on.Side.Client()
 	must(t, admin.Create(ctx, u))
 	cleanup(t, func(ctx context.Context) error {
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		if err := client.IgnoreNotFound(admin.Patch(ctx, u.DeepCopy(), patch)); err != nil {
+		// In this order: the controller of Clusters adds its finalizer at any time before the deletion, and never after it.
+		if err := client.IgnoreNotFound(admin.Delete(ctx, u.DeepCopy())); err != nil {
 			return err
 		}
-		return client.IgnoreNotFound(admin.Delete(ctx, u))
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		return client.IgnoreNotFound(admin.Patch(ctx, u, patch))
 	})
 }
 
