@@ -30,7 +30,7 @@ func sealLog(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	sealer, err := seal.OpenSealer(filepath.Join(args[0], "seal"), log, key)
+	sealer, err := seal.OpenSealer(filepath.Join(args[0], seal.Folder), log, key)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,9 @@ import (
 const (
 	// HashesFile holds the hashes of a Tree, in the order of tlog.StoredHashIndex: about 64 bytes for each commit.
 	HashesFile = "hashes"
-	hashSize   = tlog.HashSize
+	// Folder has the tree of an embedded log, beside the log.
+	Folder   = "seal"
+	hashSize = tlog.HashSize
 )
 
 // Tree is the Merkle tree of a log, in a folder. Everything in it can be made again from the log. One goroutine may append;

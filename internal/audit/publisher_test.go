@@ -138,7 +138,7 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	for life := range 2 {
-		p, told := publisher(t, filepath.Join(dir, "seal"), l, k, places()...)
+		p, told := publisher(t, filepath.Join(dir, seal.Folder), l, k, places()...)
 		for n := range 2 {
 			appendOne(t, l, fmt.Sprintf("m%d-%d", life, n))
 			p.Publish(t.Context())

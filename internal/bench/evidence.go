@@ -98,7 +98,7 @@ func measureSealedAppend(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer sealed.Close()
-	stop, err := sealInBackground(ctx, filepath.Join(b.dir, "sealed", "seal"), sealed)
+	stop, err := sealInBackground(ctx, filepath.Join(b.dir, "sealed", seal.Folder), sealed)
 	if err != nil {
 		return err
 	}

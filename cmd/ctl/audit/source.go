@@ -73,9 +73,6 @@ func (o *options) openExport() (*source, error) {
 	return s, nil
 }
 
-// sealFolder is where an embedded log has its hashes.
-const sealFolder = "seal"
-
 // tree opens the leaf hashes; nil if there are none.
 func (o *options) tree() (*seal.Tree, error) {
 	if o.hashes != "" {
@@ -84,7 +81,7 @@ func (o *options) tree() (*seal.Tree, error) {
 	if o.flags.Dir == "" {
 		return nil, nil //nolint:nilnil // no tree is no error
 	}
-	path := filepath.Join(o.flags.Dir, sealFolder, seal.HashesFile)
+	path := filepath.Join(o.flags.Dir, seal.Folder, seal.HashesFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil, nil //nolint:nilnil,nilerr // no tree is no error
 	}

@@ -94,7 +94,7 @@ func newSealing(o Options, config *rest.Config, home *home, report *report, logg
 		return nil, fmt.Errorf("preparing to publish checkpoints: %w", err)
 	}
 	s := &sealing{AuditOptions: o.Audit, log: home.log, clients: clients, report: report, logger: logger}
-	s.Dir = cmp.Or(s.Dir, filepath.Join(o.Log.Dir, "seal"))
+	s.Dir = cmp.Or(s.Dir, filepath.Join(o.Log.Dir, seal.Folder))
 	return s, nil
 }
 
