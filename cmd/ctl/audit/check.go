@@ -92,7 +92,7 @@ func (o *options) check(file string) error {
 		p.Events = append(p.Events, provenEvent{ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Data: e.Data})
 	}
 	if o.format.Value != "" {
-		return o.print(p)
+		return o.format.Print(o.env.Out, p)
 	}
 	return o.proven(p)
 }

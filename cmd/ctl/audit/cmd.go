@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -77,11 +76,4 @@ func (o *options) unchecked(err error) error {
 	}
 	o.env.Notef("%s: could not check: %v", o.env.Name, err)
 	return cli.Silently(exitUnchecked)
-}
-
-// print writes a value as JSON.
-func (o *options) print(v any) error {
-	e := json.NewEncoder(o.env.Out)
-	e.SetIndent("", "    ")
-	return e.Encode(v)
 }

@@ -70,7 +70,7 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	out := consistent{from.LogID, from.Size, to.Size, ok}
 	switch {
 	case o.format.Value != "":
-		err = o.print(out)
+		err = o.format.Print(o.env.Out, out)
 	case ok:
 		_, err = fmt.Fprintf(o.env.Out, "consistent: log %s, the checkpoint at %d continues the one at %d\n", out.LogID, out.New, out.Old)
 	default:

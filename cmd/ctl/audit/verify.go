@@ -91,7 +91,7 @@ func (o *options) say(v verdict, p *published) error {
 		o.env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
 	}
 	if o.format.Value != "" {
-		if err := o.print(v); err != nil {
+		if err := o.format.Print(o.env.Out, v); err != nil {
 			return err
 		}
 	} else if err := o.text(v); err != nil {
