@@ -78,7 +78,7 @@ func (o *describeOptions[T]) run(ctx context.Context) error {
 }
 
 func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
-	events, err := p.Events(ctx, t, a)
+	events, _, err := p.events(ctx, a, p.reader(t))
 	if err != nil || len(events) == 0 {
 		return err
 	}
@@ -92,25 +92,27 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Place[T], t T, a e
 	return nil
 }
 
-// Events are those of a thing, the oldest first. The log must be reached.
-func (p *Place[T]) Events(ctx context.Context, t T, a eventlog.Aggregate) (events []show.Event, err error) {
+// events are what read tells of an aggregate, the oldest first, and the sequence of its last commit. The log must be reached.
+func (p *Place[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []show.Event, last uint64, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
-	}
-	read := p.reader(t)
 	for _, r := range records {
-		more, err := read(r)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+		var more []show.Event
+		if more, err = read(r); err != nil {
+			break
 		}
-		events = append(events, more...)
+		events, last = append(events, more...), r.Seq
 	}
-	return events, nil
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+	}
+	return events, last, nil
 }
 
+// reader tells the events of a commit. It is called with the commits in the order of the log.
+type reader func(eventlog.Record) ([]show.Event, error)
+
 // reader tells the events of the commits of a thing.
-func (p *Place[T]) reader(t T) func(eventlog.Record) ([]show.Event, error) {
+func (p *Place[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)
 	}

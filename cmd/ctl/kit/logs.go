@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,23 +86,13 @@ func (o *logsOptions[T]) run(ctx context.Context) error {
 }
 
 func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog.Aggregate) error {
-	records, err := p.Log.Read(ctx, a, 0)
+	read := p.reader(t)
+	events, last, err := p.events(ctx, a, read)
 	if err != nil {
-		return fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+		return err
 	}
-	read, after := p.reader(t), uint64(0)
-	var events []show.Event
-	for _, r := range records {
-		more, err := read(r)
-		if err != nil {
-			return err
-		}
-		after = r.Seq
-		for _, e := range more {
-			if o.Since == 0 || o.Env.Now().Sub(e.Time) <= o.Since {
-				events = append(events, e)
-			}
-		}
+	if o.Since > 0 {
+		events = slices.DeleteFunc(events, func(e show.Event) bool { return o.Env.Now().Sub(e.Time) > o.Since })
 	}
 	if o.Lines >= 0 {
 		events = events[max(0, len(events)-o.Lines):]
@@ -113,7 +104,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Place[T], t T, a eventlog
 		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", p.Log.Where)
 		return nil
 	}
-	err = p.Log.Follow(ctx, after, func(r eventlog.Record) error {
+	err = p.Log.Follow(ctx, last, func(r eventlog.Record) error {
 		if r.Aggregate != a {
 			return nil
 		}
