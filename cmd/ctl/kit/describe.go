@@ -24,7 +24,7 @@ type describeOptions[T any] struct {
 func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &describeOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " NAME", Aliases: n.aliases(),
+		Use: n.Name + " NAME", Aliases: n.Aliases(),
 		Short: "Show the state of " + n.A + ", what it waits for, and what happened",
 		Long: strings.TrimSpace("Show the state of " + n.A + ", what it waits for, and what a human can do. If the log can be reached, its events follow.\n\n" +
 			n.DescribeLong),

@@ -24,7 +24,7 @@ type getOptions[T any] struct {
 func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &getOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " [NAME ...]", Aliases: n.aliases(), Short: "List " + n.Plural,
+		Use: n.Name + " [NAME ...]", Aliases: n.Aliases(), Short: "List " + n.Plural,
 		Long:    strings.TrimSpace("List " + n.Plural + ", or those that are named. " + n.GetLong),
 		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
 		Args:    Names(-1),

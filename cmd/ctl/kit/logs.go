@@ -31,7 +31,7 @@ type logsOptions[T any] struct {
 func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &logsOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " NAME", Aliases: n.aliases(), Short: "Show the events of " + n.A + ", one a line",
+		Use: n.Name + " NAME", Aliases: n.Aliases(), Short: "Show the events of " + n.A + ", one a line",
 		Long:    "Show the events of " + n.A + " in the log, one a line. With -o json each line is an event with its data.",
 		Example: Examples(env, "$ logs "+n.Name+" prod -n fleet", "$ logs "+n.Name+" prod -f --lines 10"),
 		Args:    OneName(n.A),

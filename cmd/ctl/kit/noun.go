@@ -75,5 +75,5 @@ type News struct {
 	Counting string
 }
 
-// aliases of the noun.
-func (n *Noun[T]) aliases() []string { return append([]string{n.Plural}, n.Short...) }
+// Aliases are the further names of the noun in a command.
+func (n *Noun[T]) Aliases() []string { return append([]string{n.Plural}, n.Short...) }

@@ -27,7 +27,7 @@ type watchOptions[T any] struct {
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o := &watchOptions[T]{noun: n}
 	cmd := &cobra.Command{
-		Use: n.Name + " [NAME]", Aliases: n.aliases(), Short: "Follow " + n.A + " to its end, or all of a namespace",
+		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.A + " to its end, or all of a namespace",
 		Long: strings.TrimSpace("Follow " + n.A + " to its end; without a name all " + n.Plural + " of the namespace, until none is left that is not over. " +
 			"On a\nterminal it is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
 		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),

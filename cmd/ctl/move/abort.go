@@ -26,7 +26,7 @@ type abortOptions struct {
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	o := &abortOptions{noun: n}
 	cmd := &cobra.Command{
-		Use: "move NAME", Aliases: append([]string{n.Plural}, n.Short...),
+		Use: "move NAME", Aliases: n.Aliases(),
 		Short: "Roll a move back, as long as that is possible",
 		Long: `Roll a move back: the copies on the target are removed, the source is as it was found. That is possible until the
 move is Verified; from there it only goes forward.

@@ -40,7 +40,7 @@ type createOptions struct {
 func newCmdCreate(env *cli.Env, n *noun) *cobra.Command {
 	o := &createOptions{noun: n}
 	cmd := &cobra.Command{
-		Use: "move NAME (--cluster CLUSTER ... | --all) (--to-kubeconfig FILE | --to-secret NAME[/KEY])", Aliases: append([]string{n.Plural}, n.Short...),
+		Use: "move NAME (--cluster CLUSTER ... | --all) (--to-kubeconfig FILE | --to-secret NAME[/KEY])", Aliases: n.Aliases(),
 		Short: "Move clusters of a namespace to another management cluster",
 		Long: `Move clusters of a namespace to another management cluster.
 

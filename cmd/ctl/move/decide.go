@@ -32,7 +32,7 @@ type decideOptions struct {
 func newCmdDecide(env *cli.Env, n *noun) *cobra.Command {
 	o := &decideOptions{noun: n}
 	cmd := &cobra.Command{
-		Use: "move NAME --action ACTION --reason WHY", Aliases: append([]string{n.Plural}, n.Short...),
+		Use: "move NAME --action ACTION --reason WHY", Aliases: n.Aliases(),
 		Short: "Decide which way a stranded move goes, or that its target is gone for good",
 		Long: `Decide about a move that scute cannot continue by itself.
 

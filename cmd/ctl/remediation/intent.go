@@ -34,7 +34,7 @@ type intent struct {
 
 func (o *intent) command(env *cli.Env, short, long string, examples ...string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "remediation MACHINE", Aliases: append([]string{o.noun.Plural}, o.noun.Short...),
+		Use: "remediation MACHINE", Aliases: o.noun.Aliases(),
 		Short: short, Long: short + ".\n\n" + long, Example: kit.Examples(env, examples...), Args: kit.OneName(o.noun.A),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]

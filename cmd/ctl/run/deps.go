@@ -21,7 +21,7 @@ type deps struct {
 // command is a verb about one run: it takes its name, and the options that say where it is.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
 	n := d.noun
-	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, append([]string{n.Plural}, n.Short...), kit.OneName(n.A)
+	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, n.Aliases(), kit.OneName(n.A)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
 	d.Kit = kit.New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = kit.Complete(d.Kit, n, 1)
