@@ -98,12 +98,7 @@ func (o *getOptions[T]) list(ctx context.Context, p *Place[T], namespace string)
 		}
 		list = append(list, t)
 	}
-	if o.Format.Data() && o.noun.Whole != nil {
-		for i := range list {
-			list[i] = o.noun.Whole(ctx, p, list[i])
-		}
-	}
-	return list, nil
+	return p.whole(ctx, list, &o.Format), nil
 }
 
 func (o *getOptions[T]) show(list []T, namespace string) error {

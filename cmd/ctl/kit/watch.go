@@ -95,7 +95,7 @@ func (p *Place[T]) Follow(ctx context.Context, key types.NamespacedName, format 
 	case err != nil || !seen:
 		return err
 	}
-	t := p.whole(ctx, last[0], format)
+	t := p.whole(ctx, last, format)[0]
 	if n.Finish != nil {
 		return n.Finish(ctx, p, t, format)
 	}
@@ -156,10 +156,7 @@ func (p *Place[T]) followAll(ctx context.Context, namespace string, format *outp
 		}
 	}
 	if format.Data() {
-		for i := range last {
-			last[i] = p.whole(ctx, last[i], format)
-		}
-		if err := format.Print(p.Env.Out, n.Data(last, false)); err != nil {
+		if err := format.Print(p.Env.Out, n.Data(p.whole(ctx, last, format), false)); err != nil {
 			return err
 		}
 	}
@@ -178,9 +175,12 @@ func (p *Place[T]) copied(t T) T {
 	return p.Noun.Copy(t)
 }
 
-func (p *Place[T]) whole(ctx context.Context, t T, format *output.Format) T {
-	if !format.Data() || p.Noun.Whole == nil {
-		return t
+// whole adds, where data is printed, what only the log knows. It changes the list.
+func (p *Place[T]) whole(ctx context.Context, list []T, format *output.Format) []T {
+	if format.Data() && p.Noun.Whole != nil {
+		for i := range list {
+			list[i] = p.Noun.Whole(ctx, p, list[i])
+		}
 	}
-	return p.Noun.Whole(ctx, p, t)
+	return list
 }
