@@ -34,7 +34,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 	var id string
 	if at.Cluster == nil {
 		var err error
-		if id, err = d.logged(at.Log).ID(ctx, key); err != nil {
+		if id, err = at.Logged().ID(ctx, key); err != nil {
 			return nil, err
 		}
 	} else {
@@ -50,7 +50,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 		}
 	}
-	f, err := d.logged(at.Log).Fold(ctx, id)
+	f, err := runs.Read(ctx, at.Log, id)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (d *deps) awake(ctx context.Context, at *place, f *runs.Fold) error {
 	if at.Cluster == nil {
 		return nil
 	}
-	f, err := d.logged(at.Log).Fold(ctx, f.ID)
+	f, err := runs.Read(ctx, at.Log, f.ID)
 	if err != nil {
 		return err
 	}

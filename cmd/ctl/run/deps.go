@@ -7,8 +7,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
 )
 
 // deps is what a command about one run has at hand.
@@ -26,12 +24,4 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	d.Kit = kit.New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = kit.Complete(d.Kit, n, 1)
 	return cmd
-}
-
-// logged reads runs from a log, and shows how far it is.
-func (d *deps) logged(log *reach.Log) *runs.Logged {
-	progress := d.Env.Progress()
-	l := runs.InLog(log)
-	l.Replaying, l.Replayed = func(seq uint64) { progress.Showf("reading the log: %d commits", seq) }, progress.Done
-	return l
 }

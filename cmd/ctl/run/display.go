@@ -90,11 +90,10 @@ func (*lines) last(*runs.Fold) {}
 // following is a run that is shown while something else drives it.
 type following struct {
 	*deps
-	logged *runs.Logged
-	draw   drawer
-	stop   context.CancelFunc
-	ended  chan error // why the log is followed no more
-	moved  chan struct{}
+	draw  drawer
+	stop  context.CancelFunc
+	ended chan error // why the log is followed no more
+	moved chan struct{}
 
 	running sync.WaitGroup
 
@@ -107,7 +106,7 @@ type following struct {
 func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format *output.Format) *following {
 	// The display continues until an interrupted run is at rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &following{deps: l.deps, logged: l.logged, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
+	w := &following{deps: l.deps, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
 	w.running.Go(func() {
 		w.ended <- l.logged.Follow(ctx, f.ID, after, func(r eventlog.Record) (bool, error) { return false, w.commit(r) })
 	})

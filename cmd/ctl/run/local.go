@@ -58,7 +58,7 @@ func (l *local) open(ctx context.Context, log *reach.Log) error {
 			return err
 		}
 	}
-	l.log, l.logged = log, l.deps.logged(log)
+	l.log, l.logged = log, (&place{Kit: l.Kit, Noun: l.noun, Log: log}).Logged()
 	l.late.Log = log
 	if l.WrapLog != nil {
 		l.late.Log = l.WrapLog(log)
@@ -170,7 +170,7 @@ func (l *local) drive(ctx context.Context, id string, format *output.Format, beg
 	if err != nil {
 		return err
 	}
-	f, err := l.logged.Fold(ctx, id)
+	f, err := runs.Read(ctx, l.log, id)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,8 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
@@ -41,7 +39,7 @@ func Commands(env *cli.Env, o Options) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, A: "a run", Resource: "workflowrun.scute.dev",
-		InCluster: runs.InCluster, InLog: func(log *reach.Log) *source.Logged[*runs.Run] { return &runs.InLog(log).Logged },
+		InCluster: runs.InCluster, InLog: runs.InLog,
 		Whole: whole, Printed: printed,
 		Key:   key,
 		Phase: func(r *runs.Run) string { return string(r.Phase()) },
@@ -101,7 +99,7 @@ func whole(ctx context.Context, p *place, r *runs.Run) *runs.Run {
 	err := p.ReachLog(ctx)
 	if err == nil {
 		var f *runs.Fold
-		if f, err = runs.InLog(p.Log).Fold(ctx, r.ID); err == nil && f.State.Known() {
+		if f, err = runs.Read(ctx, p.Log, r.ID); err == nil && f.State.Known() {
 			f.CreatedAt = r.CreatedAt
 			return f.Look()
 		}

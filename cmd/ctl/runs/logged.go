@@ -13,11 +13,11 @@ import (
 )
 
 // Logged reads runs from an event log.
-type Logged struct{ source.Logged[*Run] }
+type Logged = source.Logged[*Run]
 
 // InLog reads the event log.
 func InLog(log *reach.Log) *Logged {
-	return &Logged{source.Logged[*Run]{
+	return &Logged{
 		Log: log, Kind: eventlog.KindRun, Noun: noun,
 		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
 		// A run is as big as its definition: those that the name rules out are not read.
@@ -26,7 +26,7 @@ func InLog(log *reach.Log) *Logged {
 			n := named(id)
 			return (key.Name == "" || key.Name == n.Name) && (key.Namespace == "" || key.Namespace == n.Namespace)
 		},
-	}}
+	}
 }
 
 // named is the namespace and the name in an id: namespace/name/rest.
@@ -38,31 +38,28 @@ func named(id string) types.NamespacedName {
 	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
 }
 
-// item makes a Fold one of a source.
-type item struct{ *Fold }
-
-func begin(log *reach.Log, id string) item {
+func begin(log *reach.Log, id string) *Fold {
 	f := NewFold(id)
 	f.Local = log.Static
-	return item{f}
+	return f
 }
 
 // Items is the run, under the name that its id has.
-func (f item) Items() []source.Item[*Run] {
+func (f *Fold) Items() []source.Item[*Run] {
 	return []source.Item[*Run]{{Key: named(f.ID), Value: f.Look()}}
 }
 
-// Fold reads one run by its id.
-func (l *Logged) Fold(ctx context.Context, id string) (*Fold, error) {
-	records, err := l.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
+// Read folds one run by its id.
+func Read(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
+	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
 	if err != nil {
-		return nil, fmt.Errorf("reading run %s from the log at %s: %w", id, l.Log.Where, err)
+		return nil, fmt.Errorf("reading run %s from the log at %s: %w", id, log.Where, err)
 	}
-	f := begin(l.Log, id)
+	f := begin(log, id)
 	for _, r := range records {
 		if err := f.Apply(r); err != nil {
 			return nil, fmt.Errorf("reading run %s: %w", id, err)
 		}
 	}
-	return f.Fold, nil
+	return f, nil
 }
