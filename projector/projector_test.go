@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,16 +54,6 @@ func (c counts) Snapshot(put func(string, []byte) error) error {
 func (c counts) Restore(part string, data []byte) (err error) {
 	c[strings.TrimPrefix(part, "move/")], err = strconv.Atoi(string(data))
 	return err
-}
-
-func openLog(t *testing.T, dir string) *eventlog.Log {
-	t.Helper()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
 }
 
 // add appends one event of a version to an aggregate, and returns the commit's sequence.
@@ -116,7 +107,7 @@ func viewOf(p *Projector[counts]) (seq uint64, out map[string]int) {
 }
 
 func TestFollowsAndWaits(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	add(t, l, "a", 1)
 	add(t, l, "b", 1)
 	p := New(l, counts{}, Options{Name: "counts"})
@@ -146,7 +137,7 @@ func TestFollowsAndWaits(t *testing.T) {
 
 // TestUnknownStopsOnlyItsAggregate, and a program that knows more fills the hole.
 func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	add(t, l, "a", 1)
 	add(t, l, "b", 1)
 	add(t, l, "a", 2)
@@ -170,7 +161,7 @@ func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
 
 // TestSnapshotEqualsReplay: wherever snapshots were taken, the view and its hash are those of a replay from zero.
 func TestSnapshotEqualsReplay(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	before := flag.Lookup("rapid.checks").Value.String()
 	defer func() { _ = flag.Set("rapid.checks", before) }()
 	if err := flag.Set("rapid.checks", "20"); err != nil {
@@ -216,7 +207,7 @@ func TestSnapshotIsOnlyACache(t *testing.T) {
 	if err := errors.Join(first.Close(), os.CopyFS(saved, os.DirFS(dir))); err != nil {
 		t.Fatal(err)
 	}
-	l := openLog(t, dir)
+	l := logtest.OpenIn(t, dir)
 	for range 2 {
 		add(t, l, "a", 1)
 	}
@@ -267,7 +258,7 @@ func TestSnapshotIsOnlyACache(t *testing.T) {
 		if err := os.WriteFile(path, good, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		other := openLog(t, t.TempDir())
+		other := logtest.Open(t)
 		for range 6 {
 			add(t, other, "b", 1)
 		}
@@ -283,7 +274,7 @@ func TestSnapshotIsOnlyACache(t *testing.T) {
 		if err := os.CopyFS(back, os.DirFS(saved)); err != nil {
 			t.Fatal(err)
 		}
-		shorter := openLog(t, back)
+		shorter := logtest.OpenIn(t, back)
 		add(t, shorter, "a", 1)
 		if err := os.WriteFile(path, good, 0o600); err != nil {
 			t.Fatal(err)
@@ -300,7 +291,7 @@ func TestSnapshotIsOnlyACache(t *testing.T) {
 		if err := os.CopyFS(back, os.DirFS(saved)); err != nil {
 			t.Fatal(err)
 		}
-		fork := openLog(t, back)
+		fork := logtest.OpenIn(t, back)
 		add(t, fork, "a", 1)
 		add(t, fork, "b", 1)
 		if err := os.WriteFile(path, good, 0o600); err != nil {
@@ -316,7 +307,7 @@ func TestSnapshotIsOnlyACache(t *testing.T) {
 
 // TestSnapshotsAreBounded: they come every so many commits, and none while catching up.
 func TestSnapshotsAreBounded(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	for range 30 {
 		add(t, l, "a", 1)
 	}
@@ -345,7 +336,7 @@ func TestSnapshotsAreBounded(t *testing.T) {
 // TestKilledWhileWriting: whatever is left of a snapshot that was being written, the one before it counts, and the next one is
 // written over it.
 func TestKilledWhileWriting(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	o := Options{Name: "counts", Snapshot: filepath.Join(t.TempDir(), "snapshot"), Every: 1}
 	add(t, l, "a", 1)
 	start(t, New(l, counts{}, o))()
@@ -376,7 +367,7 @@ func TestKilledWhileWriting(t *testing.T) {
 
 // TestHold: a snapshot that is put off is taken later.
 func TestHold(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	add(t, l, "a", 1)
 	var hold atomic.Bool
 	hold.Store(true)
@@ -394,7 +385,7 @@ func TestHold(t *testing.T) {
 
 // TestVerifyNamesWhatDiffers: a snapshot of a view that was folded in another way, with a sound file.
 func TestVerifyNamesWhatDiffers(t *testing.T) {
-	l := openLog(t, t.TempDir())
+	l := logtest.Open(t)
 	for _, id := range []string{"a", "b", "c"} {
 		add(t, l, id, 1)
 	}

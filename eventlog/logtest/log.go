@@ -1,4 +1,3 @@
-// Package logtest opens event logs for tests.
 package logtest
 
 import (
@@ -10,7 +9,13 @@ import (
 // Open opens an empty log in a new folder, and closes it when the test ends.
 func Open(t testing.TB) *eventlog.Log {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
+	return OpenIn(t, t.TempDir())
+}
+
+// OpenIn opens the log in a folder, and closes it when the test ends.
+func OpenIn(t testing.TB, dir string) *eventlog.Log {
+	t.Helper()
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

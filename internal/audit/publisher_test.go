@@ -19,18 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/eventlog/seal"
 )
-
-func openLog(t *testing.T, dir string) *eventlog.Log {
-	t.Helper()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	return l
-}
 
 func appendOne(t *testing.T, l *eventlog.Log, id string) {
 	t.Helper()
@@ -118,7 +109,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // this process.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
-	l := openLog(t, filepath.Join(dir, "log"))
+	l := logtest.OpenIn(t, filepath.Join(dir, "log"))
 	k, err := seal.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +175,7 @@ func TestNeverOverAnother(t *testing.T) {
 	clients := fake.NewClientset()
 	kept := t.TempDir()
 	published := func(id string, n int) (*Publisher, *alarms) {
-		l := openLog(t, t.TempDir())
+		l := logtest.Open(t)
 		for i := range n {
 			appendOne(t, l, fmt.Sprintf("%s-%d", id, i))
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
@@ -95,11 +96,7 @@ func fold(t *testing.T, v *View, records []eventlog.Record) {
 // histories are the saved histories of all domains, their events in turn, with what the log says of itself before them.
 func histories(t *testing.T) []eventlog.Record {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	log := logtest.Open(t)
 	bound, err := trust.Commit(trust.Bound{Cluster: "one"}, "test", 0, time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
