@@ -7,6 +7,7 @@
 //     eventlog.ErrConflict, nothing is stored, and the caller reads, looks at who has claimed the object, and decides again.
 //   - What is decided together is stored in the order in which it was decided, in one commit where it fits into one.
 //   - An object whose events this program cannot read stops: nothing is applied after the unreadable event. All others continue.
+//   - An event names the one that it follows from, which the domain's links relate it to.
 //
 // What never may live here: what is decided, and when. It knows no domain, no Kubernetes, and no NATS.
 package aggregate

@@ -61,12 +61,22 @@ type Root[E any, S State[E]] struct {
 	// Plain says that an event comes out of the log exactly as it went in, so that it need not be decoded to be applied. May
 	// be nil: then none does.
 	Plain func(E) bool
+	// Links relate an event to others, by the state before it. May be nil: then no event names its cause.
+	Links func(S, E) Links
 
 	// State is what was read, and what was recorded since. Seq is the last commit in it that is stored.
 	State S
 	Seq   uint64
 
-	pending []eventlog.Event // recorded and not stored
+	pending []recorded // and not stored
+	causes  Causes
+	linked  uint64 // the last commit that the causes know
+}
+
+// recorded is an event as it is stored.
+type recorded struct {
+	eventlog.Event
+	links Links
 }
 
 // Read folds in what others have appended, as far as it can be read; else it is an *UnreadableError. It is not called while something is recorded and not stored: see Reload.
@@ -76,7 +86,7 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 		return err
 	}
 	for _, record := range records {
-		if err := r.Catalog.Fold(record, r.State.Apply); err != nil {
+		if err := r.fold(record); err != nil {
 			return &UnreadableError{Last: records[len(records)-1].Seq, Err: err}
 		}
 		r.Seq = record.Seq
@@ -84,9 +94,24 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 	return nil
 }
 
+// fold takes a commit in. The causes take it in as well unless they lack one before it: see recall.
+func (r *Root[E, S]) fold(record eventlog.Record) error {
+	if r.Links == nil || r.linked != r.Seq {
+		return r.Catalog.Fold(record, r.State.Apply)
+	}
+	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {
+		r.link(e, stored)
+		r.State.Apply(e, stored.Time)
+	})
+	if err == nil {
+		r.linked = record.Seq
+	}
+	return err
+}
+
 // Reload forgets what was recorded and not stored, and reads the object from its beginning into an empty state.
 func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
-	r.Seq, r.State, r.pending = 0, empty, nil
+	r.Seq, r.State, r.pending, r.causes, r.linked = 0, empty, nil, Causes{}, 0
 	return r.Read(ctx)
 }
 
@@ -163,8 +188,8 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 }
 
 // encode gives events as they are stored, and as they will be read back.
-func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []eventlog.Event, err error) {
-	read, encoded = make([]E, len(events)), make([]eventlog.Event, len(events))
+func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
+	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {
 		ev, err := r.Catalog.Encode(e)
 		if err != nil {
@@ -179,25 +204,35 @@ func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []event
 				return nil, nil, err
 			}
 		}
-		read[i], encoded[i] = e, ev
+		read[i], encoded[i] = e, recorded{Event: ev}
+		if r.Links != nil {
+			encoded[i].links = r.Links(r.State, e)
+		}
 	}
 	return read, encoded, nil
 }
 
 // commit stores as many of the events as one commit may hold, one at least, and says how many.
-func (r *Root[E, S]) commit(ctx context.Context, events []eventlog.Event) (int, error) {
-	n, size := 0, 0
-	for ; n < len(events); n++ {
-		if size += len(events[n].Data); n > 0 && size > commitBytes {
+func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error) {
+	if err := r.recall(ctx); err != nil {
+		return 0, err
+	}
+	commit := eventlog.Commit{Aggregate: r.Name, Expected: r.Seq, Events: make([]eventlog.Event, 0, len(events))}
+	links := make([]Links, 0, len(events))
+	for size := 0; len(links) < len(events); {
+		e := events[len(links)]
+		if size += len(e.Data); len(links) > 0 && size > commitBytes {
 			break
 		}
+		commit.Events, links = append(commit.Events, e.Event), append(links, e.links)
 	}
-	commit := eventlog.Commit{Aggregate: r.Name, Expected: r.Seq, Events: events[:n:n]}
 	commit.ID = commit.IDFor(r.Actor)
+	stored := r.causes.set(&commit, links)
 	receipt, err := r.Log.Append(ctx, commit)
 	if err != nil {
 		return 0, err
 	}
-	r.Seq = receipt.Seq
-	return n, nil
+	stored()
+	r.Seq, r.linked = receipt.Seq, receipt.Seq
+	return len(links), nil
 }

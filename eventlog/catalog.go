@@ -176,6 +176,11 @@ const typePrefix = "dev.scute."
 // Fold hands the facts of a stored commit to apply, in their order and with their times. What cannot be read is an error, and
 // then none of the commit is applied.
 func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
+	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
+}
+
+// Each is Fold for one who needs the events as well.
+func (c *Catalog[E]) Each(r Record, apply func(fact E, ev Event)) error {
 	events, err := r.Events()
 	if err != nil {
 		return err
@@ -187,7 +192,7 @@ func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 		}
 	}
 	for i, fact := range facts {
-		apply(fact, events[i].Time)
+		apply(fact, events[i])
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ type Event struct {
 	Time time.Time
 	// Actor is who decided: "daemon/<instance>" or "user/<name>".
 	Actor string
-	// Causation is the id of the event or request that led to this one; may be empty.
+	// Causation is the ID of the event of the same aggregate that this one follows from. Empty: a person asked for it, something was
+	// observed, or it is not known.
 	Causation string
 	// Correlation ties the events of one undertaking across aggregates; may be empty.
 	Correlation string

@@ -32,7 +32,7 @@ func TestStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range c.Events {
-			c.Events[i].ID = c.eventID(i)
+			c.Events[i].ID = c.EventID(i)
 		}
 		for _, form := range []string{"", "+2"} {
 			stored, err := os.ReadFile(filepath.Join("testdata", "stored", name+form+".txt"))

@@ -66,7 +66,7 @@ func (c Commit) encodeBinary(m *nats.Msg) {
 		}
 	}
 	set("ce-specversion", ceSpecVersion)
-	set("ce-id", c.eventID(0))
+	set("ce-id", c.EventID(0))
 	set("ce-source", source(m.Subject))
 	set("ce-type", e.Type)
 	set("ce-subject", c.Aggregate.ID)
@@ -84,7 +84,7 @@ func (c Commit) encodeBatch(m *nats.Msg) error {
 	for i, e := range c.Events {
 		types[i] = e.Type
 		batch[i] = cloudEvent{
-			SpecVersion: ceSpecVersion, ID: c.eventID(i), Source: source(m.Subject), Type: e.Type, Subject: c.Aggregate.ID,
+			SpecVersion: ceSpecVersion, ID: c.EventID(i), Source: source(m.Subject), Type: e.Type, Subject: c.Aggregate.ID,
 			Time: e.Time.UTC(), ContentType: contentJSON, Actor: e.Actor, Causation: e.Causation, Correlation: e.Correlation,
 			Data: e.Data,
 		}
@@ -118,7 +118,8 @@ func (c Commit) validate() error {
 	return nil
 }
 
-func (c Commit) eventID(i int) string {
+// EventID is the ID that an event of the commit is stored with.
+func (c Commit) EventID(i int) string {
 	if id := c.Events[i].ID; id != "" {
 		return id
 	}

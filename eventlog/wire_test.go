@@ -80,7 +80,7 @@ func TestCommitComesBack(t *testing.T) {
 		}
 		var types []string
 		for i := range c.Events {
-			c.Events[i].ID = c.eventID(i)
+			c.Events[i].ID = c.EventID(i)
 			types = append(types, c.Events[i].Type)
 		}
 		if diff := cmp.Diff(c.Events, events); diff != "" {

@@ -152,6 +152,7 @@ type player struct {
 	parallel int
 	state    State
 	twin     State // fed with what the log gives back
+	chain    Chain
 	oracle   *oracle
 	flying   map[EffectID]Effect
 	holders  int
@@ -183,6 +184,9 @@ func (p *player) store(events ...Event) {
 		}
 		if !reflect.DeepEqual(e, again) {
 			p.fail("the log gives back another event: %s", cmp.Diff(e, again))
+		}
+		if wrong := p.chain.Take(&p.state, e); wrong != "" {
+			p.fail("%s", wrong)
 		}
 		p.state.Apply(e, p.now)
 		p.twin.Apply(again, p.now)

@@ -35,6 +35,7 @@ type story struct {
 	definition *workflow.Definition
 	state      workflow.State
 	log        []fact
+	chain      workflow.Chain
 	seen       map[workflow.EffectID]bool // effects in flight
 }
 
@@ -119,6 +120,9 @@ func (s *story) store(t *testing.T, b *strings.Builder, events ...workflow.Event
 	t.Helper()
 	for _, e := range events {
 		bullet(b, "%s", telling(e, s.now))
+		if wrong := s.chain.Take(&s.state, e); wrong != "" {
+			t.Error(wrong)
+		}
 		s.log = append(s.log, fact{e, s.now})
 		s.state.Apply(e, s.now)
 	}

@@ -16,9 +16,13 @@ func TestStored(t *testing.T) {
 
 // TestHistories holds what runs that have happened come to. Processes were killed in some of them.
 func TestHistories(t *testing.T) {
-	pinned.Histories(t, workflow.NewCatalog(), func(_ *testing.T, events []pinned.History[workflow.Event]) any {
+	pinned.Histories(t, workflow.NewCatalog(), func(t *testing.T, events []pinned.History[workflow.Event]) any {
 		var s workflow.State
+		var chain workflow.Chain
 		for _, e := range events {
+			if wrong := chain.Take(&s, e.Event); wrong != "" {
+				t.Error(wrong)
+			}
 			s.Apply(e.Event, e.At)
 		}
 		return workflow.Status(&s)

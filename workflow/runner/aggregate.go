@@ -16,7 +16,7 @@ type run struct {
 func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 	a := &run{Root: aggregate.Root[workflow.Event, *workflow.State]{
 		Log: r.Log, Catalog: workflow.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, Actor: actor, Now: r.now,
-		Plain: plain, State: new(workflow.State),
+		Plain: plain, Links: workflow.Links, State: new(workflow.State),
 	}}
 	return a, a.Read(ctx)
 }

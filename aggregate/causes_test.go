@@ -1,0 +1,128 @@
+package aggregate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+)
+
+// linked relates texts of the form "name" or "name<cause,cause".
+func linked(_ *counter, e event) aggregate.Links {
+	a, ok := e.(added)
+	if !ok {
+		return aggregate.Links{}
+	}
+	name, of, _ := strings.Cut(strings.TrimSpace(strings.TrimRight(string(a.Text), "x")), "<")
+	l := aggregate.Links{Is: []aggregate.Key{{What: name}}}
+	for cause := range strings.SplitSeq(of, ",") {
+		l.Of = append(l.Of, aggregate.Key{What: cause})
+	}
+	return l
+}
+
+// chained lists the texts in the log, each with that of its cause.
+func chained(t *testing.T, log aggregate.Log) []string {
+	t.Helper()
+	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: kind, ID: "fleet/one"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	texts := make(map[string]string)
+	for _, r := range records {
+		err := catalog().Each(r, func(e event, stored eventlog.Event) {
+			name, _, _ := strings.Cut(strings.TrimRight(string(e.(added).Text), "x"), "<")
+			texts[stored.ID] = fmt.Sprintf("%s@%d", name, r.Seq)
+			out = append(out, texts[stored.ID]+" "+texts[stored.Causation])
+			if stored.Causation != "" && texts[stored.Causation] == "" {
+				t.Errorf("%s follows from %s, which is not before it", texts[stored.ID], stored.Causation)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func newLinked(log aggregate.Log) *aggregate.Root[event, *counter] {
+	r := newRoot(log)
+	r.Links = linked
+	return r
+}
+
+// The cause of an event is the latest of those that it may follow from: in the same commit, in one before it, or in one that
+// another process stored. A commit that was refused is no cause.
+func TestCauses(t *testing.T) {
+	ctx, log := t.Context(), logtest.Open(t)
+	one, two := newLinked(log), newLinked(log)
+	for _, err := range []error{
+		one.Append(ctx, added{Text: "a"}, added{Text: "b<a"}),
+		two.Read(ctx),
+		two.Append(ctx, added{Text: "c<a,b"}, added{Text: "d<none"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := one.Append(ctx, added{Text: "a"}); !errors.Is(err, eventlog.ErrConflict) {
+		t.Fatalf("it does not build on the last commit: %v", err)
+	}
+	for _, err := range []error{one.Read(ctx), one.Append(ctx, added{Text: "e<c"}, added{Text: "f<a"}, added{Text: "a"}, added{Text: "g<a"})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"a@1 ", "b@1 a@1", "c@2 b@1", "d@2 ", "e@3 c@2", "f@3 a@1", "a@3 ", "g@3 a@3"}
+	if diff := cmp.Diff(want, chained(t, log)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A decision that is split over several commits refers to the commits that its parts are in.
+func TestCausesOfASplitDecision(t *testing.T) {
+	ctx, log := t.Context(), logtest.Open(t)
+	r := newLinked(log)
+	large := strings.Repeat("x", 300<<10)
+	if err := r.Record(r.Time(), added{Text: text("a" + large)}, added{Text: text("b<a" + large)}, added{Text: "c<a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@2 a@1"}, chained(t, log)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A state that comes from a view does not have the causes; the log has them. After a reload they are those of the log alone.
+func TestCausesOfAStateFromAView(t *testing.T) {
+	ctx, log := t.Context(), logtest.Open(t)
+	first := newLinked(log)
+	if err := first.Append(ctx, added{Text: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	viewed := newLinked(log)
+	viewed.Seq = first.Seq
+	if err := first.Append(ctx, added{Text: "b<a"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		viewed.Read(ctx), viewed.Append(ctx, added{Text: "c<a"}), viewed.Append(ctx, added{Text: "d<b"}),
+		viewed.Reload(ctx, new(counter)), viewed.Append(ctx, added{Text: "e<d"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@3 a@1", "d@4 b@2", "e@5 d@4"}, chained(t, log)); diff != "" {
+		t.Error(diff)
+	}
+}

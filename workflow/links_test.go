@@ -1,0 +1,43 @@
+package workflow
+
+import (
+	"fmt"
+
+	"scute.dev/aggregate"
+)
+
+// Chain takes the events of a run in, and says what is wrong with their causes.
+type Chain struct {
+	causes aggregate.Causes
+	n      int
+}
+
+// Take takes one event in, decided on the state s. It follows from an earlier one unless it is a root.
+func (c *Chain) Take(s *State, e Event) (wrong string) {
+	links := Links(s, e)
+	switch of := c.causes.Of(links); {
+	case of == "" && !root(s, e):
+		wrong = fmt.Sprintf("%T%+v follows from nothing", e, e)
+	case of != "" && root(s, e):
+		wrong = fmt.Sprintf("%T%+v follows from event %s, and a person asked for it", e, e, of)
+	}
+	c.causes.Add(links, fmt.Sprint(c.n))
+	c.n++
+	return wrong
+}
+
+// root says that an event follows from no other: a person asked for it, or a process took over.
+func root(s *State, e Event) bool {
+	switch e := e.(type) {
+	case Defined, Started, Paused, Resumed, Migrated, HandedOver, Received, TaskReleased, Decided:
+		return true
+	case Claimed:
+		return s.Holder != ""
+	case Aborted:
+		return e.Cause == CauseOperator && e.Task == ""
+	case TaskPaused:
+		return e.Why == WhyHeld
+	default:
+		return false
+	}
+}
