@@ -99,7 +99,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	p := s.patient(e.Machine)
 	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
-		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, StepSince: p.RungSince, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
 	}
 	*p = p.remembered()
 	p.ClearedAt = at

@@ -169,6 +169,7 @@ type End struct {
 	Attempts    int
 	MarkedAt    time.Time
 	StartedAt   time.Time
+	StepSince   time.Time // when the escalation step began that was in progress when the machine recovered
 	EndedAt     time.Time
 	Reason      string // of the mark
 }

@@ -307,10 +307,49 @@ type RepairPolicyStatus struct {
 	// Storm says that a mass failure is in progress, or that its cooldown is not over.
 	// +optional
 	Storm bool `json:"storm,omitempty"`
+	// History lists the last remediations that have ended, the newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	History []PastRemediation `json:"history,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MostPastRemediations bounds the history in the status of a RepairPolicy.
+const MostPastRemediations = 10
+
+// PastRemediation is a remediation that has ended.
+type PastRemediation struct {
+	// Machine that was remediated.
+	Machine string `json:"machine"`
+	// Cluster of the machine.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+	// Owner that was asked for a replacement, as Kind/name.
+	// +optional
+	Owner string `json:"owner,omitempty"`
+	// Reason why the machine was remediated.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate when an escalation step made the machine healthy. A surge with
+	// the owner's preflight checks relaxed has " (relaxed)" behind it.
+	// +optional
+	Method string `json:"method,omitempty"`
+	// Outcome is how it ended.
+	Outcome RemediationPhase `json:"outcome"`
+	// Replacement is the name of the machine that has the place now, or that was created for it.
+	// +optional
+	Replacement string `json:"replacement,omitempty"`
+	// Message says in one sentence how it ended.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// StartedAt is when it was begun.
+	StartedAt metav1.Time `json:"startedAt"`
+	// FinishedAt is when it ended.
+	FinishedAt metav1.Time `json:"finishedAt"`
 }
 
 // RepairPolicy opts clusters in to scute's remediation, and says how far it may go.
@@ -324,6 +363,7 @@ type RepairPolicyStatus struct {
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="Dry-Run",type=boolean,JSONPath=`.spec.dryRun`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Last-Remediation",type=date,JSONPath=`.status.history[0].finishedAt`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type RepairPolicy struct {
 	metav1.TypeMeta   `json:",inline"`

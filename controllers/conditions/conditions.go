@@ -81,12 +81,13 @@ func Refused(old []metav1.Condition, generation int64, wrong *v1alpha1.Unreadabl
 }
 
 // Short keeps an event's note below the API's limit of 1 KiB.
-func Short(s string) string { return cut(s, 1000) }
+func Short(s string) string { return Cut(s, 1000) }
 
 // Long keeps a message far below what an object may hold, and below the limit of a condition's message.
-func Long(s string) string { return cut(s, 16<<10) }
+func Long(s string) string { return Cut(s, 16<<10) }
 
-func cut(s string, limit int) string {
+// Cut keeps a text to about so many bytes.
+func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -26,6 +26,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	totals.Storm = totals.Storm || calm > 0
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong)
+	after.Status.History = r.history(p)
 	var unreadable bool
 	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
 	written, err := conditions.Write(ctx, r.Live, p, after)
@@ -36,6 +37,18 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(p.Unread().String()))
 	}
 	return ctrl.Result{RequeueAfter: calm}, nil
+}
+
+// longestReason bounds the texts of one remediation in the history of a policy, which holds several.
+const longestReason = 512
+
+// history are the last remediations of a policy, with texts of a bounded length.
+func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
+	list := r.View.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
+	for i := range list {
+		list[i].Reason, list[i].Message = conditions.Cut(list[i].Reason, longestReason), conditions.Cut(list[i].Message, longestReason)
+	}
+	return list
 }
 
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) v1alpha1.RepairPolicyStatus {

@@ -15,4 +15,6 @@ const reconcileTimeout = time.Minute
 type View interface {
 	// Status of a machine's remediation, by the owner's id; false when the log has nothing of it.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
+	// History lists the last remediations of one policy that have ended, the newest first; at most so many.
+	History(namespace, policy string, most int) []v1alpha1.PastRemediation
 }

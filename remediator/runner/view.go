@@ -116,6 +116,22 @@ func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRe
 	return status, ok
 }
 
+// History lists the last remediations of one policy that have ended, the newest first; at most so many.
+func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.PastRemediation {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var list []v1alpha1.PastRemediation
+	for _, e := range v.owners {
+		if e.state.Owner.Namespace == namespace {
+			list = append(list, remediator.History(&e.state, policy)...)
+		}
+	}
+	slices.SortFunc(list, func(a, b v1alpha1.PastRemediation) int {
+		return cmp.Or(b.FinishedAt.Compare(a.FinishedAt.Time), cmp.Compare(a.Machine, b.Machine))
+	})
+	return slices.Clip(list[:min(len(list), most)])
+}
+
 // Due lists the owners that wait for something, so that each gets a turn after a restart.
 func (v *Remediations) Due() []remediator.Owner {
 	v.mu.RLock()

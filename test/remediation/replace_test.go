@@ -84,7 +84,7 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 	replicas := c.kcp(ctx).Spec.Replicas
 	d := keepDiary(t, c.Namespace)
 	quorum := c.watchQuorum(t)
-	policy(ctx, t, c.Namespace, r.policy)
+	p := policy(ctx, t, c.Namespace, r.policy)
 
 	victims := choose(before, max(1, r.victims))
 	for i := range victims {
@@ -101,10 +101,28 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 	if first := victims[0].Name; !d.decided(first, r.decides) {
 		t.Errorf("%s was never decided about %s", r.decides, first)
 	}
+	remembered(ctx, t, p, victims[0].Name, r.decides)
 	quorum.never(t, r.members, r.machines)
 	if r.also != nil {
 		r.also(ctx, t, c, victims)
 	}
+}
+
+// remembered waits until the policy has a machine's replacement in its history, and checks what it says of it.
+func remembered(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, machine, method string) {
+	t.Helper()
+	awaitPolicy(ctx, t, p, "the policy has the replacement in its history", func(s *v1alpha1.RepairPolicyStatus) bool {
+		i := slices.IndexFunc(s.History, func(r v1alpha1.PastRemediation) bool {
+			return r.Machine == machine && r.Outcome == v1alpha1.RemediationSucceeded
+		})
+		if i < 0 {
+			return false
+		}
+		if r := s.History[i]; r.Method != method || r.Reason == "" || r.Replacement == "" || r.Cluster == "" || !r.StartedAt.Before(&r.FinishedAt) {
+			t.Errorf("the history says %+v", r)
+		}
+		return true
+	})
 }
 
 // choose picks victims, never the oldest where there is a choice: that is the one an owner would take by itself.

@@ -1,0 +1,37 @@
+package runner_test
+
+import (
+	"testing"
+
+	"scute.dev/eventlog/logtest"
+)
+
+// The history of a policy has the remediations of all owners of its namespace, the newest first, and is bounded.
+func TestHistoryOfAPolicy(t *testing.T) {
+	l, first, second := logtest.Open(t), newWorld("first"), newWorld("second")
+	second.now = second.now.AddDate(0, 0, 1)
+	for _, w := range []*world{first, second} {
+		w.sicken(1)
+		if err := drive(t, process(t, "one", l, w), l, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	view := process(t, "two", l, first).View
+	for _, r := range records(t, l, second.facts.Owner.Owner) {
+		if err := view.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := view.History("fleet", "repair", 10)
+	if len(list) != 2 || list[0].Cluster != "second" || list[1].Cluster != "first" || list[0].Machine != "m2" || list[0].Method != "RolloutSurge (relaxed)" || list[0].Outcome != "Succeeded" {
+		t.Errorf("%+v", list)
+	}
+	if list := view.History("fleet", "repair", 1); len(list) != 1 || list[0].Cluster != "second" {
+		t.Errorf("one: %+v", list)
+	}
+	for namespace, policy := range map[string]string{"fleet": "other", "elsewhere": "repair"} {
+		if list := view.History(namespace, policy, 10); len(list) > 0 {
+			t.Errorf("%s/%s: %+v", namespace, policy, list)
+		}
+	}
+}
