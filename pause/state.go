@@ -71,7 +71,8 @@ type Look struct {
 	// New are those that have acknowledged the pause since the look before; Pending are those that have not yet.
 	New     map[object.Ref]Signal
 	Pending []Wait
-	// Wake are those of the pending whose controllers a write would wake.
+	// Wake are those of the pending whose controllers a write would wake. It is empty while looks bring acknowledgements:
+	// the others are on their way, and each write would be work for the very controllers that are waited for.
 	Wake []object.Ref
 	// Stable: nothing is pending, and the look before showed the same objects.
 	Stable bool
@@ -81,7 +82,11 @@ type Look struct {
 type Watch struct {
 	spoke map[string]bool
 	graph string // of the look before
+	quiet int    // looks in a row that brought no acknowledgement
 }
+
+// patience is how many looks in a row bring no acknowledgement before silent controllers are woken.
+const patience = 2
 
 // Look judges each subject that has not acknowledged yet. It takes all of them every time: what appears after the pause must
 // acknowledge too. others are objects that show which kinds speak.
@@ -105,6 +110,12 @@ func (w *Watch) Look(s *State, subjects []Subject, others []object.Observed, now
 		if v.Touch {
 			look.Wake = append(look.Wake, o.Ref)
 		}
+	}
+	if w.quiet++; len(look.New) > 0 {
+		w.quiet = 0
+	}
+	if w.quiet < patience {
+		look.Wake = nil
 	}
 	graph := fingerprint(subjects)
 	look.Stable = len(look.Pending) == 0 && graph == w.graph

@@ -1,6 +1,7 @@
 package pause_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"scute.dev/pause"
 )
 
-// A look judges what has not acknowledged, names what a write would wake, and is stable when the next one shows the same objects.
+// A look judges what has not acknowledged, names what a write would wake once looks bring nothing new, and is stable when the next one shows the same objects.
 func TestWatch(t *testing.T) {
 	named := func(kind, name string) object.Ref {
 		return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
@@ -32,12 +33,17 @@ func TestWatch(t *testing.T) {
 	want := pause.Look{
 		New:     map[object.Ref]pause.Signal{named("Machine", "one"): pause.ByCondition},
 		Pending: []pause.Wait{{Ref: named("Machine", "two"), Why: "condition Paused is False"}},
-		Wake:    []object.Ref{named("Machine", "two")},
 	}
 	if diff := cmp.Diff(want, look); diff != "" {
 		t.Error(diff)
 	}
 	s.Acks = look.New
+	if look = w.Look(s, subjects, nil, begun); len(look.New) > 0 || look.Wake != nil {
+		t.Errorf("the first look that brings nothing: %+v", look)
+	}
+	if look = w.Look(s, subjects, nil, begun); !slices.Equal(look.Wake, []object.Ref{named("Machine", "two")}) {
+		t.Errorf("the second look that brings nothing: %+v", look)
+	}
 	subjects[1].Paused = object.True
 	if look = w.Look(s, subjects, nil, begun); len(look.New) != 1 || !look.Stable {
 		t.Errorf("the same objects, all at rest: %+v", look)

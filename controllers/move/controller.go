@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +51,8 @@ type Reconciler struct {
 	behind   catchup.Wait
 	// Changes are the ids of what has changed in the view.
 	Changes *changes.Changes[string]
+
+	written pace
 }
 
 // SetupWithManager registers the controller.
@@ -67,6 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	var m v1alpha1.Move
 	if err := r.Client.Get(ctx, req.NamespacedName, &m); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.written.forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	id := ID(&m)
@@ -96,6 +103,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !known {
 		return ctrl.Result{}, nil // it ended in another log: its last status remains
+	}
+	if counts(m.Status, status) {
+		if wait := r.written.wait(req.NamespacedName, time.Now()); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }

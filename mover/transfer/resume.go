@@ -59,6 +59,9 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesSet{}, nil
 }
 
+// patience is how many looks in a row show nothing new before controllers of the target are woken by writes.
+const patience = 2
+
 // awaitAwake takes one look at every object that had acknowledged the pause: is it awake on the target?
 func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	var waiting []mover.Item
@@ -94,7 +97,10 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 	if t.firstAwakeLook.IsZero() {
 		t.firstAwakeLook = time.Now()
 	}
-	if time.Since(t.firstAwakeLook) < hold.TouchAfter {
+	if t.quietLooks++; len(out.New) > 0 {
+		t.quietLooks = 0
+	}
+	if t.quietLooks < patience || time.Since(t.firstAwakeLook) < hold.TouchAfter {
 		return out, nil // most wake by themselves
 	}
 	t.touch(ctx, hold.Writer{

@@ -48,8 +48,10 @@ type Transfer struct {
 
 	watch   pause.Watch
 	touches hold.Touches
-	// firstAwakeLook is when this process first looked whether the target is awake.
+	// firstAwakeLook is when this process first looked whether the target is awake, and quietLooks how many looks in a row
+	// have shown nothing new since.
 	firstAwakeLook time.Time
+	quietLooks     int
 }
 
 // FinalError is a failure that trying again cannot help, with what a human can do.

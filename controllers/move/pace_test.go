@@ -1,0 +1,60 @@
+package move
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/supervise"
+	"scute.dev/mover"
+)
+
+// progressing is a move whose status the test sets.
+type progressing struct {
+	Moves
+	status v1alpha1.MoveStatus
+}
+
+func (p *progressing) Status(id string) (v1alpha1.MoveStatus, bool) {
+	p.status.MoveID = id
+	return p.status, true
+}
+func (*progressing) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
+
+// TestProgressIsWrittenOnceASecond: what only counts waits for its turn and is written then; what a user acts on does not wait.
+func TestProgressIsWrittenOnceASecond(t *testing.T) {
+	moves := &progressing{}
+	r, c, m := reconciling(t, moves)
+	key := client.ObjectKeyFromObject(m)
+	look := func(phase v1alpha1.MovePhase, created int) (v1alpha1.MoveStatus, time.Duration) {
+		t.Helper()
+		moves.status.Phase, moves.status.Counts.Created = phase, created
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Status, result.RequeueAfter
+	}
+	if s, _ := look(mover.PhaseCreating, 1); s.Counts.Created != 1 {
+		t.Fatalf("the first status: %+v", s)
+	}
+	r.written.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write is less than a second ago
+	s, again := look(mover.PhaseCreating, 2)
+	if s.Counts.Created != 1 || again <= 0 {
+		t.Errorf("progress within the second was written, or is forgotten: %d objects, again in %s", s.Counts.Created, again)
+	}
+	if s, _ = look(mover.PhaseVerified, 3); s.Phase != mover.PhaseVerified || s.Counts.Created != 3 {
+		t.Errorf("another phase waited: %+v", s)
+	}
+	r.written.last[key] = time.Now().Add(-writeEvery)
+	if s, again = look(mover.PhaseVerified, 4); s.Counts.Created != 4 || again != 0 {
+		t.Errorf("after the second: %d objects, again in %s", s.Counts.Created, again)
+	}
+}
