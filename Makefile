@@ -17,7 +17,7 @@ SEED     ?=
 FAULTS   ?=
 
 # The groups that are measured on the real stack, by the module test/.
-STACK_GROUPS := remediation
+STACK_GROUPS := move remediation
 
 # How long all tests of one package may take: the root's packages, and the end-to-end suites on the real stack.
 TEST_TIMEOUT     ?= 10m
@@ -144,9 +144,9 @@ comparison: testbed $(HELM) ## Play faults with scute and without it, and write 
 	cd test && ROTATION=all go test ./remediation -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestComparison$$' -comparison "$(CURDIR)/docs/comparison.md"
 
 .PHONY: bench
-bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=remediation builds and uses the test bed.
+bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=move and GROUP=remediation build and use the test bed.
 	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || go run ./internal/bench $(filter-out $(STACK_GROUPS),$(GROUP))
-	@[ -n "$(GROUP)" ] && [ -z "$(filter $(STACK_GROUPS),$(GROUP))" ] || { cd test && go run ./cmd/bench; }
+	@[ -n "$(GROUP)" ] && [ -z "$(filter $(STACK_GROUPS),$(GROUP))" ] || { cd test && go run ./cmd/bench $(BENCHFLAGS) $(filter $(STACK_GROUPS),$(GROUP)); }
 
 ##@ Make
 

@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// account is how the API server calls the daemon.
-const account = "system:serviceaccount:" + scuted.Namespace + ":scute"
+// accounts is how the names begin under which API servers know the daemon: on the side where it runs, and on the target of a move.
+const accounts = "system:serviceaccount:" + scuted.Namespace + ":scute"
 
 // requests are the daemon's, counted.
 type requests struct {
@@ -54,7 +54,7 @@ func requestsSince(path string, from int64) (*requests, error) {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			break // a line that is being written
 		}
-		if e.User.Username == account {
+		if strings.HasPrefix(e.User.Username, accounts) {
 			r.count(e.Stage, e.Verb, e.ObjectRef.Resource, e.RequestURI)
 		}
 	}

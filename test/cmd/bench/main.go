@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,14 +16,21 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// longest bounds all of it; it takes some twenty minutes once everything is built.
+// longest bounds a group; one takes some twenty minutes at most as it is, once everything is built.
 const longest = 90 * time.Minute
+
+// The groups.
+const (
+	groupMove        = "move"
+	groupRemediation = "remediation"
+)
 
 // bench is where figures go, and how large the measurement is.
 type bench struct {
 	out, progress io.Writer
 	start         time.Time
 	programs      scuted.Programs
+	group         string // that is measured
 
 	rounds   int           // of each way to surge
 	clusters int           // watched
@@ -31,6 +39,10 @@ type bench struct {
 	// unlimited takes Cluster API's own limit off, of one reconcile of an object in a second: the owner's waits are shorter
 	// than anywhere, and what scute adds weighs most.
 	unlimited bool
+
+	moveClusters string // how many are moved, one measurement for each number
+	moveRounds   int    // of each mover
+	moveNear     bool   // leaves out the longer round trip
 }
 
 // figure prints one result.
@@ -39,7 +51,7 @@ func (b *bench) figure(name string, value float64, unit string) {
 	if value >= 100 {
 		format = "%.0f"
 	}
-	fmt.Fprintf(b.out, "bench remediation.%s "+format+" %s\n", name, value, unit)
+	fmt.Fprintf(b.out, "bench %s.%s "+format+" %s\n", b.group, name, value, unit)
 }
 
 // say tells whoever waits what is going on, and how busy the machine is.
@@ -59,31 +71,50 @@ func main() {
 	flag.DurationVar(&b.steady, "steady", 130*time.Second, "how long memory stays the same before it counts; the runtime collects every two minutes")
 	flag.StringVar(&b.only, "only", "", "surge or watch; both if empty")
 	flag.BoolVar(&b.unlimited, "unlimited", false, "surges without Cluster API's limit of one reconcile of an object in a second")
+	flag.StringVar(&b.moveClusters, "move-clusters", "10", "how many clusters of 45 objects are moved; several numbers with commas measure how the time grows")
+	flag.IntVar(&b.moveRounds, "move-rounds", 3, "moves by scute and by clusterctl")
+	flag.BoolVar(&b.moveNear, "move-near", false, "leaves out the moves with a longer round trip")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the cleaning up
-	ctx, cancel := context.WithTimeout(ctx, longest)
 	err := b.run(ctx)
-	cancel()
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench: group remediation:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func (b *bench) run(ctx context.Context) error {
-	if flag.NArg() > 0 || !slices.Contains([]string{"", "surge", "watch"}, b.only) {
-		return fmt.Errorf("usage: bench [-rounds n] [-clusters n] [-steady duration] [-only surge|watch] [-unlimited]")
+func (b *bench) run(ctx context.Context) (err error) {
+	measure := map[string]func(context.Context) error{groupMove: b.measureMoves, groupRemediation: b.measureRemediation}
+	groups := flag.Args()
+	if len(groups) == 0 {
+		groups = slices.Sorted(maps.Keys(measure))
 	}
-	if b.rounds < 1 || b.clusters < 1 {
-		return fmt.Errorf("-rounds and -clusters are 1 or more")
+	for _, group := range groups {
+		if measure[group] == nil {
+			return fmt.Errorf("there is no group %q; see -h for the flags, and name one of %v or none", group, slices.Sorted(maps.Keys(measure)))
+		}
 	}
-	b.say("group remediation: the remediator on the real stack: what it adds to a surge, and what it costs at rest")
-	var err error
+	if b.rounds < 1 || b.clusters < 1 || b.moveRounds < 1 || !slices.Contains([]string{"", "surge", "watch"}, b.only) {
+		return fmt.Errorf("-rounds, -clusters and -move-rounds are 1 or more, and -only is surge or watch")
+	}
 	if b.programs, err = scuted.Build(ctx, b.progress); err != nil {
 		return err
 	}
+	for _, b.group = range groups {
+		ctx, cancel := context.WithTimeout(ctx, longest)
+		err := measure[b.group](ctx)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("group %s: %w", b.group, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) measureRemediation(ctx context.Context) error {
+	b.say("group remediation: the remediator on the real stack: what it adds to a surge, and what it costs at rest")
 	model, err := b.measureSurges(ctx)
 	if err != nil || b.only == "surge" {
 		return err

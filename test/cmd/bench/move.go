@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+const (
+	// moved is the namespace of the generated clusters, on both sides.
+	moved = "fleet"
+	// roundTrip is what a request takes longer in the part of the group that measures a distant API server.
+	roundTrip = 20 * time.Millisecond
+	// longestMove bounds one move.
+	longestMove = 30 * time.Minute
+)
+
+// movers are what one round compares, each in seconds.
+type movers struct{ scute, clusterctl, floor []float64 }
+
+// measureMoves moves generated clusters between two API servers without controllers of Cluster API, in turn with scute, with
+// the library of clusterctl and with the floor program.
+func (b *bench) measureMoves(ctx context.Context) error {
+	sizes, err := parseSizes(b.moveClusters)
+	if err != nil {
+		return err
+	}
+	perObject := make(map[int]float64)
+	for i, clusters := range sizes {
+		err := b.onSides(ctx, clusters, func(ctx context.Context, s *sides) error {
+			b.say("%d clusters of %d objects", clusters, perCluster)
+			took, requests, err := s.rounds(ctx, b.moveRounds, true)
+			if err != nil {
+				return err
+			}
+			scute := median(took.scute)
+			perObject[clusters] = scute / float64(clusters*perCluster)
+			b.figure(fmt.Sprintf("floor.ratio.%d", clusters), scute/median(took.floor), "x")
+			b.figure(fmt.Sprintf("clusterctl.ratio.%d", clusters), median(took.clusterctl)/scute, "x")
+			b.figure(fmt.Sprintf("time.%d", clusters), scute, "s")
+			b.figure(fmt.Sprintf("clusterctl.time.%d", clusters), median(took.clusterctl), "s")
+			b.figure(fmt.Sprintf("floor.time.%d", clusters), median(took.floor), "s")
+			if i == 0 {
+				b.figure("requests_per_object", requests, "requests")
+			}
+			if i > 0 || b.moveNear {
+				return nil
+			}
+			return b.measureDistant(ctx, s)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if last := sizes[len(sizes)-1]; last != sizes[0] {
+		b.figure("growth", perObject[last]/perObject[sizes[0]], "x")
+	}
+	return nil
+}
+
+func (b *bench) measureDistant(ctx context.Context, s *sides) error {
+	b.say("the same with %s added to each round trip", roundTrip)
+	if err := s.away(ctx); err != nil {
+		return err
+	}
+	took, _, err := s.rounds(ctx, 1, false)
+	if err != nil {
+		return err
+	}
+	b.figure("clusterctl.ratio.rtt20ms", median(took.clusterctl)/median(took.scute), "x")
+	b.figure("time.rtt20ms", median(took.scute), "s")
+	b.figure("clusterctl.time.rtt20ms", median(took.clusterctl), "s")
+	return nil
+}
+
+func parseSizes(list string) ([]int, error) {
+	var sizes []int
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-move-clusters %q: want numbers with commas between them, for example 10,50,200", list)
+		}
+		sizes = append(sizes, n)
+	}
+	slices.Sort(sizes)
+	return slices.Compact(sizes), nil
+}
+
+// end is one of the two management clusters.
+type end struct {
+	*scuted.Installation
+	client      dynamic.Interface // the administrator's
+	kubeconfig  string            // the path of the administrator's, for clusterctl
+	controllers *controllers
+}
+
+// sides are the two management clusters. The clusters are on blue between two rounds.
+type sides struct {
+	bench       *bench
+	bed         *testbed.Bed
+	blue, green *end
+	daemon      *scuted.Daemon
+	logDir      string
+	clusters    int
+	moves       int // made by scute
+	delays      []*delayed
+}
+
+// onSides runs something on two new API servers, with scute installed on both and running on blue, where the clusters are.
+func (b *bench) onSides(ctx context.Context, clusters int, do func(context.Context, *sides) error) (err error) {
+	bed, err := testbed.Start(ctx, testbed.Options{Bare: true, Audit: true, Log: b.progress})
+	if err != nil {
+		return err
+	}
+	s := &sides{bench: b, bed: bed, clusters: clusters}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			bed.Keep()
+		}
+		err = errors.Join(err, s.close())
+	}()
+	if s.blue, err = b.newEnd(ctx, bed.Side("blue")); err != nil {
+		return err
+	}
+	if s.green, err = b.newEnd(ctx, bed.Side("green")); err != nil {
+		return err
+	}
+	if err := fill(ctx, s.blue.client, moved, clusters); err != nil {
+		return err
+	}
+	if s.logDir, err = s.blue.NewLogDir(); err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	return do(ctx, s)
+}
+
+func (b *bench) newEnd(ctx context.Context, side *testbed.Side) (*end, error) {
+	in, err := scuted.Install(ctx, side, b.programs)
+	if err != nil {
+		return nil, err
+	}
+	e := &end{Installation: in, kubeconfig: side.KubeconfigPath()}
+	if e.client, err = dynamic.NewForConfig(side.Config()); err != nil {
+		return nil, err
+	}
+	if err := side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: moved}}); err != nil {
+		return nil, err
+	}
+	e.controllers, err = startControllers(context.WithoutCancel(ctx), e.client, moved)
+	return e, err
+}
+
+// start starts the daemon, and tells it where the target is.
+func (s *sides) start(ctx context.Context) (err error) {
+	if s.daemon, err = s.blue.Start(scuted.DaemonOptions{LogDir: s.logDir}); err != nil {
+		return err
+	}
+	return s.blue.PutTarget(ctx, moved, s.green.Installation)
+}
+
+func (s *sides) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var errs []error
+	if s.daemon != nil {
+		errs = append(errs, s.daemon.Stop(ctx))
+	}
+	for _, e := range []*end{s.blue, s.green} {
+		if e != nil && e.controllers != nil {
+			e.controllers.close()
+		}
+	}
+	for _, d := range s.delays {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(append(errs, s.bed.Stop())...)
+}
+
+// away has everything but the controllers reach both API servers with a longer round trip.
+func (s *sides) away(ctx context.Context) error {
+	if err := s.daemon.Stop(ctx); err != nil {
+		return err
+	}
+	for _, e := range []*end{s.blue, s.green} {
+		d, err := delay(ctx, e.Side.Config().Host, roundTrip)
+		if err != nil {
+			return err
+		}
+		s.delays = append(s.delays, d)
+		near := []byte(e.Side.Config().Host)
+		e.Target = bytes.ReplaceAll(e.Target, near, []byte(d.host()))
+		admin := filepath.Join(e.Side.Logs(), "distant.kubeconfig")
+		for to, from := range map[string]string{e.Kubeconfig: e.Kubeconfig, admin: e.kubeconfig} {
+			content, err := os.ReadFile(from)
+			if err != nil {
+				return fmt.Errorf("reading a kubeconfig: %w", err)
+			}
+			if err := os.WriteFile(to, bytes.ReplaceAll(content, near, []byte(d.host())), 0o600); err != nil {
+				return fmt.Errorf("writing a kubeconfig: %w", err)
+			}
+		}
+		e.kubeconfig = admin
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: moved, Name: s.green.Side.Name()}}
+	if err := s.blue.Side.Client().Delete(ctx, secret); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// rounds moves the clusters there with scute and back with clusterctl, then there and back with the floor program.
+func (s *sides) rounds(ctx context.Context, n int, floor bool) (took movers, perObject float64, err error) {
+	var requests []float64
+	for range n {
+		made, err := s.scute(ctx, &took)
+		if err != nil {
+			return took, 0, err
+		}
+		requests = append(requests, made)
+		if err := s.clusterctl(ctx, &took); err != nil {
+			return took, 0, err
+		}
+		for _, way := range [][2]*end{{s.blue, s.green}, {s.green, s.blue}} {
+			if !floor {
+				break
+			}
+			if err := s.floor(ctx, &took, way[0], way[1]); err != nil {
+				return took, 0, err
+			}
+		}
+	}
+	return took, median(requests), nil
+}
+
+// timed measures a move of all clusters. The controllers have settled at its beginning.
+func (s *sides) timed(ctx context.Context, what string, from, to *end, move func(context.Context) error) (seconds float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longestMove)
+	defer cancel()
+	if err := errors.Join(from.controllers.settled(ctx, s.clusters), to.controllers.settled(ctx, 0)); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := move(ctx); err != nil {
+		return 0, fmt.Errorf("moving with %s: %w", what, err)
+	}
+	seconds = time.Since(began).Seconds()
+	s.bench.say("%s: %.1f s", what, seconds)
+	return seconds, nil
+}
+
+// scute returns how many requests it made for each object.
+func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err error) {
+	s.moves++
+	m := scuted.NewMove(moved, fmt.Sprintf("bench-%d", s.moves), s.green.Installation)
+	m.Spec.Selection.All = true
+	var from [2]int64
+	logs := [2]string{s.blue.Side.AuditLog(), s.green.Side.AuditLog()}
+	for i, log := range logs {
+		if from[i], err = auditSize(log); err != nil {
+			return 0, err
+		}
+	}
+	seconds, err := s.timed(ctx, "scute", s.blue, s.green, func(ctx context.Context) error {
+		if err := s.blue.Create(ctx, m); err != nil {
+			return err
+		}
+		end, err := s.blue.Wait(ctx, moved, m.Name, scuted.Over)
+		if err == nil && end.Status.Phase != mover.PhaseSucceeded {
+			return fmt.Errorf("it is %s: %s: %+v", end.Status.Phase, end.Status.Message, end.Status.Findings)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	took.scute = append(took.scute, seconds)
+	used, err := usageOf(s.daemon.PID())
+	if err != nil {
+		return 0, err
+	}
+	s.bench.say("scuted: %.0f MiB at most, %s of CPU since its start", used.peak, used.cpu)
+	made := 0
+	for i, log := range logs {
+		r, err := requestsSince(log, from[i])
+		if err != nil {
+			return 0, err
+		}
+		s.bench.say("%s: %s", []string{"blue", "green"}[i], r)
+		made += r.other
+	}
+	return float64(made) / float64(s.clusters*perCluster), nil
+}
+
+func (s *sides) clusterctl(ctx context.Context, took *movers) error {
+	seconds, err := s.timed(ctx, "clusterctl", s.green, s.blue, func(ctx context.Context) error {
+		from := cluster.New(cluster.Kubeconfig{Path: s.green.kubeconfig}, nil)
+		return from.ObjectMover().Move(ctx, moved, cluster.New(cluster.Kubeconfig{Path: s.blue.kubeconfig}, nil), false)
+	})
+	took.clusterctl = append(took.clusterctl, seconds)
+	return err
+}
+
+func (s *sides) floor(ctx context.Context, took *movers, from, to *end) error {
+	seconds, err := s.timed(ctx, "the floor program", from, to, func(ctx context.Context) error {
+		for _, e := range []*end{s.blue, s.green} {
+			e.controllers.close()
+			e.controllers = nil
+		}
+		began := time.Now()
+		err := moveAtFloor(ctx, from.client, to.client, moved)
+		took.floor = append(took.floor, time.Since(began).Seconds())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.bench.say("of it, the move itself: %.1f s of %.1f s", took.floor[len(took.floor)-1], seconds)
+	for _, e := range []*end{s.blue, s.green} {
+		if e.controllers, err = startControllers(context.WithoutCancel(ctx), e.client, moved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
