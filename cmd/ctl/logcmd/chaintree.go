@@ -1,0 +1,129 @@
+package logcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// chain is the events of an aggregate with what each follows from.
+type chain struct {
+	links []link
+	byID  map[string]int
+}
+
+// link is one event. Its cause comes before it.
+type link struct {
+	show.Event
+	index  int // in its commit
+	cause  int // -1: there is none
+	chosen bool
+	shown  bool
+}
+
+func newChain() *chain { return &chain{byID: make(map[string]int)} }
+
+// add takes the events of the next commit in.
+func (c *chain) add(events []show.Event) {
+	for i, e := range events {
+		l := link{Event: e, index: i, cause: -1}
+		if at, ok := c.byID[e.Causation]; ok && e.Causation != "" {
+			l.cause = at
+		}
+		c.byID[e.ID] = len(c.links)
+		c.links = append(c.links, l)
+	}
+}
+
+// choose marks an event, or all of a commit; ok is false if there is none such.
+func (c *chain) choose(seq uint64, index int) (ok bool) {
+	for i := range c.links {
+		if l := &c.links[i]; l.Seq == seq && (index == all || l.index == index) {
+			l.chosen, l.shown, ok = true, true, true
+		}
+	}
+	return ok
+}
+
+// length is how many events a commit has.
+func (c *chain) length(seq uint64) (n int) {
+	for i := range c.links {
+		if c.links[i].Seq == seq {
+			n++
+		}
+	}
+	return n
+}
+
+// back shows what the chosen events follow from.
+func (c *chain) back() {
+	for i := len(c.links) - 1; i >= 0; i-- {
+		if l := &c.links[i]; l.shown && l.cause >= 0 {
+			c.links[l.cause].shown = true
+		}
+	}
+}
+
+// forward shows what follows from the chosen events.
+func (c *chain) forward() {
+	after := make([]bool, len(c.links))
+	for i := range c.links {
+		l := &c.links[i]
+		after[i] = l.chosen || l.cause >= 0 && after[l.cause]
+		l.shown = l.shown || after[i]
+	}
+}
+
+// events are those that are shown, in the order of the log.
+func (c *chain) events() []show.Event {
+	var events []show.Event
+	for i := range c.links {
+		if c.links[i].shown {
+			events = append(events, c.links[i].Event)
+		}
+	}
+	return events
+}
+
+// lines draw the events as a tree, one a line. An event that one other follows from is continued below at the same depth.
+func (c *chain) lines(v show.View) []string {
+	followers, roots := make(map[int][]int), []int(nil)
+	for i := range c.links {
+		switch l := &c.links[i]; {
+		case !l.shown:
+		case l.cause < 0:
+			roots = append(roots, i)
+		default:
+			followers[l.cause] = append(followers[l.cause], i)
+		}
+	}
+	t := &term.Table{Header: []string{"TIME", "AGO", "EVENT", "FACT", "DETAIL", "ACTOR"}, Wrap: 2}
+	var draw func(list []int, before string)
+	draw = func(list []int, before string) {
+		for n, i := range list {
+			head, below := before, before
+			switch {
+			case len(list) == 1:
+			case n == len(list)-1:
+				head, below = before+"└─ ", before+"   "
+			default:
+				head, below = before+"├─ ", before+"│  "
+			}
+			c.draw(t, v, i, head)
+			draw(followers[i], below)
+		}
+	}
+	draw(roots, "")
+	return t.Lines(v.Paint, v.Width)
+}
+
+func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
+	l := &c.links[i]
+	what := l.Fact.What
+	if l.chosen {
+		what = v.Paint.Text(term.Bold, what+" *")
+	}
+	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Fact.Text(), strings.TrimSpace(l.Actor))
+}
