@@ -19,7 +19,7 @@ import (
 var errForeign = errors.New("somebody else changed it")
 
 // perform does what a Hand does: it looks, and writes what is missing.
-func (w *world) perform(a remediator.Action) error {
+func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	m := w.machine(a.Machine.Name)
 	if m != nil && m.UID != a.Machine.UID {
 		m = nil
@@ -31,7 +31,7 @@ func (w *world) perform(a remediator.Action) error {
 		w.owner.Touched = a.Value
 		return nil
 	case remediator.Scale:
-		return w.scale(a)
+		return w.scale(f, a)
 	case remediator.Lead:
 		return w.lead(a)
 	}
@@ -131,7 +131,7 @@ func remediation(value string) (data inProgress, ok bool) {
 	return data, err == nil && data.Machine != ""
 }
 
-func (w *world) scale(a remediator.Action) error {
+func (w *world) scale(f *remediator.Facts, a remediator.Action) error {
 	replicas := w.replicas()
 	if w.cluster.Topology != (a.Where == remediator.AtTopology) {
 		return fmt.Errorf("replicas at the %s: the topology controller takes them back, and a healthy machine goes with them", a.Where)
@@ -140,12 +140,21 @@ func (w *world) scale(a remediator.Action) error {
 	case *replicas == a.Replicas:
 	case *replicas != a.Expect:
 		return errForeign
+	case a.Replicas < a.Expect && !w.known(f):
+		return errForeign
 	case w.stacked() && a.Replicas%2 == 0:
 		return fmt.Errorf("%d replicas: cannot be an even number when etcd is stacked", a.Replicas)
 	default:
 		*replicas = a.Replicas
 	}
 	return nil
+}
+
+// known says that the facts have all machines that there are.
+func (w *world) known(f *remediator.Facts) bool {
+	return !slices.ContainsFunc(w.machines, func(m *machine) bool {
+		return !slices.ContainsFunc(f.Machines, func(seen remediator.Machine) bool { return seen.UID == m.UID })
+	})
 }
 
 // lead moves leadership by the leader itself, which may be out of reach by now.

@@ -122,7 +122,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 		}
 		n.tell("> %s", action(a))
 		n.w.owner.Observed = n.w.owner.Observed && a.Do != remediator.Scale
-		if err := n.w.perform(a); err != nil {
+		if err := n.w.perform(f, a); err != nil {
 			n.tell("%v", err)
 			break
 		}

@@ -167,7 +167,7 @@ func (p *player) turn(faults bool) {
 		}
 		p.tell("  > %s", action(a))
 		p.w.owner.Observed = p.w.owner.Observed && a.Do != remediator.Scale // until its controller acts
-		if err := p.w.perform(a); err != nil {
+		if err := p.w.perform(f, a); err != nil {
 			if !errors.Is(err, errForeign) {
 				p.fail("%v", err)
 			}
@@ -205,7 +205,7 @@ func (p *player) idempotent() {
 		return
 	}
 	for _, a := range remediator.Actions(&p.state, f, p.w.now) {
-		if err := p.w.perform(a); err != nil {
+		if err := p.w.perform(f, a); err != nil {
 			return
 		}
 	}

@@ -85,15 +85,15 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 			t.Fatalf("decided otherwise on the same facts: %s", cmp.Diff(events, again))
 		}
 		s.store(t, b, events...)
-		actions := remediator.Actions(&s.state, f, w.now)
+		actions, failed := remediator.Actions(&s.state, f, w.now), false
 		for _, a := range actions {
 			word := "> " + action(a)
-			if err := w.perform(a); err != nil {
-				word += ": " + err.Error()
+			if err := w.perform(f, a); err != nil {
+				word, failed = word+": "+err.Error(), true
 			}
 			line(b, "%s", word)
 		}
-		if len(events) == 0 && len(actions) == 0 {
+		if len(events) == 0 && (len(actions) == 0 || failed) {
 			s.status(b)
 			line(b, "%s", s.summary())
 			return
@@ -159,7 +159,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra", "unseen", "seen"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -258,6 +258,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Unwired = value
 	case "domain":
 		m.FailureDomain = value
+	case "unseen", "seen": // by the watches
+		m.Unseen = verb == "unseen"
 	case "doomed":
 		m.Doomed = true
 	case "ghost": // it only joins etcd

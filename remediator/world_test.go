@@ -69,6 +69,7 @@ type machine struct {
 	Ill                     bool   // its Node has a condition that only a MachineHealthCheck sees
 	Updating                bool   // in place, and it never ends
 	Template                string // that it was really cloned from
+	Unseen                  bool   // no watch has reported it yet
 }
 
 func newWorld(now time.Time) *world {
@@ -265,6 +266,9 @@ func (w *world) look(asked bool) *remediator.Facts {
 		f.Policy.Ladder = nil
 	}
 	for _, m := range w.machines {
+		if m.Unseen {
+			continue
+		}
 		seen := m.Machine
 		seen.Conditions, seen.Hooks, seen.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.Rungs)
 		if m.Request != nil {

@@ -3,8 +3,12 @@ package act
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
 )
@@ -36,10 +40,8 @@ func (d *deed) scaleOwner(ctx context.Context) error {
 		if err := d.outsideTopology(ctx, o); err != nil {
 			return err
 		}
-		if d.Replicas > d.Expect {
-			if err := d.allowed(ctx, o); err != nil {
-				return err
-			}
+		if err := d.mayScale(ctx, o); err != nil {
+			return err
 		}
 		o.want(d.Replicas)
 		return nil
@@ -88,15 +90,62 @@ func (d *deed) scaleTopology(ctx context.Context) error {
 		} else if err := d.expected(has); err != nil {
 			return err
 		}
-		if up {
-			if err := d.allowed(ctx, c); err != nil {
-				return err
-			}
+		if err := d.mayScale(ctx, c); err != nil {
+			return err
 		}
 		*at = &d.Replicas
 		return nil
 	})
 	return d.whenGone(err, up, "the Cluster is gone")
+}
+
+// mayScale says why the number must not be changed: upwards, what a replacement is refused for; downwards, a machine that the decision
+// did not know of.
+func (d *deed) mayScale(ctx context.Context, atHand client.Object) error {
+	if d.Replicas > d.Expect {
+		return d.allowed(ctx, atHand)
+	}
+	return d.knowsAll(ctx)
+}
+
+// knowsAll refuses to have fewer machines while the owner has one that the facts do not: the owner chooses which one it deletes, and
+// that may be a healthy one where the new machine has no mark.
+func (d *deed) knowsAll(ctx context.Context) error {
+	controllers := []types.UID{d.facts.Owner.UID}
+	if d.facts.Owner.Kind == string(remediator.Deployment) {
+		sets, err := d.controlled(ctx, "MachineSetList", controllers)
+		if err != nil {
+			return err
+		}
+		controllers = nil
+		for i := range sets {
+			controllers = append(controllers, sets[i].UID)
+		}
+	}
+	machines, err := d.controlled(ctx, "MachineList", controllers)
+	if err != nil {
+		return err
+	}
+	for i := range machines {
+		known := func(m remediator.Machine) bool { return m.UID == machines[i].UID }
+		if !slices.ContainsFunc(d.facts.Machines, known) {
+			return foreign("machine %s is new, and this was decided without it", machines[i].Name)
+		}
+	}
+	return nil
+}
+
+// controlled lists what one of the controllers controls in the owner's cluster.
+func (d *deed) controlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
+	err := call(ctx, "listing the machines of the owner", func(ctx context.Context) error {
+		return d.Client.List(ctx, list, client.InNamespace(d.facts.Owner.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: d.facts.Owner.Cluster})
+	})
+	return slices.DeleteFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
+		by := metav1.GetControllerOfNoCopy(&o)
+		return by == nil || !slices.Contains(controllers, by.UID)
+	}), err
 }
 
 // expected refuses a number that somebody else has asked for in the meantime.

@@ -87,6 +87,17 @@ func (p *performer) do(ctx context.Context, a remediator.Action) {
 	}
 }
 
+// look has the facts know all machines that exist.
+func (p *performer) look(ctx context.Context) {
+	p.c.t.Helper()
+	p.facts.Machines = nil
+	for _, controlPlane := range []bool{true, false} {
+		for _, m := range p.c.machines(ctx, controlPlane) {
+			p.facts.Machines = append(p.facts.Machines, remediator.Machine{Name: m.Name, UID: m.UID})
+		}
+	}
+}
+
 // refused performs an action that nothing may come of, because of somebody else.
 func (p *performer) refused(ctx context.Context, a remediator.Action, says string) {
 	p.c.t.Helper()
@@ -683,6 +694,8 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	started := time.Now()
 	newcomer := p.newcomer(ctx, victim, baseline)
 	p.c.t.Logf("newcomer after %s", time.Since(started).Round(10*time.Millisecond))
+	p.refused(ctx, scale(victim, where, 5, 3), " is new, and this was decided without it")
+	p.look(ctx)
 	p.do(ctx, scale(victim, where, 5, 3))
 	p.replaced(ctx, victim, newcomer, baseline)
 	p.c.t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
@@ -806,6 +819,8 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 			return ""
 		})
 		must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+		p.refused(ctx, scale(&victim, where, 2, 1), " is new, and this was decided without it")
+		p.look(ctx)
 		p.do(ctx, on(&victim, remediator.SetDelete, remediator.DeleteValue))
 		p.do(ctx, scale(&victim, where, 2, 1))
 		await(ctx, t, "the victim is gone", func() string {
