@@ -291,6 +291,14 @@ func (f *Facts) staying() int {
 	return len(f.Machines) - f.leaving()
 }
 
+// wanted is how many machines people want. Where the Cluster's topology says it, the owner follows a moment later.
+func (f *Facts) wanted() int32 {
+	if f.Cluster.Topology {
+		return f.Cluster.TopologyReplicas
+	}
+	return f.Owner.Replicas
+}
+
 // leaving counts the machines that are being deleted.
 func (f *Facts) leaving() int {
 	n := 0

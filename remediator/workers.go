@@ -31,9 +31,9 @@ func worker(m *Machine, f *Facts) Decision {
 		}
 		// People want fewer, and the owner has yet to hear of it: it could take the victim for that, and a machine that is well
 		// when the surge is over.
-		if n := f.staying(); n > int(f.Owner.Replicas) {
+		if n, wanted := f.staying(), f.wanted(); n > int(wanted) {
 			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-				"scaling", "there are %d machines, and %d are asked for: %s deletes some first", n, f.Owner.Replicas, f.Owner.Name)
+				"scaling", "there are %d machines, and %d are asked for: %s deletes some first", n, wanted, f.Owner.Name)
 		}
 		if other := f.leavingFirst(); other != nil && !remediates {
 			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", "deleting-machine",
