@@ -25,6 +25,9 @@ const (
 	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and
 	// HealthCheckSucceeded to False if it is not set.
 	HandOver Deed = "hand over to the owner"
+	// Report sets the Machine's condition HealthCheckSucceeded to False if nothing else has. Its owner knows then that the machine is
+	// unhealthy, and is not asked to remediate it.
+	Report Deed = "report as unhealthy"
 	// Withdraw takes OwnerRemediated off the Machine, unless its owner is deleting it. The machine is still unhealthy.
 	Withdraw Deed = "withdraw the hand-over"
 	// TakeBack takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.

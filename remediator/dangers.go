@@ -12,7 +12,7 @@ import (
 )
 
 // dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
-func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+func (s *State) dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	if f.isControlPlane() {
 		if d := blind(f); d != nil {
 			return d
@@ -32,7 +32,7 @@ func dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 			"rollout", "%s: a rollout replaces the machine by itself", f.Owner.RollingOut)
 	}
 	if f.isControlPlane() {
-		if d := f.unstable(m, blocks); d != nil {
+		if d := s.unstable(m, f, blocks); d != nil {
 			return d
 		}
 	}
@@ -72,13 +72,13 @@ func going(other *Machine) *Decision {
 }
 
 // unstable: another machine of the control plane comes or goes. Its owner remediates none meanwhile.
-func (f *Facts) unstable(m *Machine, blocks string) *Decision {
+func (s *State) unstable(m *Machine, f *Facts, blocks string) *Decision {
 	for i := range f.Machines {
 		other := &f.Machines[i]
 		switch {
 		case other.Deleting:
 			return going(other)
-		case m.Node != "" && other.UID != m.UID && other.Node == "" && !f.keepsOut(m, other):
+		case m.Node != "" && other.UID != m.UID && other.Node == "" && (!f.keepsOut(m) || !s.stranded(other)):
 			return f.joining(other)
 		}
 	}
@@ -89,12 +89,11 @@ func (f *Facts) unstable(m *Machine, blocks string) *Decision {
 	return nil
 }
 
-// keepsOut says that another machine cannot join because of this one: etcd accepts no new member while the member of
-// this one does not answer. The owner remediates this one anyway when it knows that the other is unhealthy
-// (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
-func (f *Facts) keepsOut(m, other *Machine) bool {
-	return !f.Owner.ExternalEtcd && !f.answers(m) && !Count(f.Etcd).MayAdd() &&
-		other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False
+// keepsOut says that no other machine can join because of this one: etcd accepts no new member while one of its voters is not
+// connected (mayAddMember in etcd). A machine that is created meanwhile never joins, and neither does the one that follows it.
+func (f *Facts) keepsOut(m *Machine) bool {
+	member := f.Etcd.member(m)
+	return !f.Owner.ExternalEtcd && member != nil && !member.Learner && !member.answering()
 }
 
 // blocks is the rule by which a control plane waits for this very machine, "" when it continues by itself:

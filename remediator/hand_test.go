@@ -61,6 +61,10 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		}
 		delete(m.Conditions, "OwnerRemediated")
 		w.set(m, "OwnerRemediated", object.False, "WaitingForRemediation")
+	case remediator.Report:
+		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
+			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)
+		}
 	case remediator.Withdraw:
 		if !m.Deleting {
 			delete(m.Conditions, "OwnerRemediated")

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube/object"
 )
 
 // method is one way to have a machine replaced: which writes ask its owner for it, and which take that back. A method decides
@@ -232,7 +236,19 @@ func (handOver) ask(r remediation) []Action {
 	if r.victim.Deleting || handedOver(r.victim) || !r.facts.removed(r.victim).none() {
 		return nil
 	}
-	return append(r.leadAway(), r.set(HandOver, ""))
+	return slices.Concat(r.leadAway(), r.report(), []Action{r.set(HandOver, "")})
+}
+
+// report tells a control plane which other machines never joined. It remediates no machine while it takes one of these for a machine
+// that is still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
+func (r remediation) report() []Action {
+	var actions []Action
+	for _, m := range r.stranded {
+		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False {
+			actions = append(actions, Action{Do: Report, Machine: m.subject()})
+		}
+	}
+	return actions
 }
 
 // hold withdraws the hand-over while the owner has not begun to act on it: quorum would be lost with the machine, or

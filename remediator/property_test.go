@@ -52,7 +52,7 @@ func TestAnyFaults(t *testing.T) {
 const (
 	offCount      = true  // an unhealthy machine of an owner that is not at its replicas is replaced
 	learners      = true  // so is one that came as far as etcd's list, and no further
-	silentShort   = false // and one whose etcd does not answer, so that no new machine can join
+	silentShort   = true  // and one whose etcd does not answer, so that no new machine can join
 	rollouts      = false // and one in the middle of a rollout
 	externalPairs = true  // and one of a control plane with external etcd
 	staleOpinions = false // the opinion of a MachineHealthCheck that is gone replaces nothing

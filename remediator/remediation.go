@@ -23,8 +23,10 @@ type remediation struct {
 	victim *Machine // nil when it is gone
 	// newcomers are the new machines: they did not exist when the remediation started, and are not being deleted.
 	newcomers []*Machine
-	replicas  int32 // of the object where they were asked for
-	waits     int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
+	// stranded are the other machines of a control plane that never joined, and are unhealthy.
+	stranded []*Machine
+	replicas int32 // of the object where they were asked for
+	waits    int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -33,6 +35,9 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		veteran := contains(a.Request.Baseline, m)
+		if f.isControlPlane() && m.UID != a.Victim.UID && s.stranded(m) {
+			r.stranded = append(r.stranded, m)
+		}
 		switch {
 		case m.Deleting:
 			r.waits += count(f.isControlPlane() || !veteran || m.UID == a.Victim.UID)
@@ -42,6 +47,12 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	}
 	r.suspended = r.suspension()
 	return r
+}
+
+// stranded says that a machine never joined and is unhealthy, and that its owner may be told so.
+func (s *State) stranded(m *Machine) bool {
+	p := s.Patients[m.UID]
+	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && p != nil && p.Mark != nil && p.Mark.State == Unhealthy
 }
 
 // replicas of the object where they were asked for.

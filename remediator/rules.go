@@ -35,7 +35,7 @@ func ask(next, rule, format string, args ...any) *Decision {
 // decide applies the rules in their order; the first that has something to say decides.
 func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision {
 	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{
-		foreignState, s.consent, s.patience, s.limits, dangers, s.climb,
+		foreignState, s.consent, s.patience, s.limits, s.dangers, s.climb,
 	} {
 		if d := rule(p, m, f, now); d != nil {
 			return *d

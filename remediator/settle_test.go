@@ -103,6 +103,9 @@ func (p *player) staysDead() *machine {
 	if !w.alive(m) || !silentShort && len(w.machines) != int(p.wish) && (!m.Etcd || w.sealed) {
 		return nil
 	}
+	if m.Learner && w.anyDeleting() {
+		return nil // a control plane lets no member go while etcd has a learner, and remediates no machine while one goes
+	}
 	m.Kubelet = false
 	p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
 	return m

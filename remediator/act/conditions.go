@@ -40,12 +40,7 @@ func (d *deed) handOver(ctx context.Context) error {
 		if err := d.alone(ctx, m); err != nil {
 			return err
 		}
-		if !is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
-			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
-				Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
-				Reason: remediator.HandOverReason, Message: "The machine was found unhealthy; its annotation scute.dev/unhealthy says why",
-			})
-		}
+		setUnhealthy(m)
 		if !is(m, clusterv1.MachineOwnerRemediatedCondition, metav1.ConditionFalse) { // with another reason, the owner is at it
 			meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
 				Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
@@ -53,6 +48,31 @@ func (d *deed) handOver(ctx context.Context) error {
 			})
 		}
 		return nil
+	})
+}
+
+// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask it to remediate the machine.
+func (d *deed) report(ctx context.Context) error {
+	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
+		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+			return nil
+		}
+		if err := d.allowed(ctx, m); err != nil {
+			return err
+		}
+		setUnhealthy(m)
+		return nil
+	})
+}
+
+// setUnhealthy sets HealthCheckSucceeded to False, if it is not.
+func setUnhealthy(m *clusterv1.Machine) {
+	if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
+		return
+	}
+	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{
+		Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, ObservedGeneration: m.Generation,
+		Reason: remediator.HandOverReason, Message: "The machine was found unhealthy; its annotation scute.dev/unhealthy says why",
 	})
 }
 

@@ -82,6 +82,8 @@ func (d *deed) perform(ctx context.Context) error {
 		return d.scale(ctx)
 	case remediator.HandOver:
 		return d.handOver(ctx)
+	case remediator.Report:
+		return d.report(ctx)
 	case remediator.Withdraw:
 		return d.withdraw(ctx)
 	case remediator.TakeBack:

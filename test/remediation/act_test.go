@@ -758,6 +758,13 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		}
 	}
 
+	p.do(ctx, on(&kept, remediator.Report, ""))
+	for condition, want := range map[string]string{clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "False"} {
+		if got := p.c.condition(ctx, kept.Name, condition); got != want {
+			t.Errorf("%s is %q after it was reported, want %q", condition, got, want)
+		}
+	}
+	p.do(ctx, on(&kept, remediator.TakeBack, ""))
 	if err := p.Perform(ctx, p.facts, on(victim, remediator.HandOver, "")); err != nil {
 		t.Fatal(err)
 	}
