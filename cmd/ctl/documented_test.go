@@ -19,6 +19,7 @@ import (
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
 )
 
@@ -139,7 +140,7 @@ func checkWorkflowRun(text []byte) (said []string) {
 		return []string{err.Error()}
 	}
 	if w != nil {
-		o := task.Options{Clusters: &task.Clusters{Local: true}, Local: true, ExecEnabled: true}
+		o := tasks.Options{Clusters: &access.Clusters{Local: true}, Local: true, ExecEnabled: true}
 		kinds := tasks.Kinds(o)
 		env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 			return lifecycle.New(ctx, name, params, lifecycle.Deps{Clusters: o.Clusters, Kinds: kinds, Namespace: namespace})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks"
 )
 
@@ -31,7 +30,7 @@ func run(source, page string) error {
 }
 
 // list is the kinds in a sentence.
-func list(registered []task.Registration) string {
+func list(registered []tasks.Registration) string {
 	var names []string
 	for _, r := range registered {
 		names = append(names, r.Name)
@@ -42,7 +41,7 @@ func list(registered []task.Registration) string {
 }
 
 // table has a row for each kind.
-func table(registered []task.Registration) string {
+func table(registered []tasks.Registration) string {
 	var rows []string
 	for _, r := range registered {
 		rows = append(rows, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Name, strings.ToLower(r.Name), r.Does, r.Inverse))

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks"
 )
 
 func TestFill(t *testing.T) {
-	kinds := []task.Registration{{Name: "B", Does: "does b", Inverse: "none"}, {Name: "A", Does: "does a", Inverse: "undoes a"}, {Name: "C"}}
+	kinds := []tasks.Registration{{Name: "B", Does: "does b", Inverse: "none"}, {Name: "A", Does: "does a", Inverse: "undoes a"}, {Name: "C"}}
 	const mark = "// Kind: "
 	got, err := fill([]byte("a\n\t// Kind: Old.\n\t// +required\n"), mark, "\n", list(kinds))
 	if want := "a\n\t// Kind: A, B or C.\n\t// +required\n"; err != nil || string(got) != want {

@@ -56,7 +56,7 @@ func run() error {
 // with a separate package are its type With.
 func inputs() (all *types, roots []string, titles map[string]string, err error) {
 	titles = make(map[string]string)
-	const shared = "scute.dev/workflow/task"
+	const shared = "scute.dev/workflow/task/access"
 	if all, err = parse(folder(shared)); err != nil {
 		return nil, nil, nil, err
 	}
@@ -68,7 +68,9 @@ func inputs() (all *types, roots []string, titles map[string]string, err error) 
 			if err != nil {
 				return nil, nil, nil, err
 			}
-			name = kind.Name + name
+			if name == "With" {
+				name = kind.Name + name
+			}
 			all.take(own, with.Name(), name)
 		}
 		roots, titles[name] = append(roots, name), kind.Name

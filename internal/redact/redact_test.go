@@ -85,3 +85,10 @@ func TestName(t *testing.T) {
 		}
 	}
 }
+
+func TestTailHidesPasswords(t *testing.T) {
+	said := redact.Tail("starting\nDB_PASSWORD=hunter2 api-token: 'hunter2'\nfailed")
+	if strings.Contains(said, "hunter2") || !strings.Contains(said, "DB_PASSWORD=(removed)") || !strings.HasSuffix(said, "failed") {
+		t.Errorf("%q", said)
+	}
+}

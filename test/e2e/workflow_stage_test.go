@@ -19,7 +19,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
-	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks"
 )
 
@@ -135,7 +134,7 @@ func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
 	must(t, err)
-	env := manifest.Env{Kinds: tasks.Kinds(task.Options{ExecEnabled: true})}
+	env := manifest.Env{Kinds: tasks.Kinds(tasks.Options{ExecEnabled: true})}
 	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)
 	must(t, err)
 	if d == nil {

@@ -18,7 +18,7 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Name in params.provider.
@@ -64,7 +64,7 @@ const (
 
 // InstallComponents writes down which components are there. On a management cluster the bed runs the controllers; that
 // they are at work is seen from their webhooks, which must take a dry run.
-func (p *Provider) InstallComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	if err := p.atWork(c, on); err != nil {
 		return err
 	}
@@ -72,42 +72,42 @@ func (p *Provider) InstallComponents(c *sequence.Context, on task.ClusterRef) er
 }
 
 // UninstallComponents removes what InstallComponents wrote.
-func (p *Provider) UninstallComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
 
 // UpgradeComponents writes down the version.
-func (p *Provider) UpgradeComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.InstallComponents(c, on)
 }
 
 // RestoreComponents writes down the version that was there.
-func (p *Provider) RestoreComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
 
 // InstallNetworking writes the network through the API of the new cluster.
-func (p *Provider) InstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return write(c, on, networkName, p.settings.NetworkVersion)
 }
 
 // UninstallNetworking removes the network.
-func (p *Provider) UninstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, networkName)
 }
 
 // UpgradeNetworking writes the new version.
-func (p *Provider) UpgradeNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.InstallNetworking(c, on)
 }
 
 // RestoreNetworking writes the version that was there.
-func (p *Provider) RestoreNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return restore(c, on, networkName)
 }
 
 // atWork has the webhooks look at a machine template that is not stored. A workload cluster has no such kind.
-func (p *Provider) atWork(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) atWork(c *sequence.Context, on access.ClusterRef) error {
 	cluster, err := c.Open(on)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ type before struct {
 }
 
 // write puts a version into a ConfigMap. The in-memory API takes no server-side apply.
-func write(c *sequence.Context, on task.ClusterRef, name, version string) error {
+func write(c *sequence.Context, on access.ClusterRef, name, version string) error {
 	cluster, err := c.Open(on)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func write(c *sequence.Context, on task.ClusterRef, name, version string) error 
 	})
 }
 
-func restore(c *sequence.Context, on task.ClusterRef, name string) error {
+func restore(c *sequence.Context, on access.ClusterRef, name string) error {
 	var found before
 	if noted, err := c.Noted(name, &found); err != nil || !noted || !c.Began(name) {
 		return err

@@ -15,11 +15,13 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 func apply(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &task.Apply{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
+	return &step{t: t, kind: &tasks.Apply{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
 }
 
 // actions are what an output says was done to each object, by name.
@@ -77,7 +79,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
 		}
 	}
-	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[task.MarkAnnotation] != ns+"/run/1/apply" {
+	if u := getMap(ctx, t, ns, "fresh"); data(u, "a") != "one" || u.GetAnnotations()[access.MarkAnnotation] != ns+"/run/1/apply" {
 		t.Errorf("fresh: %v", u)
 	}
 	if u := getMap(ctx, t, ns, "same"); u.GetResourceVersion() != same.GetResourceVersion() {
@@ -250,7 +252,7 @@ func TestApplyRefused(t *testing.T) {
 	})
 	t.Run("forbidden", func(t *testing.T) {
 		s := apply(t, ns, one)
-		s.kind, s.account = &task.Apply{Clusters: clusters(false)}, "nobody"
+		s.kind, s.account = &tasks.Apply{Clusters: clusters(false)}, "nobody"
 		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant the permission")
 	})
 	t.Run("not valid", func(t *testing.T) {
@@ -372,12 +374,12 @@ kind: ConfigMap
 metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 `}}))
 	whole := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "expand": true}`)
-	with := &task.ApplyWith{}
+	with := &tasks.ApplyWith{}
 	must(t, json.Unmarshal([]byte(whole.with), with))
-	objects, err := whole.kind.(*task.Apply).Objects(ctx, whole.call(), with)
+	objects, err := whole.kind.(*tasks.Apply).Objects(ctx, whole.call(), with)
 	must(t, err)
 	base := v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "apply", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(whole.with)}}}
-	parts, problems := task.Expand(base, objects)
+	parts, problems := tasks.Expand(base, objects)
 	if len(problems) > 0 || len(parts) != 2 || parts[1].Needs[0].Task != "apply/secret-s" {
 		t.Fatalf("%v %v", parts, problems)
 	}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // TestWaitOutlives: an API server that is away for longer than a call is tried is waited for.
@@ -40,7 +40,7 @@ func TestHTTPHeaderFromSecret(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := &step{t: t, kind: &task.HTTP{Clusters: clusters(true)}, namespace: ns, name: "http"}
+	s := &step{t: t, kind: &tasks.HTTP{Clusters: clusters(true)}, namespace: ns, name: "http"}
 	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "dns", "key": "token"}}]}`, server.URL)
 	must(t, s.run(ctx))
 	if !json.Valid(s.output) || string(s.output) != `{"status":200}` {

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 func remove(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &task.Delete{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
+	return &step{t: t, kind: &tasks.Delete{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
 }
 
 // TestDelete: what is recorded is deleted, and comes back by the undo with its owners; a Secret cannot, and that is said.
@@ -102,13 +102,13 @@ func TestDeleteForbidden(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-forbidden")
 	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}]}`)
-	s.kind, s.account = &task.Delete{Clusters: clusters(false)}, "nobody"
+	s.kind, s.account = &tasks.Delete{Clusters: clusters(false)}, "nobody"
 	isFinal(t, s.run(ctx), "system:serviceaccount:delete-forbidden:nobody")
 }
 
 func wait(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &task.Wait{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
+	return &step{t: t, kind: &tasks.Wait{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
 }
 
 // TestWait: each way to wait sees nothing, then the wrong thing, then what it waits for.
@@ -174,7 +174,7 @@ func TestWait(t *testing.T) {
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                   `unknown field "until"`,
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"condition": {"type": "A", "x": "1"}}}`: `unknown field "x"`,
 		} {
-			problems := (&task.Wait{}).Validate(json.RawMessage(with))
+			problems := (&tasks.Wait{}).Validate(json.RawMessage(with))
 			if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
 				t.Errorf("%s: %v, want %q", with, problems, says)
 			}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 func makeJob(ctx context.Context, t *testing.T, namespace, name string) {
@@ -45,7 +45,7 @@ func endJob(ctx context.Context, t *testing.T, namespace, name, end string) {
 func job(t *testing.T, namespace string) *step {
 	t.Helper()
 	return &step{
-		t: t, kind: &task.Job{Clusters: clusters(true)}, namespace: namespace, name: "check", dir: t.TempDir(),
+		t: t, kind: &tasks.Job{Clusters: clusters(true)}, namespace: namespace, name: "check", dir: t.TempDir(),
 		with: `{"image": "registry.example.com/check:1", "command": ["check"]}`,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // TestApplyLeavesWhatIsInUse: with a definition all objects of its kind would go, with a namespace its clusters.
@@ -87,7 +88,7 @@ func TestAnotherCluster(t *testing.T) {
 	for kind, s := range map[string]*step{
 		"Apply":  apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}]`),
 		"Delete": remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone"}]`),
-		"Job":    {t: t, kind: &task.Job{Clusters: clusters(true)}, namespace: ns, name: "job", with: `{"image": "i"`},
+		"Job":    {t: t, kind: &tasks.Job{Clusters: clusters(true)}, namespace: ns, name: "job", with: `{"image": "i"`},
 	} {
 		with := s.with
 		s.with, s.die = with+"}", true

@@ -21,6 +21,7 @@ import (
 
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // bed is set once by TestMain: starting an API server is what costs.
@@ -51,8 +52,8 @@ func run(m *testing.M) (code int) {
 
 func admin() client.Client { return bed.Side("one").Client() }
 
-func clusters(local bool) *task.Clusters {
-	return &task.Clusters{Own: func() (*rest.Config, error) { return bed.Side("one").Config(), nil }, Local: local}
+func clusters(local bool) *access.Clusters {
+	return &access.Clusters{Own: func() (*rest.Config, error) { return bed.Side("one").Config(), nil }, Local: local}
 }
 
 // step is one step of a run as the engine holds it: what it recorded outlives an attempt.

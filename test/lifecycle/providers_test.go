@@ -20,6 +20,8 @@ import (
 
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 // components is a provider as its repository has it: a namespace, a controller with a ServiceAccount, a definition for
@@ -120,7 +122,7 @@ func TestProviders(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(toyToken))
 	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(encoded)}}))
 	config := repository(t)
-	kind := &task.Providers{Clusters: &task.Clusters{Own: ownConfig(side), Local: true}}
+	kind := &tasks.Providers{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	with := func(version string, more map[string]any) map[string]any {
 		w := map[string]any{
 			"core": "cluster-api:" + version, "infrastructure": []string{"toy:" + version}, "config": config, "wait": false,
@@ -318,7 +320,7 @@ func TestProvidersWithCertManager(t *testing.T) {
 	must(t, os.MkdirAll(dir, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: cert-manager}\n---\n"), manifest...), 0o600))
 	config["cert-manager"] = map[string]any{"url": "file://" + filepath.Join(dir, "cert-manager.yaml"), "version": "v1.21.1", "timeout": "1m"}
-	kind := &task.Providers{Clusters: &task.Clusters{Own: ownConfig(side), Local: true}}
+	kind := &tasks.Providers{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	s := &step{t: t, kind: kind, namespace: "default", name: "install", with: map[string]any{"core": "cluster-api:v1.14.0", "config": config, "wait": false}}
 	must(t, s.run(ctx))
 	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})

@@ -19,6 +19,8 @@ import (
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 // startDaemon builds scuted and runs it beside the blue side.
@@ -69,7 +71,7 @@ func TestMoveByResource(t *testing.T) {
 	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
 	must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
 
-	kind := &task.Move{Clusters: &task.Clusters{Own: ownConfig(blue())}, Resource: true}
+	kind := &tasks.Move{Clusters: &access.Clusters{Own: ownConfig(blue())}, Resource: true}
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", account: "runner", with: map[string]any{
 		"clusters": []string{"r"}, "to": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "green"}},
 	}}

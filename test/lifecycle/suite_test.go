@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // bed is set once by TestMain: starting two management clusters is what costs.
@@ -44,8 +45,8 @@ func run(m *testing.M) (code int) {
 func blue() *testbed.Side { return bed.Side("blue") }
 
 // clusters opens the blue side as the run's own.
-func clusters() *task.Clusters {
-	return &task.Clusters{Own: ownConfig(blue()), Local: true}
+func clusters() *access.Clusters {
+	return &access.Clusters{Own: ownConfig(blue()), Local: true}
 }
 
 // step is one step of a run as the engine holds it: what it recorded outlives an attempt.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // checker collects what is wrong with the parameters of one workflow.
@@ -53,7 +53,7 @@ func (c *checker) check() {
 		}
 	}
 	if !c.deps.local() {
-		for field, ref := range map[string]*task.ClusterRef{"management": c.params.Management, "access": c.params.Access} {
+		for field, ref := range map[string]*access.ClusterRef{"management": c.params.Management, "access": c.params.Access} {
 			if ref != nil && (ref.Kubeconfig != "" || ref.Context != "") {
 				c.bad(field+".kubeconfig", "a file can only be named in a local run", "use kubeconfigSecretRef")
 			}
@@ -94,7 +94,7 @@ func (c *checker) sides() {
 	case p.Bootstrap == nil:
 		c.bad("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that is there, or bootstrap.kind to have one made")
 	case c.deps.local() || p.Bootstrap.Cluster == nil:
-	case *p.Bootstrap.Cluster != (task.ClusterRef{}):
+	case *p.Bootstrap.Cluster != (access.ClusterRef{}):
 		c.bad("bootstrap.cluster", "the daemon moves clusters away from its own cluster only", "use {}, or run it with `scutectl run --local`")
 	}
 	if c.is("create") {
@@ -106,7 +106,7 @@ func (c *checker) sides() {
 			Field: "spec.workflow.name", Message: "the cluster is moved away from the one that it runs on, and back: the daemon that does it must not be on it",
 			Remedy: "run it with `scutectl run --local`",
 		})
-	case p.Management == nil || *p.Management == (task.ClusterRef{}):
+	case p.Management == nil || *p.Management == (access.ClusterRef{}):
 		c.bad("management", "it is empty", "name the kubeconfig of the management cluster, as {kubeconfig: FILE}")
 	}
 }

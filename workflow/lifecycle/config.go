@@ -21,6 +21,7 @@ import (
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/lifecycle/workload"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // configWriter writes the configuration of a cluster, as it was applied, to a file or a ConfigMap: a hook after all else, in
@@ -180,7 +181,7 @@ func replace(path string, text []byte) error {
 }
 
 func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
-	on, err := c.Open(task.ClusterRef{})
+	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (w *configWriter) undo(c *sequence.Context) error {
 }
 
 func (w *configWriter) removeConfigMap(c *sequence.Context) error {
-	on, err := c.Open(task.ClusterRef{})
+	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
 	}

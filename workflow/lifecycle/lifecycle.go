@@ -17,6 +17,7 @@ import (
 	"scute.dev/workflow/lifecycle/provider/manifest"
 	"scute.dev/workflow/lifecycle/workload"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // The workflows.
@@ -32,7 +33,7 @@ const (
 // Deps are what the workflows work with.
 type Deps struct {
 	// Clusters opens API servers; Clusters.Local says whether it is a local run.
-	Clusters *task.Clusters
+	Clusters *access.Clusters
 	// Kinds are the engine's own: Apply, Move, Providers and Pause are used.
 	Kinds task.Kinds
 	// Namespace of the run.
@@ -94,7 +95,7 @@ func names() []string {
 
 // construct chooses the workflow. That the provider serves it is checked here, and only here.
 func construct(name string, p *Params, deps *Deps, spec provider.Cluster, made any, boot bootstrap.Cluster) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
-	var manager task.ClusterRef
+	var manager access.ClusterRef
 	if p.Management != nil {
 		manager = *p.Management
 	}

@@ -15,15 +15,17 @@ import (
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 func deps(local bool) lifecycle.Deps {
-	clusters := &task.Clusters{Local: local}
+	clusters := &access.Clusters{Local: local}
 	return lifecycle.Deps{
 		Clusters: clusters, Namespace: "fleet", Dir: "state",
 		Kinds: task.Kinds{
-			"Apply": &task.Apply{Clusters: clusters}, "Move": &task.Move{Clusters: clusters, Resource: !local},
-			"Pause": &task.Pause{Clusters: clusters}, "Resume": &task.Resume{Clusters: clusters}, "Providers": &task.Providers{Clusters: clusters},
+			"Apply": &tasks.Apply{Clusters: clusters}, "Move": &tasks.Move{Clusters: clusters, Resource: !local},
+			"Pause": &tasks.Pause{Clusters: clusters}, "Resume": &tasks.Resume{Clusters: clusters}, "Providers": &tasks.Providers{Clusters: clusters},
 		},
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"scute.dev/workflow/lifecycle/bootstrap"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/provider/manifest"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Params are spec.workflow.params. A workflow takes what it needs and leaves the rest, so that the same parameters create,
@@ -27,7 +27,7 @@ type Params struct {
 	Cluster ClusterParams `json:"cluster"`
 	// Management is the API server of the management cluster. management-upgrade and management-delete need it; for the
 	// workload workflows it is the run's own cluster unless it is set.
-	Management *task.ClusterRef `json:"management,omitempty"`
+	Management *access.ClusterRef `json:"management,omitempty"`
 	// Bootstrap is the temporary cluster of the management workflows.
 	Bootstrap *bootstrap.Params `json:"bootstrap,omitempty"`
 	// Components that a management cluster needs; in the workload workflows those of the workload cluster.
@@ -39,7 +39,7 @@ type Params struct {
 	// Upgrade says what the upgrade workflows change.
 	Upgrade UpgradeParams `json:"upgrade,omitzero"`
 	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
-	Access *task.ClusterRef `json:"access,omitempty"`
+	Access *access.ClusterRef `json:"access,omitempty"`
 	// Pause has the upgrade workflows keep the controllers of others still: the inputs kustomizations, helmReleases, eksa,
 	// namespace and acknowledge of the kind Pause, on the management cluster.
 	Pause json.RawMessage `json:"pause,omitempty"`

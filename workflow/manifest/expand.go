@@ -10,21 +10,22 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks"
 )
 
 // expand makes a task of each object of an Apply task that asks for it, and has what needs the task need all of its parts.
 // The error is one of a cluster that could not be asked for the manifests.
 //
 // origin is the index in the manifest that each task comes from; nil if nothing was expanded.
-func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (tasks []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
-	apply, ok := e.Kinds["Apply"].(*task.Apply)
+func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
+	kind, ok := e.Kinds["Apply"].(*tasks.Apply)
 	if !ok {
 		return spec.Tasks, nil, nil, nil
 	}
 	parts := make(map[string][]v1alpha1.TaskSpec)
 	add := func(i int, list ...v1alpha1.TaskSpec) {
 		for _, t := range list {
-			tasks, origin = append(tasks, t), append(origin, i)
+			specs, origin = append(specs, t), append(origin, i)
 		}
 	}
 	for i := range spec.Tasks {
@@ -36,7 +37,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 		}
 		field := fmt.Sprintf("spec.tasks[%d].", i)
 		c := &task.Call{Task: base.Name, Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName}
-		objects, err := apply.Objects(ctx, c, with)
+		objects, err := kind.Objects(ctx, c, with)
 		if err != nil && with.From != nil && !task.IsFinal(err) {
 			return nil, nil, nil, fmt.Errorf("task %q: %w", base.Name, err)
 		}
@@ -45,7 +46,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 			add(i, *base)
 			continue
 		}
-		made, more := task.Expand(*base, objects)
+		made, more := tasks.Expand(*base, objects)
 		for _, p := range more {
 			p.Field = field + p.Field
 			problems = append(problems, p)
@@ -60,13 +61,13 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	for i := range spec.Tasks {
 		base := spec.Tasks[i].Name
 		if made, expanded := parts[base]; expanded {
-			problems = append(problems, task.NeedParts(tasks, base, made)...)
+			problems = append(problems, needParts(specs, base, made)...)
 		}
 	}
 	if len(parts) == 0 {
 		origin = nil
 	}
-	return tasks, origin, problems, nil
+	return specs, origin, problems, nil
 }
 
 // written makes the field of a problem that of the manifest: after an expansion tasks stand elsewhere.
@@ -80,11 +81,11 @@ func written(p workflow.Problem, origin []int) workflow.Problem {
 }
 
 // wantsExpansion reads with.expand of an Apply. What cannot be read is for the kind to refuse.
-func wantsExpansion(base *v1alpha1.TaskSpec) (*task.ApplyWith, bool) {
+func wantsExpansion(base *v1alpha1.TaskSpec) (*tasks.ApplyWith, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
 	}
-	var with task.ApplyWith
+	var with tasks.ApplyWith
 	if err := json.Unmarshal(base.With.Raw, &with); err != nil || !with.Expand {
 		return nil, false
 	}

@@ -9,7 +9,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow/manifest"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
 )
 
@@ -23,7 +23,7 @@ func spec(t *testing.T, text string) *v1alpha1.WorkflowRunSpec {
 }
 
 func env() *manifest.Env {
-	return &manifest.Env{Kinds: tasks.Kinds(task.Options{Clusters: &task.Clusters{}, ExecEnabled: true})}
+	return &manifest.Env{Kinds: tasks.Kinds(tasks.Options{Clusters: &access.Clusters{}, ExecEnabled: true})}
 }
 
 const expanded = `

@@ -1,6 +1,10 @@
-// Package task holds the kinds of tasks that tasks.Kinds registers. Each observes before it acts, each has an inverse, each
-// may be run again at any point: a process that dies in the middle leaves nothing that a second attempt stumbles over.
+// Package task is the contract between the engine and the kinds of tasks: what a kind is, what one attempt of it is told, and
+// what its errors mean. Each kind observes before it acts, each has an inverse, each may be run again at any point: a process
+// that dies in the middle leaves nothing that a second attempt stumbles over.
 //
-// What never may live here: a decision about the run. A kind says what came of an attempt; what follows from it is for
-// package workflow to decide.
+// What kinds share is in the packages below this one: task/access reads and writes the objects of a cluster, task/inputs reads
+// what a manifest gives. The kinds are in package tasks.
+//
+// What never may live here: a kind, and a decision about the run. A kind says what came of an attempt; what follows from it
+// is for package workflow to decide.
 package task

@@ -1,6 +1,10 @@
 package task
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // Key is the idempotency key: the same for all attempts of a step, another one for its undo, and no other step's.
 //
@@ -31,4 +35,10 @@ func (c *Call) StepKey() string {
 // keyPart escapes what separates the parts of a key. Names of tasks have none of it, names of hooks may.
 func keyPart(name string) string {
 	return strings.NewReplacer("%", "%25", "@", "%40", ":", "%3A").Replace(name)
+}
+
+// Hash is a short form of a key, or of another text, for the names of objects and files.
+func Hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }

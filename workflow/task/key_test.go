@@ -1,8 +1,6 @@
 package task
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,30 +70,12 @@ func TestKeysAreDistinct(t *testing.T) {
 	}
 }
 
-// A Job that undoes a Job is another one, and so is a Move that moves back.
-func TestUndoHasObjectsOfItsOwn(t *testing.T) {
-	do := &Call{Run: "fleet/run/1", Namespace: "fleet", Name: "run", Task: "a", Attempt: 1}
-	undo := *do
-	undo.Undoing = true
-	for what, name := range map[string]func(*Call) string{
-		"Job": jobName, "label of Jobs": func(c *Call) string { return stepJobs(c, "fleet").LabelSelector },
-		"Move resource": resourceBase, "local move": (&Move{}).localBase,
-	} {
-		if name(do) == name(&undo) {
-			t.Errorf("%s: the undo has the name of what it takes back: %s", what, name(do))
-		}
-	}
-	if do.StepKey() != undo.StepKey() {
-		t.Errorf("an undo by Apply would not find the objects that the step made: %s and %s", do.StepKey(), undo.StepKey())
-	}
-}
-
 func TestLogFiles(t *testing.T) {
 	dir := t.TempDir()
 	seen := make(map[string]bool)
 	for _, c := range calls(dir) {
 		for _, suffix := range []string{"", "-pods"} {
-			path := logPath(c, suffix)
+			path := c.LogPath(suffix)
 			if seen[path] {
 				t.Errorf("two attempts have the log %s", path)
 			}
@@ -106,22 +86,7 @@ func TestLogFiles(t *testing.T) {
 		}
 	}
 	c := Call{Dir: dir, Task: "net/install", Step: "before/check", Attempt: 2}
-	if got := filepath.Base(logPath(&c, "")); got != "net+install@before+check-2.log" {
+	if got := filepath.Base(c.LogPath("")); got != "net+install@before+check-2.log" {
 		t.Errorf("the log is %s", got)
-	}
-}
-
-// What an attempt said is not lost when its number is used again.
-func TestLogOfAnAttemptIsKept(t *testing.T) {
-	exec := &Exec{Enabled: true}
-	c := &Call{Run: "r", Task: "a/b", Attempt: 1, Dir: t.TempDir()}
-	for _, word := range []string{"one", "two"} {
-		c.With = json.RawMessage(`{"command": ["echo", "` + word + `"]}`)
-		if _, err := exec.Run(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text, err := os.ReadFile(logPath(c, "")); err != nil || string(text) != "one\ntwo\n" {
-		t.Errorf("the log holds %q, %v", text, err)
 	}
 }

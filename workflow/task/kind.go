@@ -102,8 +102,8 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// onlyWaits tells Waits.
-func (c *Call) onlyWaits() {
+// OnlyWaits tells Waits.
+func (c *Call) OnlyWaits() {
 	if c.Waits != nil {
 		c.Waits()
 	}

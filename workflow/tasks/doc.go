@@ -1,4 +1,4 @@
-// Package tasks registers the kinds of tasks that a manifest can name. What a kind does is in package task.
+// Package tasks has the kinds of tasks that a manifest can name, and registers them.
 //
-// What never may live here: what a task does.
+// What never may live here: a decision about the run.
 package tasks

@@ -16,7 +16,8 @@ import (
 	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 // runInCluster makes the WorkflowRun, or resumes the one that is there, and follows it.
@@ -64,7 +65,7 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 // foresee finds what the daemon would refuse, as far as it can be told without the cluster. Whether Exec is enabled there
 // is for the daemon to say.
 func (o *runOptions) foresee(w *v1alpha1.WorkflowRun) []workflow.Problem {
-	env := o.offers(task.Options{Clusters: &task.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
+	env := o.offers(tasks.Options{Clusters: &access.Clusters{}, Log: &lateLog{}, ExecEnabled: true}, "")
 	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
 

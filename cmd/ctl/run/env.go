@@ -16,6 +16,7 @@ import (
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
 )
 
@@ -42,18 +43,18 @@ type lateLog struct{ aggregate.Log }
 // environment is what a local run may use: the operator's own kubeconfig, looked for when a task needs it, and commands on
 // this machine.
 func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
-	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) {
+	clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) {
 		c, err := d.Flags.Cluster()
 		if err != nil {
 			return nil, err
 		}
 		return c.Config, nil
 	}}
-	return d.offers(task.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
+	return d.offers(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 
 // offers is the environment with the workflows that scute brings along.
-func (d *deps) offers(o task.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
+func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, reach.LocalDir), "clusters")
 	return &manifest.Env{

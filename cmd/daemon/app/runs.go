@@ -18,14 +18,15 @@ import (
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
 )
 
 // newEnv is what the daemon offers to runs. Their tasks act with the permissions of the run's ServiceAccount, never with
 // the daemon's own.
 func newEnv(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
-	clusters := &task.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g}
-	kinds := tasks.Kinds(task.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return config, nil }, Guard: g}
+	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: v1alpha1.FailurePolicy(o.DefaultFailurePolicy),
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {

@@ -29,6 +29,7 @@ import (
 	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
 )
 
@@ -67,8 +68,8 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	}
 	defer log.Close()
 	incarnation := fmt.Sprintf("driver-%d", os.Getpid())
-	clusters := &task.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
-	kinds := tasks.Kinds(task.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
+	clusters := &access.Clusters{Local: true, Own: func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", kubeconfig) }}
+	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true})
 	env := &manifest.Env{Kinds: kinds, Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 		return lifecycle.New(ctx, name, params, lifecycle.Deps{
 			Clusters: clusters, Kinds: kinds, Namespace: namespace, Dir: filepath.Join(dir, "state"),
@@ -145,7 +146,7 @@ func (workloadHooks) BindWorkloadCreate(b *hook.Binder) error {
 }
 
 // see writes what a hook was given into the run's folder.
-func see(c *task.Call, what string, ref task.ClusterRef) error {
+func see(c *task.Call, what string, ref access.ClusterRef) error {
 	data, err := json.Marshal(ref)
 	if err != nil {
 		return err

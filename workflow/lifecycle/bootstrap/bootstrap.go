@@ -9,14 +9,14 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Cluster is a temporary cluster.
 type Cluster interface {
 	// Create makes the cluster, or takes up the one that an earlier attempt of this run has made, and waits until its API
 	// server is ready. The result refers to it; a kubeconfig never stands in the log.
-	Create(c *sequence.Context) (task.ClusterRef, error)
+	Create(c *sequence.Context) (access.ClusterRef, error)
 	// Delete removes what Create made; what was there before stays. A cluster that is gone is deleted.
 	Delete(c *sequence.Context) error
 	// Temporary says that Create makes it and Delete deletes it.
@@ -28,7 +28,7 @@ type Cluster interface {
 // Params say which. Exactly one of them is set.
 type Params struct {
 	// Cluster is there already, and is never deleted. In the daemon {} is its own cluster.
-	Cluster *task.ClusterRef `json:"cluster,omitempty"`
+	Cluster *access.ClusterRef `json:"cluster,omitempty"`
 	// Kind makes one in Docker, on the machine of a local run.
 	Kind *Kind `json:"kind,omitempty"`
 }
@@ -56,10 +56,10 @@ func (p Params) New(field, folder string, local bool) (Cluster, []workflow.Probl
 }
 
 // existing is somebody's cluster.
-type existing struct{ ref task.ClusterRef }
+type existing struct{ ref access.ClusterRef }
 
 // Create waits until the cluster answers.
-func (e existing) Create(c *sequence.Context) (task.ClusterRef, error) {
+func (e existing) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if err := c.Note("bootstrap", made{}, true); err != nil {
 		return e.ref, err
 	}
@@ -86,7 +86,7 @@ type made struct {
 const answerTimeout = time.Minute
 
 // answers waits until the API server does. Whoever may do anything may ask for its version.
-func answers(c *sequence.Context, ref task.ClusterRef) error {
+func answers(c *sequence.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {
 		return fmt.Errorf("reaching the bootstrap cluster: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Kind has the program kind make a cluster in Docker. Its name is the run's own, so that a cluster of that name is always
@@ -37,9 +38,9 @@ const (
 )
 
 // Create makes the cluster. One that an earlier attempt left half made is deleted first; one that has answered before never.
-func (k *Kind) Create(c *sequence.Context) (task.ClusterRef, error) {
+func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	name := name(c.Call().Run)
-	ref := task.ClusterRef{Kubeconfig: k.kubeconfig(name)}
+	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}
 	var was made
 	if _, err := c.Noted("bootstrap", &was); err != nil {
 		return ref, err

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // script stands for the program kind: it keeps the names of its clusters in a file. What is tested is how it is called;
@@ -26,7 +27,7 @@ esac
 func attempt(t *testing.T) *sequence.Context {
 	t.Helper()
 	call := &task.Call{Run: "run", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
-	c := sequence.NewContext(t.Context(), call, &task.Clusters{Local: true})
+	c := sequence.NewContext(t.Context(), call, &access.Clusters{Local: true})
 	return &c
 }
 

@@ -3,7 +3,7 @@ package management
 import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // CreateContext is known from the beginning of Create.
@@ -17,21 +17,21 @@ type CreateContext struct {
 type CreateBootstrapped struct {
 	CreateContext
 	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap task.ClusterRef
+	Bootstrap access.ClusterRef
 }
 
 // CreateManaged is known when there is a management cluster beside the bootstrap cluster.
 type CreateManaged struct {
 	CreateBootstrapped
 	// Management is the API server of the new management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // CreateDone is what is left when the bootstrap cluster is gone.
 type CreateDone struct {
 	CreateContext
 	// Management is the API server of the new management cluster, which manages itself.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // UpgradeContext is known from the beginning of Upgrade, and at its end.
@@ -40,14 +40,14 @@ type UpgradeContext struct {
 	// Cluster with the version to come.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // UpgradeBootstrapped is known while there is a bootstrap cluster.
 type UpgradeBootstrapped struct {
 	UpgradeContext
 	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap task.ClusterRef
+	Bootstrap access.ClusterRef
 }
 
 // DeleteContext is known from the beginning of Delete.
@@ -56,14 +56,14 @@ type DeleteContext struct {
 	// Cluster that is to be deleted.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // DeleteBootstrapped is known when there is a bootstrap cluster.
 type DeleteBootstrapped struct {
 	DeleteContext
 	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap task.ClusterRef
+	Bootstrap access.ClusterRef
 }
 
 // DeleteRemnant is what is left when the management cluster is gone.
@@ -71,7 +71,7 @@ type DeleteRemnant struct {
 	sequence.Context
 	Cluster provider.Cluster
 	// Bootstrap is the API server of the bootstrap cluster.
-	Bootstrap task.ClusterRef
+	Bootstrap access.ClusterRef
 }
 
 // DeleteDone is what is left when the bootstrap cluster is gone too.

@@ -5,11 +5,12 @@ import (
 
 	"scute.dev/workflow/lifecycle/bootstrap"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Deps are what the workflows work with.
 type Deps struct {
-	Clusters *task.Clusters
+	Clusters *access.Clusters
 	// Apply and Move are the kinds that do the work.
 	Apply, Move task.Kind
 	Bootstrap   bootstrap.Cluster

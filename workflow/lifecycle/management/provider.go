@@ -3,7 +3,7 @@ package management
 import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // CreateProvider is what Create asks of a provider.
@@ -30,6 +30,6 @@ type DeleteProvider interface {
 // Configurer installs the configuration that the user supplied, on the cluster that manages itself by then. The rules of
 // package provider hold for it.
 type Configurer interface {
-	InstallConfiguration(c *sequence.Context, on task.ClusterRef) error
-	UninstallConfiguration(c *sequence.Context, on task.ClusterRef) error
+	InstallConfiguration(c *sequence.Context, on access.ClusterRef) error
+	UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error
 }

@@ -9,6 +9,8 @@ import (
 	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 // createBootstrap is the step in which every workflow gets its bootstrap cluster.
@@ -19,7 +21,7 @@ func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
 
 // deleteBootstrap deletes the bootstrap cluster, when it does not manage the cluster any more. One that exists and cannot tell
 // is kept: the objects of the cluster would be lost with it.
-func (d *Deps) deleteBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster) error {
+func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster) error {
 	if !d.Bootstrap.Temporary() {
 		return d.Bootstrap.Delete(c)
 	}
@@ -51,7 +53,7 @@ func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec pr
 
 // recreateBootstrap is the inverse of deleteBootstrap: the earlier tasks are undone with it. A cluster that exists was not
 // deleted, and is never made again, because it may still manage the cluster.
-func (d *Deps) recreateBootstrap(c *sequence.Context, on task.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
+func (d *Deps) recreateBootstrap(c *sequence.Context, on access.ClusterRef, spec provider.Cluster, p provider.ComponentInstaller) error {
 	if !d.Bootstrap.Temporary() {
 		return nil
 	}
@@ -71,10 +73,10 @@ func (d *Deps) recreateBootstrap(c *sequence.Context, on task.ClusterRef, spec p
 
 // moveWith are the inputs of the kind Move that are used here.
 type moveWith struct {
-	Clusters  []string        `json:"clusters"`
-	Namespace string          `json:"namespace"`
-	From      task.ClusterRef `json:"from,omitzero"`
-	To        task.ClusterRef `json:"to"`
+	Clusters  []string          `json:"clusters"`
+	Namespace string            `json:"namespace"`
+	From      access.ClusterRef `json:"from,omitzero"`
+	To        access.ClusterRef `json:"to"`
 }
 
 const (
@@ -83,7 +85,7 @@ const (
 )
 
 // pivot moves the cluster's objects and waits until the cluster is available on its new side.
-func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
 	_, err := c.Perform(pivotPart, d.Move, moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to})
 	if err != nil {
 		return err
@@ -92,12 +94,12 @@ func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to task.C
 }
 
 // unpivot rolls back a move that is under way, and moves back one that has been made.
-func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to task.ClusterRef) error {
+func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
 	if !c.Began(pivotPart) {
 		return nil
 	}
 	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
-	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, task.ErrMoved) {
+	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, tasks.ErrMoved) {
 		return err
 	}
 	with.From, with.To = to, from

@@ -12,6 +12,8 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks"
 )
 
 // temporary is a bootstrap cluster that does not answer.
@@ -20,9 +22,9 @@ type temporary struct{ exists, created, deleted bool }
 func (*temporary) Temporary() bool                          { return true }
 func (t *temporary) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
 
-func (t *temporary) Create(*sequence.Context) (task.ClusterRef, error) {
+func (t *temporary) Create(*sequence.Context) (access.ClusterRef, error) {
 	t.created = true
-	return task.ClusterRef{}, nil
+	return access.ClusterRef{}, nil
 }
 
 func (t *temporary) Delete(*sequence.Context) error {
@@ -35,9 +37,9 @@ func (t *temporary) Delete(*sequence.Context) error {
 func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	clusters := &task.Clusters{Local: true}
+	clusters := &access.Clusters{Local: true}
 	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
-	on, spec := task.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
+	on, spec := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
 
 	boot := &temporary{exists: true}
 	d := &Deps{Clusters: clusters, Bootstrap: boot}
@@ -83,12 +85,12 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 	for _, is := range []struct {
 		err  error
 		runs int
-	}{{nil, 1}, {other, 1}, {task.Final(task.ErrMoved), 2}} {
-		clusters, move := &task.Clusters{Local: true}, &undone{err: is.err}
+	}{{nil, 1}, {other, 1}, {task.Final(tasks.ErrMoved), 2}} {
+		clusters, move := &access.Clusters{Local: true}, &undone{err: is.err}
 		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
 		c := sequence.NewContext(ctx, call, clusters)
 		d := &Deps{Clusters: clusters, Move: move}
-		none := task.ClusterRef{Kubeconfig: t.TempDir() + "/none"}
+		none := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}
 		if _, err := c.Perform(pivotPart, move, moveWith{}); err != nil {
 			t.Fatal(err)
 		}

@@ -8,11 +8,12 @@ import (
 	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The same arguments
 // give the same tasks.
-func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreUpgrade.Point(), UpgradeManagementComponents.Point(), UpgradeNetworking.Point(), UpgradeInstallManagementComponents.Point(),
 		UpgradeCreateBootstrapCluster.Point(), UpgradeInstallBootstrapComponents.Point(), UpgradePivotToBootstrap.Point(),

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Cluster is the specification of a cluster as a user gives it.
@@ -32,29 +32,29 @@ type Cluster struct {
 // ComponentInstaller brings the provider's controllers to a cluster: a bootstrap cluster, or a management cluster that has
 // none of them, or has some. It is not called to change a version that is there.
 type ComponentInstaller interface {
-	InstallComponents(c *sequence.Context, on task.ClusterRef) error
-	UninstallComponents(c *sequence.Context, on task.ClusterRef) error
+	InstallComponents(c *sequence.Context, on access.ClusterRef) error
+	UninstallComponents(c *sequence.Context, on access.ClusterRef) error
 }
 
 // ComponentUpgrader brings the provider's controllers on a management cluster to the versions that are wanted.
 type ComponentUpgrader interface {
-	UpgradeComponents(c *sequence.Context, on task.ClusterRef) error
+	UpgradeComponents(c *sequence.Context, on access.ClusterRef) error
 	// RestoreComponents is the inverse; where there is no way back it says so with task.Final.
-	RestoreComponents(c *sequence.Context, on task.ClusterRef) error
+	RestoreComponents(c *sequence.Context, on access.ClusterRef) error
 }
 
 // NetworkInstaller brings the network of a new cluster, on which nothing but its control plane runs yet. It does not wait
 // for nodes: the workflow does.
 type NetworkInstaller interface {
-	InstallNetworking(c *sequence.Context, on task.ClusterRef) error
-	UninstallNetworking(c *sequence.Context, on task.ClusterRef) error
+	InstallNetworking(c *sequence.Context, on access.ClusterRef) error
+	UninstallNetworking(c *sequence.Context, on access.ClusterRef) error
 }
 
 // NetworkUpgrader brings the network of a running cluster to the version that is wanted.
 type NetworkUpgrader interface {
-	UpgradeNetworking(c *sequence.Context, on task.ClusterRef) error
+	UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error
 	// RestoreNetworking is the inverse; where there is no way back it says so with task.Final.
-	RestoreNetworking(c *sequence.Context, on task.ClusterRef) error
+	RestoreNetworking(c *sequence.Context, on access.ClusterRef) error
 }
 
 // Converter turns the specification of a cluster into the objects of Cluster API that make it. It changes nothing. The same
@@ -80,13 +80,13 @@ type Cleaner interface {
 // take Cluster API's own kubeconfig, the Secret NAME-kubeconfig on the cluster that manages it.
 type Accessor interface {
 	// Access is called when the control plane is initialized. ok is false if the Secret is right.
-	Access(c *sequence.Context, manager task.ClusterRef, cluster Cluster) (ref task.ClusterRef, ok bool, err error)
+	Access(c *sequence.Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
 }
 
 // Access is the output of a step that makes a cluster: where its API server is reached. It is a reference; what it refers
 // to is never in the log.
 type Access struct {
-	Cluster *task.ClusterRef `json:"cluster"`
+	Cluster *access.ClusterRef `json:"cluster"`
 }
 
 // Check says what is missing in it.

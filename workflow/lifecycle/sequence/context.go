@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Context is one attempt of one step. The typed contexts of the workflows embed it.
@@ -11,21 +12,21 @@ type Context struct {
 	context.Context //nolint:containedctx // the one context of the attempt, as the typed contexts' whole point is
 
 	call     *task.Call
-	clusters *task.Clusters
+	clusters *access.Clusters
 }
 
 // NewContext is the context of an attempt, for those who call a provider outside of a sequence.
-func NewContext(ctx context.Context, call *task.Call, clusters *task.Clusters) Context {
+func NewContext(ctx context.Context, call *task.Call, clusters *access.Clusters) Context {
 	return Context{Context: ctx, call: call, clusters: clusters}
 }
 
 // enter makes a typed context that of an attempt.
-func (c *Context) enter(ctx context.Context, call *task.Call, clusters *task.Clusters) {
+func (c *Context) enter(ctx context.Context, call *task.Call, clusters *access.Clusters) {
 	*c = NewContext(ctx, call, clusters)
 }
 
 type enterer interface {
-	enter(ctx context.Context, call *task.Call, clusters *task.Clusters)
+	enter(ctx context.Context, call *task.Call, clusters *access.Clusters)
 }
 
 // Call is the attempt.
@@ -35,7 +36,7 @@ func (c *Context) Call() *task.Call { return c.call }
 func (c *Context) Local() bool { return c.clusters.Local }
 
 // Open prepares clients for an API server.
-func (c *Context) Open(ref task.ClusterRef) (*task.Cluster, error) {
+func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)
 }
 

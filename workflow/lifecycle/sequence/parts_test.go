@@ -10,6 +10,7 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // maker is a kind that records what it is going to make.
@@ -48,7 +49,7 @@ func TestParts(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
 	context := func() *sequence.Context {
-		c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+		c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 		return &c
 	}
 	k := &maker{}
@@ -80,7 +81,7 @@ func TestParts(t *testing.T) {
 func TestNotes(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
-	c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+	c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 	var value string
 	if found, err := c.Noted("what", &value); found || err != nil {
 		t.Fatal(found, err)
@@ -88,7 +89,7 @@ func TestNotes(t *testing.T) {
 	if err := c.Note("what", "it was so", false); err != nil {
 		t.Fatal(err)
 	}
-	c = sequence.NewContext(t.Context(), attempt(&record, &adopted), &task.Clusters{})
+	c = sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 	if found, err := c.Noted("what", &value); !found || err != nil || value != "it was so" {
 		t.Fatal(found, err, value)
 	}

@@ -11,6 +11,7 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // HookKind is the kind of all hooks of the program, as policies may name it.
@@ -37,7 +38,7 @@ type plan struct {
 }
 
 // Begin starts a sequence with the context that is known before anything has run. It embeds Context.
-func Begin[C any](clusters *task.Clusters, binder *hook.Binder, start C) Sequence[C] {
+func Begin[C any](clusters *access.Clusters, binder *hook.Binder, start C) Sequence[C] {
 	p := &plan{binder: binder, kinds: task.Kinds{}, hooks: hooks{}}
 	p.kinds[HookKind] = p.hooks
 	return Sequence[C]{plan: p, restore: func(ctx context.Context, call *task.Call) (C, error) {

@@ -13,6 +13,7 @@ import (
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 type start struct {
@@ -57,7 +58,7 @@ func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
 			t.Fatal(err)
 		}
 	}
-	s := sequence.Begin(&task.Clusters{}, b, start{Name: "prod"})
+	s := sequence.Begin(&access.Clusters{}, b, start{Name: "prod"})
 	s = sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, nil))
 	r := sequence.Then(s, sequence.Step[start, reached, address]{
 		Task: reach, Kind: "Reach",
@@ -182,7 +183,7 @@ func TestUndo(t *testing.T) {
 // The log takes no record from an undo, and an undo that performs kinds of tasks needs none to be taken.
 func TestAnUndoRecordsNothing(t *testing.T) {
 	m := &maker{}
-	s := sequence.Begin(&task.Clusters{}, hook.NewBinder(before.Point()), start{})
+	s := sequence.Begin(&access.Clusters{}, hook.NewBinder(before.Point()), start{})
 	_, kinds, _ := sequence.Then(s, sequence.Do(before, "Before", 0, func(*start) error { return nil }, func(c *start) error {
 		_, err := c.Perform("back", m, nil)
 		return err

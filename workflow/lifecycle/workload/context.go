@@ -3,7 +3,7 @@ package workload
 import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // CreateContext is known from the beginning of Create.
@@ -12,14 +12,14 @@ type CreateContext struct {
 	// Cluster that is to be created.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // CreateReached is known when there is a workload cluster.
 type CreateReached struct {
 	CreateContext
 	// Workload is the API server of the workload cluster.
-	Workload task.ClusterRef
+	Workload access.ClusterRef
 }
 
 // UpgradeContext is known from the beginning of Upgrade.
@@ -28,14 +28,14 @@ type UpgradeContext struct {
 	// Cluster with the version to come.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }
 
 // UpgradeReached is known when the way to the workload cluster was found.
 type UpgradeReached struct {
 	UpgradeContext
 	// Workload is the API server of the workload cluster.
-	Workload task.ClusterRef
+	Workload access.ClusterRef
 }
 
 // DeleteContext is known throughout Delete.
@@ -44,5 +44,5 @@ type DeleteContext struct {
 	// Cluster that is to be deleted.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
-	Management task.ClusterRef
+	Management access.ClusterRef
 }

@@ -8,10 +8,11 @@ import (
 	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // NewCreate constructs the workflow that creates a workload cluster. The same arguments give the same tasks.
-func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{
 		PreCreate.Point(), CreateWorkloadCluster.Point(), InstallNetworking.Point(), InstallComponents.Point(), PostCreate.Point(),
 	}, HookRegistrar.BindWorkloadCreate)

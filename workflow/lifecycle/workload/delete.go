@@ -10,10 +10,11 @@ import (
 	"scute.dev/workflow/lifecycle/provider/cluster"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // NewDelete constructs the workflow that deletes a workload cluster. The same arguments give the same tasks.
-func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management task.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {
 	binder, problems := hook.Bind(d.Registrars, p, []hook.Point{PreDelete.Point(), DeleteCluster.Point(), PostDelete.Point()}, HookRegistrar.BindWorkloadDelete)
 	s := sequence.Begin(d.Clusters, binder, DeleteContext{Cluster: spec, Management: management})
 	s = sequence.Then(s, sequence.Do(PreDelete, "PreDelete", withinHook, nothing[DeleteContext], nil))

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Deps are what the workflows work with.
 type Deps struct {
-	Clusters *task.Clusters
+	Clusters *access.Clusters
 	// Apply is the kind that does the work.
 	Apply task.Kind
 	// Folder is where a local run keeps kubeconfigs.

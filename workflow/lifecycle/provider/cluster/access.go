@@ -17,12 +17,13 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Keep keeps the way to a cluster's API server where the run finds it again: the one that the provider tells, else a copy
 // of the kubeconfig that Cluster API wrote on the manager. A local run keeps it in a file in folder, the daemon in a Secret
 // of the run's namespace. The Secret that Cluster API wrote is no good for that: it moves with the cluster.
-func Keep(c *sequence.Context, from any, folder string, manager task.ClusterRef, spec provider.Cluster) (provider.Access, error) {
+func Keep(c *sequence.Context, from any, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
 	if a, ok := from.(provider.Accessor); ok {
 		ref, known, err := a.Access(c, manager, spec)
 		if err != nil {
@@ -40,7 +41,7 @@ func Keep(c *sequence.Context, from any, folder string, manager task.ClusterRef,
 	if err != nil {
 		return provider.Access{}, err
 	}
-	var ref task.ClusterRef
+	var ref access.ClusterRef
 	if c.Local() {
 		ref, err = keepFile(c, folder, spec, data)
 	} else {
@@ -57,7 +58,7 @@ func Forget(c *sequence.Context, folder string, spec provider.Cluster) error {
 		}
 		return nil
 	}
-	on, err := c.Open(task.ClusterRef{})
+	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func Forget(c *sequence.Context, folder string, spec provider.Cluster) error {
 }
 
 // kubeconfig waits for the Secret that Cluster API writes.
-func kubeconfig(c *sequence.Context, on *task.Cluster, spec provider.Cluster) (data []byte, err error) {
+func kubeconfig(c *sequence.Context, on *access.Cluster, spec provider.Cluster) (data []byte, err error) {
 	key := types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name + "-kubeconfig"}
 	err = poll(c, "Secret "+key.String(), func(ctx context.Context) ([]string, error) {
 		var secret corev1.Secret
@@ -102,10 +103,10 @@ func file(c *sequence.Context, folder string, spec provider.Cluster) string {
 }
 
 // keepFile writes the file anew, so that its mode is its own whatever was there.
-func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (task.ClusterRef, error) {
+func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
 	path := file(c, folder, spec)
-	fail := func(err error) (task.ClusterRef, error) {
-		return task.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
+	fail := func(err error) (access.ClusterRef, error) {
+		return access.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fail(err)
@@ -125,7 +126,7 @@ func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []
 	if err != nil {
 		return fail(err)
 	}
-	return task.ClusterRef{Kubeconfig: path}, nil
+	return access.ClusterRef{Kubeconfig: path}, nil
 }
 
 func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
@@ -133,10 +134,10 @@ func secretName(spec provider.Cluster) string { return spec.Name + "-access" }
 // AccessMark is the annotation of a Secret that was made by a run: its idempotency key.
 const AccessMark = "scute.dev/run"
 
-func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (task.ClusterRef, error) {
-	on, err := c.Open(task.ClusterRef{})
+func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
+	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
-		return task.ClusterRef{}, err
+		return access.ClusterRef{}, err
 	}
 	call := c.Call()
 	secret := &corev1.Secret{
@@ -162,7 +163,7 @@ func keepSecret(c *sequence.Context, spec provider.Cluster, data []byte) (task.C
 		return on.Client.Update(ctx, &old)
 	})
 	if err != nil {
-		return task.ClusterRef{}, err
+		return access.ClusterRef{}, err
 	}
-	return task.ClusterRef{KubeconfigSecretRef: &task.SecretKey{Name: secret.Name}}, nil
+	return access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: secret.Name}}, nil
 }

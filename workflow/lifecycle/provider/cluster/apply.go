@@ -11,12 +11,13 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // applyWith are the inputs of the kind Apply that are used here.
 type applyWith struct {
 	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
-	Cluster   task.ClusterRef              `json:"cluster,omitzero"`
+	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
 	Namespace string                       `json:"namespace,omitempty"`
 	Wait      *bool                        `json:"wait,omitempty"`
 	Force     bool                         `json:"force,omitempty"`
@@ -34,7 +35,7 @@ type found struct {
 
 // Apply applies the objects of a cluster and does not wait for what comes of them. A local run makes the namespace too, if
 // it is missing; in the daemon it is there, and a run may not make any.
-func Apply(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+func Apply(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
 	}
@@ -70,7 +71,7 @@ func Apply(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec p
 
 // Remove is the inverse of Apply. The Cluster goes first, and its machines with it, while what they are made from is still
 // there; then the rest. A cluster that was there before the run stays.
-func Remove(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec provider.Cluster) error {
+func Remove(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
 	var before found
 	noted, err := c.Noted(ownPart, &before)
 	if err != nil || !noted {
@@ -105,7 +106,7 @@ func check(spec provider.Cluster, objects []*unstructured.Unstructured) error {
 }
 
 // Exists says whether a manager has the cluster.
-func Exists(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) (bool, error) {
+func Exists(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) (bool, error) {
 	on, err := c.Open(manager)
 	if err != nil {
 		return false, err

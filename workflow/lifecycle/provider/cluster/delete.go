@@ -18,6 +18,7 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 const deletePart = "delete"
@@ -29,7 +30,7 @@ type deleting struct {
 
 // Delete deletes a cluster and waits until it is gone with all its machines; then the other objects that it was made of,
 // of which nothing is left to be deleted with it. A cluster that is not there is deleted.
-func Delete(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+func Delete(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func Undelete(c *sequence.Context) error {
 }
 
 // remove deletes a Cluster and waits until it and its Machines are gone. A UID other than "" must be the cluster's.
-func remove(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, uid types.UID) error {
+func remove(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, uid types.UID) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func deletionOf(s settled.State) []string {
 }
 
 // removeObject deletes one object and waits until it is gone.
-func removeObject(c *sequence.Context, on *task.Cluster, o *unstructured.Unstructured) error {
+func removeObject(c *sequence.Context, on *access.Cluster, o *unstructured.Unstructured) error {
 	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
 	key := client.ObjectKeyFromObject(o)
 	return poll(c, what+" to be gone", func(ctx context.Context) ([]string, error) {

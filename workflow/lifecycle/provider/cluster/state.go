@@ -11,11 +11,11 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // look reads a cluster and what belongs to it.
-func look(ctx context.Context, on *task.Cluster, namespace, name string) (s settled.State, err error) {
+func look(ctx context.Context, on *access.Cluster, namespace, name string) (s settled.State, err error) {
 	err = on.Kube.Do(ctx, "look at Cluster "+namespace+"/"+name, func(ctx context.Context) (err error) {
 		s, err = settled.Look(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: namespace, Name: name})
 		return err

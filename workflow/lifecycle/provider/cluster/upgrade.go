@@ -8,11 +8,12 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Upgrade applies the objects of a running cluster with the version to come. The fields that it sets are taken over from
 // whoever set them: a move, for example, has written all of them.
-func Upgrade(c *sequence.Context, apply task.Kind, manager task.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+func Upgrade(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 const (
@@ -19,24 +19,24 @@ const (
 
 // WaitInitialized waits until the control plane of a cluster takes requests. Its nodes need not be ready: they are only
 // when there is a network.
-func WaitInitialized(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+func WaitInitialized(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to be initialized", uninitialized)
 }
 
 // WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
-func WaitAvailable(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+func WaitAvailable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to be available", settled.State.Missing)
 }
 
 // WaitUpgraded waits until a cluster is settled, all its machines have the specification's version, and etcd and the control
 // plane's components are healthy.
-func WaitUpgraded(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster) error {
+func WaitUpgraded(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
 }
 
 // wait looks until missing finds nothing. A look that fails is not the end of it: API servers come and go while a cluster
 // is made.
-func wait(c *sequence.Context, manager task.ClusterRef, spec provider.Cluster, what string, missing func(settled.State) []string) error {
+func wait(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, what string, missing func(settled.State) []string) error {
 	on, err := c.Open(manager)
 	if err != nil {
 		return err

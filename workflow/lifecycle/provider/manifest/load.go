@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"scute.dev/workflow/lifecycle/sequence"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // templateLimit bounds one template.
@@ -50,7 +50,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 		}
 		return os.ReadFile(s.File)
 	}
-	on, err := c.Open(task.ClusterRef{})
+	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return nil, err
 	}

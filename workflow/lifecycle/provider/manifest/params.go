@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Params are the parameters of a named workflow that are this provider's.
@@ -21,7 +21,7 @@ type Params struct {
 	// Upgrade says what is different in an upgrade.
 	Upgrade UpgradeParams
 	// Access is where the API server of the cluster is reached, if not as Cluster API's kubeconfig says.
-	Access *task.ClusterRef
+	Access *access.ClusterRef
 }
 
 // ClusterParams are those of params.cluster beside the specification of the cluster.

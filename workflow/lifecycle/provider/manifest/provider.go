@@ -12,6 +12,7 @@ import (
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // Provider is made of manifests.
@@ -33,7 +34,7 @@ func New(p Params, cluster provider.Cluster, local bool, apply, providers task.K
 		if len(c.Providers) == 0 {
 			return
 		}
-		with, err := providersWith(c.Providers, task.ClusterRef{}, false)
+		with, err := providersWith(c.Providers, access.ClusterRef{}, false)
 		if err != nil {
 			problems = append(problems, workflow.Problem{Field: field + ".providers", Message: err.Error(), Remedy: "give the inputs of the kind Providers"})
 			return
@@ -71,22 +72,22 @@ const (
 )
 
 // InstallComponents installs what clusterctl knows first, then the manifests.
-func (p *Provider) InstallComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.components(c, &p.params.Components, on, false)
 }
 
 // UninstallComponents removes what InstallComponents made, and leaves alone what was there.
-func (p *Provider) UninstallComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.revert(c, &p.params.Components, on, false)
 }
 
 // UpgradeComponents brings the components to the versions of params.upgrade.components.
-func (p *Provider) UpgradeComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.components(c, p.upgraded(), on, true)
 }
 
 // RestoreComponents puts manifests back as they were; what clusterctl has upgraded stays upgraded, and it says so.
-func (p *Provider) RestoreComponents(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
 	return p.revert(c, p.upgraded(), on, true)
 }
 
@@ -98,17 +99,17 @@ func (p *Provider) upgraded() *Components {
 }
 
 // InstallNetworking applies the manifests of params.networking.
-func (p *Provider) InstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.manifests(c, "networking", &p.params.Networking, on)
 }
 
 // UninstallNetworking removes what InstallNetworking made.
-func (p *Provider) UninstallNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
 }
 
 // UpgradeNetworking applies the manifests of params.upgrade.networking.
-func (p *Provider) UpgradeNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
 	if n := p.params.Upgrade.Networking; n != nil {
 		return p.manifests(c, "upgrade.networking", n, on)
 	}
@@ -116,7 +117,7 @@ func (p *Provider) UpgradeNetworking(c *sequence.Context, on task.ClusterRef) er
 }
 
 // RestoreNetworking puts the manifests back as they were.
-func (p *Provider) RestoreNetworking(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
 	return p.UninstallNetworking(c, on)
 }
 
@@ -145,24 +146,24 @@ func (p *Provider) LeftObjects(c *sequence.Context, cluster provider.Cluster) ([
 }
 
 // InstallConfiguration applies the manifests of params.configuration.
-func (p *Provider) InstallConfiguration(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) InstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
 	return p.manifests(c, "configuration", &p.params.Configuration, on)
 }
 
 // UninstallConfiguration removes what InstallConfiguration made.
-func (p *Provider) UninstallConfiguration(c *sequence.Context, on task.ClusterRef) error {
+func (p *Provider) UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, applyWith{Cluster: on})
 }
 
 // Access is params.access.
-func (p *Provider) Access(*sequence.Context, task.ClusterRef, provider.Cluster) (ref task.ClusterRef, ok bool, err error) {
+func (p *Provider) Access(*sequence.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
 	if p.params.Access == nil {
 		return ref, false, nil
 	}
 	return *p.params.Access, true, nil
 }
 
-func (p *Provider) components(c *sequence.Context, what *Components, on task.ClusterRef, upgrade bool) error {
+func (p *Provider) components(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
 	if len(what.Providers) > 0 {
 		with, err := providersWith(what.Providers, on, upgrade)
 		if err != nil {
@@ -180,7 +181,7 @@ func (p *Provider) components(c *sequence.Context, what *Components, on task.Clu
 }
 
 // revert goes the other way round.
-func (p *Provider) revert(c *sequence.Context, what *Components, on task.ClusterRef, upgrade bool) error {
+func (p *Provider) revert(c *sequence.Context, what *Components, on access.ClusterRef, upgrade bool) error {
 	if err := c.Revert(manifestsPart, p.apply, applyWith{Cluster: on}); err != nil {
 		return err
 	}
@@ -197,12 +198,12 @@ func (p *Provider) revert(c *sequence.Context, what *Components, on task.Cluster
 // applyWith are the inputs of the kind Apply that are used here.
 type applyWith struct {
 	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
-	Cluster   task.ClusterRef              `json:"cluster,omitzero"`
+	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
 	Wait      *bool                        `json:"wait,omitempty"`
 	Force     bool                         `json:"force,omitempty"`
 }
 
-func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on task.ClusterRef) error {
+func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
 	var objects []*unstructured.Unstructured
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
@@ -219,7 +220,7 @@ func (p *Provider) manifests(c *sequence.Context, field string, m *Manifests, on
 }
 
 // providersWith are the inputs of the kind Providers, for one cluster.
-func providersWith(given json.RawMessage, on task.ClusterRef, upgrade bool) (json.RawMessage, error) {
+func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (json.RawMessage, error) {
 	with := map[string]any{}
 	if err := json.Unmarshal(given, &with); err != nil {
 		return nil, fmt.Errorf("spec.workflow.params.components.providers: %w", err)
@@ -229,7 +230,7 @@ func providersWith(given json.RawMessage, on task.ClusterRef, upgrade bool) (jso
 			return nil, fmt.Errorf("spec.workflow.params.components.providers.%s: the workflow sets it: remove it", own)
 		}
 	}
-	if on != (task.ClusterRef{}) {
+	if on != (access.ClusterRef{}) {
 		with["cluster"] = on
 	}
 	if upgrade {

@@ -1,0 +1,219 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/guard"
+	"scute.dev/workflow/task"
+)
+
+// ClusterRef says which API server a task works on. The zero value is the run's own: the management cluster of the
+// daemon, or the current context of the operator's kubeconfig.
+type ClusterRef struct {
+	// Kubeconfig is a file, for local runs; Context one of its contexts.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Context    string `json:"context,omitempty"`
+	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
+	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
+	// AllowInsecure takes a kubeconfig of a Secret whose server is reached by http, or whose certificate is not checked.
+	AllowInsecure bool `json:"allowInsecure,omitempty"`
+}
+
+// isOwn says that it is the run's own cluster.
+func (r ClusterRef) isOwn() bool { return r == ClusterRef{AllowInsecure: r.AllowInsecure} }
+
+// SecretKey is one key of a Secret.
+type SecretKey struct {
+	// Namespace defaults to the run's; only a local run may name another.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Key       string `json:"key,omitempty"`
+}
+
+// Cluster is an API server with clients for it.
+type Cluster struct {
+	Config *rest.Config
+	// Client does not cache. It works on unstructured objects of every kind that the server has.
+	Client client.WithWatch
+	// Kube has scute's retries; see kube.Cluster.Do.
+	Kube *kube.Cluster
+}
+
+// Clusters opens API servers for tasks. It is safe for concurrent use.
+type Clusters struct {
+	// Own is the configuration of the run's own cluster; nil if there is none.
+	Own func() (*rest.Config, error)
+	// Local runs act with the operator's own credentials and may name kubeconfig files. In the daemon every call is made
+	// in the name of the run's ServiceAccount.
+	Local bool
+	// Guard says which addresses tasks of the daemon may reach, beside the run's own cluster. Local runs may reach all.
+	Guard *guard.Guard
+
+	kindsOnce sync.Once
+	kinds     *lru.Cache
+}
+
+// Open prepares clients. An error is one of the inputs and names the field, or one of the cluster that has the Secret.
+func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cluster, error) {
+	config, err := cs.config(ctx, c, ref)
+	if err != nil {
+		return nil, err
+	}
+	if ref.isOwn() {
+		return cs.connectOwn(config, c.Namespace)
+	}
+	return connect(config, nil)
+}
+
+func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*rest.Config, error) {
+	switch {
+	case ref.Kubeconfig != "" || ref.Context != "":
+		if !cs.Local {
+			return nil, task.Final(errors.New("with.cluster.kubeconfig: a file can only be named in a local run: use kubeconfigSecretRef"))
+		}
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		if ref.Kubeconfig != "" {
+			if _, err := os.Stat(ref.Kubeconfig); err != nil {
+				return nil, fmt.Errorf("with.cluster.kubeconfig: %w", err)
+			}
+			rules.ExplicitPath = ref.Kubeconfig
+		}
+		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: ref.Context}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("with.cluster: %w", err)
+		}
+		return config, nil
+	case ref.KubeconfigSecretRef != nil:
+		return cs.fromSecret(ctx, c, ref.KubeconfigSecretRef, ref.AllowInsecure)
+	default:
+		return cs.own(c)
+	}
+}
+
+// own is the run's own cluster: in the daemon never with more permissions than the run's ServiceAccount has.
+func (cs *Clusters) own(c *task.Call) (*rest.Config, error) {
+	if cs.Own == nil {
+		return nil, errors.New("with.cluster: there is no cluster: set KUBECONFIG, or name a kubeconfig")
+	}
+	config, err := cs.Own()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	if !cs.Local {
+		if c.ServiceAccount == "" {
+			return nil, task.Final(errors.New("spec.serviceAccountName is empty: name the ServiceAccount whose permissions the tasks have"))
+		}
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + c.Namespace + ":" + c.ServiceAccount}
+	}
+	return config, nil
+}
+
+func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey, insecure bool) (*rest.Config, error) {
+	namespace, key := c.Namespace, "value"
+	if ref.Namespace != "" {
+		if !cs.Local && ref.Namespace != c.Namespace {
+			return nil, task.Final(errors.New("with.cluster.kubeconfigSecretRef.namespace: only a local run may name another namespace"))
+		}
+		namespace = ref.Namespace
+	}
+	if ref.Key != "" {
+		key = ref.Key
+	}
+	config, err := cs.own(c)
+	if err != nil {
+		return nil, err
+	}
+	own, err := cs.connectOwn(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var secret corev1.Secret
+	err = own.Kube.Do(ctx, "get Secret "+namespace+"/"+ref.Name, func(ctx context.Context) error {
+		return own.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &secret)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
+	}
+	data := secret.Data[key]
+	if len(data) == 0 {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s has no key %q", namespace, ref.Name, key)
+	}
+	config, err = kube.ParseKubeconfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w", namespace, ref.Name, err)
+	}
+	if err := kube.Protected(config); err != nil && !insecure {
+		return nil, task.Final(fmt.Errorf("with.cluster.kubeconfigSecretRef: Secret %s/%s: %w, or set allowInsecure: true beside kubeconfigSecretRef", namespace, ref.Name, err))
+	}
+	if !cs.Local {
+		cs.Guard.Protect(config)
+	}
+	return config, nil
+}
+
+// connectTimeout bounds every request, those for the kinds that a server has too: their callers have no context.
+const connectTimeout = 30 * time.Second
+
+// cachedKinds bounds the namespaces whose knowledge of the own cluster's kinds is kept.
+const cachedKinds = 32
+
+// connectOwn connects to the run's own cluster. What kinds it has takes hundreds of KiB to know, as long as a task waits: the
+// runs of a namespace share it.
+func (cs *Clusters) connectOwn(config *rest.Config, namespace string) (*Cluster, error) {
+	if cs.Local {
+		return connect(config, nil)
+	}
+	cs.kindsOnce.Do(func() { cs.kinds = lru.New(cachedKinds) })
+	known, _ := cs.kinds.Get(namespace)
+	mapper, _ := known.(meta.RESTMapper)
+	cluster, err := connect(config, mapper)
+	if err == nil && mapper == nil {
+		cs.kinds.Add(namespace, cluster.Client.RESTMapper())
+	}
+	return cluster, err
+}
+
+// connect makes clients; kinds may be nil.
+func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
+	k, err := kube.Connect("cluster", config)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.Timeout = connectTimeout
+	config.UserAgent = kube.FieldManager
+	config.WarningHandler = rest.NoWarnings{}
+	c, err := client.NewWithWatch(config, client.Options{Mapper: kinds})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	return &Cluster{Config: config, Client: c, Kube: k}, nil
+}
+
+// errElsewhere: the record is of one cluster, and the undo of what was done on the other would be lost.
+var errElsewhere = errors.New("with.cluster: it was changed after an earlier attempt had worked on another cluster: put it back, or roll the task back first")
+
+// SameCluster refuses inputs that lead a task with a record of one cluster to another.
+func SameCluster(was, now ClusterRef) error {
+	if !reflect.DeepEqual(was, now) {
+		return task.Final(errElsewhere)
+	}
+	return nil
+}

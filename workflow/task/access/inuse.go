@@ -1,0 +1,50 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube/object"
+)
+
+// Unused makes sure that an object does not take with it what this run has not made: the objects of a definition's kind,
+// and the clusters of a namespace. Its error is not final: what goes with its owner may take a moment more.
+func (cl *Cluster) Unused(ctx context.Context, u *unstructured.Unstructured) error {
+	var kind schema.GroupKind
+	namespace := ""
+	switch ref := RefOf(u); {
+	case ref.IsDefinition():
+		kind.Group, _, _ = unstructured.NestedString(u.Object, "spec", "group")
+		kind.Kind, _, _ = unstructured.NestedString(u.Object, "spec", "names", "kind")
+	case ref.IsNamespace():
+		kind = schema.GroupKind{Group: object.CoreGroup, Kind: "Cluster"}
+		namespace = ref.Name
+	default:
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	err := cl.Kube.Do(ctx, "list "+kind.String(), func(ctx context.Context) error {
+		mapping, err := cl.Client.RESTMapper().RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			return nil // no kind, no objects
+		}
+		if err != nil {
+			return err
+		}
+		list.SetGroupVersionKind(mapping.GroupVersionKind)
+		return cl.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if len(list.Items) > 0 {
+		return fmt.Errorf("%s is in use: with it would go %s, which this run has not made: delete that first", RefOf(u), RefOf(&list.Items[0]))
+	}
+	return nil
+}

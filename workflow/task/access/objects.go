@@ -1,0 +1,169 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/workflow/task"
+)
+
+// Merge sends a merge patch in scute's name. That the object is gone is no error.
+func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]any) error {
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encoding a patch of %s: %w", ref, err)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(ref.GVK())
+	u.SetNamespace(ref.Namespace)
+	u.SetName(ref.Name)
+	err = cl.Kube.Do(ctx, "patch "+ref.String(), func(ctx context.Context) error {
+		return cl.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(kube.FieldManager))
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Create makes an object. One that is there already is no error, and is what u is afterwards: a try that got no answer may
+// have made it.
+func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) error {
+	err := cl.Kube.Do(ctx, "create "+ref.String(), func(ctx context.Context) error {
+		return cl.Client.Create(ctx, u, client.FieldOwner(kube.FieldManager))
+	})
+	if !apierrors.IsAlreadyExists(err) {
+		return RefusalOf(ref, err)
+	}
+	live, err := cl.Find(ctx, ref)
+	if err == nil && live == nil {
+		err = fmt.Errorf("%s was there, and is gone again", ref)
+	}
+	if err != nil {
+		return RefusalOf(ref, err)
+	}
+	u.Object = live.Object
+	return nil
+}
+
+// Mapping asks the API server for a kind. known is false if it has none such, which may change: its definition may come.
+func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
+	err = cl.Kube.Do(ctx, "discover "+gvk.Kind, func(context.Context) error {
+		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		if known = err == nil; known || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	return m, known, err
+}
+
+// Qualify gives a reference its namespace: the default where the kind has one, none where it has not.
+func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string) (_ ObjectRef, known bool, err error) {
+	m, known, err := cl.Mapping(ctx, ref.GVK())
+	if err != nil || !known {
+		return ref, false, err
+	}
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		ref.Namespace = cmp.Or(ref.Namespace, namespace)
+	} else {
+		ref.Namespace = ""
+	}
+	return ref, true, nil
+}
+
+// Find reads an object; nil without an error if it is not there, or its kind is not.
+func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstructured, error) {
+	if _, known, err := cl.Mapping(ctx, ref.GVK()); err != nil || !known {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(ref.GVK())
+	err := cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
+		return cl.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, u)
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // absence is an answer
+	case err != nil:
+		return nil, err
+	}
+	return u, nil
+}
+
+// Get reads an object in the version that its server prefers.
+func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
+		mapping, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+		if err != nil {
+			return unserved(err)
+		}
+		u.SetGroupVersionKind(mapping.GroupVersionKind)
+		return cl.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
+	})
+	return u, err
+}
+
+// unserved gives an error of the mapper the form of an answer, so that it is not taken for one that passes.
+func unserved(err error) error {
+	var none *meta.NoKindMatchError
+	if errors.As(err, &none) {
+		return apierrors.NewNotFound(schema.GroupResource{Group: none.GroupKind.Group, Resource: none.GroupKind.Kind}, "kind "+none.GroupKind.String())
+	}
+	return err
+}
+
+// Remove deletes the very object that is meant, and waits until it is gone. Another object of its name does not count.
+func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
+	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
+		u, err := cl.Find(ctx, ref)
+		if err != nil || u == nil || u.GetUID() != uid {
+			return "", err
+		}
+		if u.GetDeletionTimestamp() == nil {
+			if err := cl.delete(ctx, ref, uid, propagation); err != nil || !wait {
+				return "", err
+			}
+			if u, err = cl.Find(ctx, ref); err != nil || u == nil || u.GetUID() != uid {
+				return "", err
+			}
+		}
+		if f := u.GetFinalizers(); len(f) > 0 {
+			return fmt.Sprintf("%s is being deleted and held by %s", ref, Few(f)), nil
+		}
+		return ref.String() + " is being deleted", nil
+	})
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", ref, RefusalOf(ref, err))
+	}
+	return nil
+}
+
+// delete sends the deletion of the object of that UID. That it is gone, or another has its name, is no error.
+func (cl *Cluster) delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(ref.GVK())
+	u.SetNamespace(ref.Namespace)
+	u.SetName(ref.Name)
+	err := cl.Kube.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
+		return cl.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(propagation))
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

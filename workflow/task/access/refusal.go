@@ -1,0 +1,84 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow/task"
+)
+
+// Refusal says whether another attempt can help. What the server will answer the same way again is final: a missing
+// permission, an object that is not valid. A namespace that is missing, or still being deleted, may come.
+func Refusal(err error) error {
+	switch {
+	case err == nil || task.IsFinal(err):
+		return err
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return err
+	case apierrors.IsForbidden(err):
+		return task.Final(fmt.Errorf("%s: grant the permission to the account that the run acts as", redact.Message(err.Error())))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err):
+		return task.Final(errors.New(redact.Message(err.Error())))
+	default:
+		return err
+	}
+}
+
+// RefusalOf is Refusal for a write to an object. Of a Secret the server's words are not repeated: they quote values.
+func RefusalOf(ref ObjectRef, err error) error {
+	if names, fields := conflictingManagers(err); len(names) > 0 {
+		return task.Final(fmt.Errorf("%s: %s belong to %s: leave them out of the manifest, or set with.force: true to take them over",
+			ref, Few(fields), strings.Join(names, ", ")))
+	}
+	var status apierrors.APIStatus
+	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && errors.As(err, &status) {
+		var fields []string
+		if details := status.Status().Details; details != nil {
+			for _, cause := range details.Causes {
+				fields = append(fields, cause.Field)
+			}
+		}
+		return task.Final(fmt.Errorf("the API server refuses %s as not valid (fields: %s; its words may quote the content and are not shown)", ref, Few(fields)))
+	}
+	return Refusal(err)
+}
+
+// conflictingManagers are who owns the fields that a server-side apply was refused, and the fields.
+func conflictingManagers(err error) (names, fields []string) {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return nil, nil
+	}
+	quoted := regexp.MustCompile(`conflict with "([^"]*)"`)
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		name := cause.Message
+		if m := quoted.FindStringSubmatch(cause.Message); m != nil {
+			name = m[1]
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		fields = append(fields, cause.Field)
+	}
+	return names, fields
+}
+
+// Few names the first few of a list and counts the rest.
+func Few(list []string) string {
+	const named = 5
+	if len(list) <= named {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:named], ", "), len(list)-named)
+}

@@ -1,0 +1,55 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/redact"
+	"scute.dev/kube/settled"
+	"scute.dev/workflow/task"
+)
+
+// Settled says what keeps an object from being settled, "" for nothing. A kind of Cluster API that has machines must be rolled
+// out; every other object must be ready.
+func (cl *Cluster) Settled(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
+	kind := ref.GVK().GroupKind()
+	if u == nil || !settled.Judges(kind) {
+		return Readiness(ref, u)
+	}
+	state, err := settled.Look(ctx, cl.Client, kind, client.ObjectKeyFromObject(u))
+	switch {
+	case errors.Is(err, settled.ErrVersion):
+		return "", task.Final(fmt.Errorf("%s: %w", ref, err))
+	case err != nil:
+		return "", Refusal(err)
+	default:
+		return redact.Message(Few(state.Missing())), nil
+	}
+}
+
+// Readiness is what kstatus says: "" for ready, else what is missing. An error: it has failed.
+func Readiness(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
+	if u == nil {
+		return ref.String() + " is not there", nil
+	}
+	result, err := status.Compute(u)
+	if err != nil {
+		return "", FailedObject(fmt.Errorf("%s: its status is not readable: %w", ref, err))
+	}
+	message := redact.Message(result.Message)
+	switch result.Status {
+	case status.CurrentStatus:
+		return "", nil
+	case status.FailedStatus:
+		return "", FailedObject(fmt.Errorf("%s has failed: %s", ref, message))
+	case status.TerminatingStatus:
+		return ref.String() + " is being deleted", nil
+	default:
+		return fmt.Sprintf("%s is not ready: %s", ref, message), nil
+	}
+}

@@ -1,0 +1,62 @@
+package inputs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+)
+
+// Kept is the problem of an input that would be in the log, which keeps it for ever.
+func Kept(field, message, remedy string) workflow.Problem {
+	return workflow.Problem{Field: field, Message: message + ", and the log keeps it for ever", Remedy: remedy}
+}
+
+// Strict decodes the inputs of a kind. A field that the kind does not have is a problem, as is one of another type.
+func Strict(with json.RawMessage, into any) []workflow.Problem {
+	if len(bytes.TrimSpace(with)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(with))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		return []workflow.Problem{{Message: "there is more than one object", Remedy: "give one object"}}
+	}
+	var wrong *json.UnmarshalTypeError
+	switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
+	case unknown:
+		name = strings.Trim(name, `"`)
+		return []workflow.Problem{{Field: name, Message: fmt.Sprintf("unknown field %q", name), Remedy: "remove it or correct its name"}}
+	case errors.As(err, &wrong):
+		return []workflow.Problem{{Field: wrong.Field, Message: "it is a " + wrong.Value, Remedy: "give a " + wrong.Type.String()}}
+	default:
+		return []workflow.Problem{{Message: err.Error(), Remedy: "correct it"}}
+	}
+}
+
+// Read decodes the inputs for an attempt, when templates are filled in: what was not checked before is checked now.
+func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
+	var with W
+	for _, p := range check(c.With) {
+		if p.Warning {
+			continue
+		}
+		return with, task.Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
+	}
+	if problems := Strict(c.With, &with); len(problems) > 0 {
+		return with, task.Final(errors.New("with: " + problems[0].String()))
+	}
+	return with, nil
+}
+
+// Templated says that a string is to be filled in from the outputs of other tasks: nothing is known of it yet.
+func Templated(s string) bool { return strings.Contains(s, "${") }

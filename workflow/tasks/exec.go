@@ -1,0 +1,222 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Exec runs a command on the machine that scute runs on.
+//
+// The command is told who it is by SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY; the key is the same for all
+// attempts. SCUTE_INPUTS names a file with a JSON object, the outputs of the tasks that this one needs by name. What the
+// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A handler of failures finds
+// the failure in the file SCUTE_FAILURE.
+//
+// When the attempt is cut short, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. When
+// scute itself is killed, so is the command (on Linux). What a command that succeeded left running is left alone.
+//
+// Its inverse is for the manifest to say: `undo: {command: [...]}`.
+type Exec struct {
+	// Enabled must be set: whoever may make a WorkflowRun in a cluster must not by that run commands in the daemon.
+	Enabled bool
+}
+
+// ExecWith are the inputs of Exec.
+type ExecWith struct {
+	// Command and its arguments. No shell is involved.
+	Command []string `json:"command"`
+	// Env is added to the environment of scute's own process.
+	Env map[string]string `json:"env,omitempty"`
+	// Dir is the working directory; scute's own by default.
+	Dir string `json:"dir,omitempty"`
+}
+
+const (
+	execOutputLimit = 64 << 10
+	// execGrace is what the command has to end after SIGTERM.
+	execGrace = 10 * time.Second
+	// execDrain is how long the output of a command that has ended is still read, if others hold it open.
+	execDrain = 2 * time.Second
+)
+
+// Validate checks the inputs.
+func (e *Exec) Validate(with json.RawMessage) []workflow.Problem {
+	var w ExecWith
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if !e.Enabled {
+		problems = append(problems, workflow.Problem{Message: "Exec is not enabled here", Remedy: "run it locally, or start the daemon with --enable-exec"})
+	}
+	if len(w.Command) == 0 || w.Command[0] == "" {
+		problems = append(problems, workflow.Problem{Field: "command", Message: "it is empty", Remedy: "give the program and its arguments, for example [sh, -c, \"...\"]"})
+	}
+	if field, shell := scripted(w.Command); shell {
+		problems = append(problems, workflow.Problem{
+			Field: field, Warning: true, Message: "an output is put into a script, where the shell runs what it holds",
+			Remedy: "pass it by env, or read it from the file $SCUTE_INPUTS",
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
+			problems = append(problems, workflow.Problem{Field: "env." + name, Message: "this name cannot be used", Remedy: "use another one: SCUTE_ is scute's own, and a name has no ="})
+		}
+		if value := w.Env[name]; redact.Name(name) && value != "" && !inputs.Templated(value) {
+			problems = append(problems, inputs.Kept("env."+name, "it holds a secret", "set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
+		}
+	}
+	return problems
+}
+
+// scripted finds the script of a shell that an output is put into.
+func scripted(command []string) (field string, found bool) {
+	if len(command) == 0 || !slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, filepath.Base(command[0])) {
+		return "", false
+	}
+	for i := 2; i < len(command); i++ {
+		flag := command[i-1]
+		script := strings.HasPrefix(flag, "-") && !strings.HasPrefix(flag, "--") && strings.HasSuffix(flag, "c")
+		if refs, _ := workflow.References(json.RawMessage(command[i])); script && len(refs) > 0 {
+			return fmt.Sprintf("command[%d]", i), true
+		}
+	}
+	return "", false
+}
+
+// Run runs the command once.
+func (e *Exec) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[ExecWith](c, e.Validate)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "scute-exec-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the command's files: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	environment, err := execFiles(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	output, err := openOutput(c)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+
+	cmd := exec.Command(with.Command[0], with.Command[1:]...) //nolint:gosec // to run it is what the task is for
+	cmd.Dir = with.Dir
+	cmd.Env = os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(with.Env)) {
+		cmd.Env = append(cmd.Env, name+"="+with.Env[name])
+	}
+	cmd.Env = append(cmd.Env, environment...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.WaitDelay = execDrain
+	err = runGroup(ctx, cmd, execGrace)
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it succeeded; a process that it left behind holds its output open
+	}
+	if err != nil {
+		recorded, _ := readOutput(filepath.Join(dir, "output")) // what made it fail is said, not what is wrong with this
+		return recorded, execError(ctx, with.Command[0], err, output)
+	}
+	return readOutput(filepath.Join(dir, "output"))
+}
+
+// Undo leaves what the command did: its inverse is another command, which the manifest gives as undo.
+func (*Exec) Undo(context.Context, *task.Call) error {
+	return &task.KeptError{Why: "a command has no built-in inverse, and the task gives no undo"}
+}
+
+// ReadsInputs says that a command gets them in a file.
+func (*Exec) ReadsInputs() {}
+
+// Keeps says that a command has no inverse.
+func (*Exec) Keeps(json.RawMessage) bool { return true }
+
+// execFiles writes what the command reads, and returns the environment that names it.
+func execFiles(dir string, c *task.Call) ([]string, error) {
+	inputs := c.Inputs
+	if inputs == nil {
+		inputs = map[string]json.RawMessage{}
+	}
+	files := map[string]any{"inputs": inputs}
+	if c.Failure != nil {
+		files["failure"] = c.Failure
+	}
+	environment := []string{
+		"SCUTE_RUN=" + c.Run, "SCUTE_TASK=" + c.Task, "SCUTE_ATTEMPT=" + strconv.Itoa(c.Attempt), "SCUTE_KEY=" + c.Key(),
+		"SCUTE_OUTPUT=" + filepath.Join(dir, "output"),
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		data, err := json.Marshal(files[name])
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing the command's %s: %w", name, err)
+		}
+		environment = append(environment, "SCUTE_"+strings.ToUpper(name)+"="+filepath.Join(dir, name))
+	}
+	return environment, nil
+}
+
+func execError(ctx context.Context, command string, err error, output *commandOutput) error {
+	said := output.Tail()
+	if said != "" {
+		said = ": " + said
+	}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s was stopped: %w%s", command, ctx.Err(), said)
+	case errors.As(err, &exit):
+		return fmt.Errorf("%s: %w%s", command, err, said)
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return task.Final(fmt.Errorf("with.command: it cannot be started: %w", err))
+	default:
+		return fmt.Errorf("running %s: %w%s", command, err, said)
+	}
+}
+
+// readOutput is what the command wrote to SCUTE_OUTPUT; nil if it wrote nothing.
+func readOutput(path string) (json.RawMessage, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading SCUTE_OUTPUT: %w", err)
+	}
+	if info.Size() > execOutputLimit {
+		return nil, task.Final(fmt.Errorf("the command wrote %d bytes to SCUTE_OUTPUT, and %d are allowed: write a reference to what is large", info.Size(), execOutputLimit))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading SCUTE_OUTPUT: %w", err)
+	}
+	if !json.Valid(data) {
+		return nil, task.Final(errors.New("what the command wrote to SCUTE_OUTPUT is not JSON: a text goes in quotes"))
+	}
+	return data, nil
+}

@@ -1,0 +1,60 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// runGroup runs a command in a process group of its own and waits for its end. When ctx ends the group gets SIGTERM, and
+// what of it is left after grace, SIGKILL.
+func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+	cmd.SysProcAttr = groupAttributes()
+	started, done := make(chan error, 1), make(chan error, 1)
+	go func() {
+		// The kernel sends the signal of a parent's death when the thread that made the child ends: it must not end
+		// before the child does.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			done <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	group := -cmd.Process.Pid
+	_ = syscall.Kill(group, syscall.SIGTERM) // that it has ended by itself is as good
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	ended := done
+	var err error
+	for {
+		select {
+		case err = <-ended:
+			ended = nil
+		case <-look.C:
+		case <-deadline.C:
+			_ = syscall.Kill(group, syscall.SIGKILL)
+			if ended != nil {
+				err = <-ended
+			}
+			return errors.Join(ctx.Err(), err)
+		}
+		if ended == nil && syscall.Kill(group, 0) != nil { // nobody of the group is left
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}

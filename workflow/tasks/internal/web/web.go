@@ -1,0 +1,77 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"scute.dev/kube/guard"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// NewClient makes a client for one request. That of the daemon reaches only what the guard allows: the daemon is
+// where the author of a WorkflowRun is not, beside its own log and the machine's metadata service.
+func NewClient(cs *access.Clusters) *http.Client {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true,
+	}
+	if cs != nil && cs.Local {
+		transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	} else {
+		var allowed *guard.Guard
+		if cs != nil {
+			allowed = cs.Guard
+		}
+		transport.Proxy = nil // a proxy would dial what is checked here
+		transport.DialContext = allowed.Dialer(dialTimeout).DialContext
+	}
+	return &http.Client{Transport: transport, CheckRedirect: SameHost}
+}
+
+const (
+	dialTimeout = 30 * time.Second
+	// redirects is how many redirects are followed.
+	redirects = 10
+)
+
+// ByHTTPS follows redirects that stay encrypted.
+func ByHTTPS(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != "https" {
+		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
+	}
+	if len(via) >= redirects {
+		return errors.New("it redirects in a circle")
+	}
+	return nil
+}
+
+// SameHost follows redirects that stay where the request was sent to: the headers may hold a secret.
+func SameHost(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
+		return task.Final(fmt.Errorf("it redirects to %s://%s: name that in with.url if it is meant", r.URL.Scheme, r.URL.Host))
+	}
+	if len(via) >= redirects {
+		return errors.New("it redirects in a circle")
+	}
+	return nil
+}
+
+// Asked is the request for messages: without the query, which may hold a key.
+func Asked(r *http.Request) string {
+	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
+	return r.Method + " " + u.String()
+}
+
+// Error is an error without the URL that package http puts into it.
+func Error(r *http.Request, err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return fmt.Errorf("%s: %w", Asked(r), err)
+}
