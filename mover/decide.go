@@ -101,12 +101,16 @@ func (s *State) tick(time.Time) []Event {
 	case s.Verified():
 		return []Event{AbortRefused{Why: "the move is verified and the source is being emptied: from here it only goes forward"}}
 	default:
-		reason := "an operator asked for it"
-		if s.AbortReason != "" {
-			reason += ": " + s.AbortReason
-		}
-		return []Event{RollbackStarted{Reason: reason}}
+		return []Event{RollbackStarted{Reason: s.whyAborted()}}
 	}
+}
+
+// whyAborted is the reason of a rollback that an operator asked for.
+func (s *State) whyAborted() string {
+	if s.AbortReason == "" {
+		return "an operator asked for it"
+	}
+	return "an operator asked for it: " + s.AbortReason
 }
 
 func decidePreflight(o PreflightDone) []Event {

@@ -52,12 +52,16 @@ type player struct {
 	now      time.Time
 	state    mover.State
 	log      []recorded
+	links    chain
 	objects  int
 	verified bool
 }
 
 func (p *player) apply(e mover.Event) {
 	before := p.state
+	if wrong := p.links.take(&p.state, e); wrong != "" {
+		p.t.Fatal(wrong)
+	}
 	p.log = append(p.log, recorded{e, p.now})
 	p.state.Apply(e, p.now)
 	if _, ok := e.(mover.Verified); ok {

@@ -34,6 +34,7 @@ type story struct {
 	start, now time.Time
 	state      mover.State
 	log        []recorded
+	links      chain
 }
 
 type recorded struct {
@@ -108,6 +109,9 @@ func (s *story) decide(t *testing.T, d *datadriven.TestData, b *strings.Builder)
 func (s *story) store(b *strings.Builder, events ...mover.Event) {
 	for _, e := range events {
 		bullet(b, "%s", telling(e))
+		if wrong := s.links.take(&s.state, e); wrong != "" {
+			bullet(b, "%s", wrong) // the output of the script differs then
+		}
 		s.log = append(s.log, recorded{e, s.now})
 		s.state.Apply(e, s.now)
 	}

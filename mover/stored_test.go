@@ -17,9 +17,13 @@ func TestStored(t *testing.T) {
 // TestHistories replays moves of earlier versions and compares the states that they lead to. Processes were killed in
 // some of them.
 func TestHistories(t *testing.T) {
-	pinned.Histories(t, mover.NewCatalog(), func(_ *testing.T, events []pinned.History[mover.Event]) any {
+	pinned.Histories(t, mover.NewCatalog(), func(t *testing.T, events []pinned.History[mover.Event]) any {
 		var s mover.State
+		var links chain
 		for _, e := range events {
+			if wrong := links.take(&s, e.Event); wrong != "" {
+				t.Error(wrong)
+			}
 			s.Apply(e.Event, e.At)
 		}
 		return mover.Status(&s)

@@ -20,7 +20,7 @@ func (r *Runner) move(id, actor string) *move {
 	return &move{
 		Root: aggregate.Root[mover.Event, *mover.State]{
 			Log: r.Log, Catalog: mover.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, Actor: actor, Now: r.Now,
-			State: new(mover.State),
+			Links: mover.Links, State: new(mover.State),
 		},
 		incarnation: r.Incarnation,
 	}

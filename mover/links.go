@@ -1,0 +1,50 @@
+package mover
+
+import "scute.dev/aggregate"
+
+// What the keys of events name.
+const (
+	linkStep  = "step"  // what the current step follows from
+	linkPart  = "part"  // what was done of it last
+	linkAbort = "abort" // an operator's
+)
+
+// Links relate a fact to others of the move. s is the state before it. What an operator asks for follows from nothing; neither does
+// the claim of another process, nor the observation that the log is another one.
+func Links(s *State, e Event) aggregate.Links {
+	step, part, abort := aggregate.Key{What: linkStep}, aggregate.Key{What: linkPart}, aggregate.Key{What: linkAbort}
+	keys := func(of ...aggregate.Key) []aggregate.Key { return of }
+	switch e := e.(type) {
+	case Requested, LogLost, TargetAbandoned:
+		return aggregate.Links{Is: keys(step)}
+	case Claimed:
+		if s.Phase != PhasePending {
+			return aggregate.Links{}
+		}
+		return aggregate.Links{Is: keys(step), Of: keys(step)}
+	case Resolved:
+		if s.Lost != nil && s.Abort {
+			return aggregate.Links{Is: keys(step), Of: keys(abort)}
+		}
+		return aggregate.Links{Is: keys(step)}
+	case AbortRequested:
+		return aggregate.Links{Is: keys(abort)}
+	case AbortRefused:
+		return aggregate.Links{Of: keys(abort)}
+	case RollbackStarted:
+		if s.Abort && e.Reason == s.whyAborted() {
+			return aggregate.Links{Is: keys(step), Of: keys(abort)}
+		}
+		return aggregate.Links{Is: keys(step), Of: keys(step)}
+	case BaselineTaken, Acknowledged, PlanDrafted, Created, Deleted, Awoke, Removed:
+		return aggregate.Links{Is: keys(part), Of: keys(step)}
+	case Failed:
+		return aggregate.Links{Is: keys(step), Of: keys(step)}
+	case Waiting, Setback, Refused, Abandoned:
+		return aggregate.Links{Of: keys(step)}
+	case Succeeded, RolledBack:
+		return aggregate.Links{Of: keys(step, part)}
+	default: // the step is done
+		return aggregate.Links{Is: keys(step), Of: keys(step, part)}
+	}
+}
