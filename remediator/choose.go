@@ -213,6 +213,11 @@ func see(f *Facts) Seen {
 	}
 	if f.Etcd != nil {
 		seen.EtcdError = f.Etcd.Err
+		for _, m := range f.Etcd.Members {
+			if m.Way != "" && m.Way != PortForward {
+				seen.Ways = append(seen.Ways, m.Node+" by "+m.Way)
+			}
+		}
 	}
 	for i := range f.Machines {
 		m := &f.Machines[i]

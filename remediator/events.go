@@ -78,6 +78,7 @@ type Seen struct {
 	Learners   int      `json:"learners,omitempty"`
 	Silent     []string `json:"silent,omitempty"` // members that do not answer, or could not be asked
 	EtcdError  string   `json:"etcdError,omitempty"`
+	Ways       []string `json:"ways,omitempty"` // members that were asked by another way than a port-forward, with the way
 	Version    string   `json:"version,omitempty"`
 	MaxSurge   int32    `json:"maxSurge"`
 	PolicyName string   `json:"policy"`

@@ -202,9 +202,12 @@ type Member struct {
 	Answers object.Truth
 	// Why it does not answer, or why it was not asked by a port-forward to its pod.
 	Why string
-	// Way by which it was asked, in words: a port-forward to its pod, its client port, or etcdctl in the pod of another member.
+	// Way by which it was asked, in words: PortForward, its client port, or etcdctl in the pod of another member.
 	Way string
 }
+
+// PortForward to its pod is the way by which a member is asked first.
+const PortForward = "port-forward"
 
 // Policy is the RepairPolicy that selects the owner, with its defaults in place.
 type Policy struct {

@@ -163,6 +163,9 @@ func (c oneCase) deleteFirst(rule, why string) Decision {
 		return Decision{Verdict: Freeze, Rule: rule, Reason: why + ", and no other machine has all its components well", Next: "fix one of the other machines first"}
 	case !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return noMethod(why + ": only OwnerRemediation helps")
+	case c.leadsUnasked():
+		return *ask("restart its kubelet, let scuted reach port 2379 of the machine, or power the machine off",
+			"leader", "%s, and it leads etcd: its leadership cannot be moved, and %s removes no machine that leads", why, c.f.Owner.Name)
 	default:
 		return Decision{
 			Verdict: OwnerRemediation, Rule: rule,
@@ -184,6 +187,12 @@ func (c oneCase) learner() *Decision {
 	}
 	return ask("see whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
 		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when that one has, and is removed when that one is gone", member.Node)
+}
+
+// leadsUnasked says that the machine's member leads, as the other members say, and that no way reaches it. It is alive then: a leader
+// that dies is soon followed by another one. Only the leader can hand leadership over, and the owner has fewer ways to it than scute.
+func (c oneCase) leadsUnasked() bool {
+	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
 // learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is its

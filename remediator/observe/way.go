@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
+	"scute.dev/remediator"
 )
 
 const (
@@ -41,7 +42,7 @@ func (w way) String() string {
 	case w.address != "":
 		return "client port " + w.address
 	default:
-		return "port-forward"
+		return remediator.PortForward
 	}
 }
 

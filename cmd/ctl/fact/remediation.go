@@ -125,7 +125,7 @@ func Seen(s remediator.Seen) string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"silent", s.Silent}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"silent", s.Silent}, {"asked", s.Ways}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+few(l.names))
 		}

@@ -26,6 +26,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.MachineMarkCleared{Machine: m, Why: "healthy again"},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Seen: seen},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Seen: remediator.Seen{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Seen: remediator.Seen{Replicas: 3, Machines: 3, Voters: 3, Ways: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
 		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Seen: remediator.Seen{Replicas: 1, Machines: 1, Ready: 1, External: true}},
 		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics\x1b[2J"},
 		remediator.HoldSet{Machine: m},
