@@ -122,15 +122,15 @@ func (w *world) provision(domain string) *machine {
 	return m
 }
 
-// join lets a machine become a node and, with stacked etcd, a voter. Etcd refuses a member that would cost it quorum if it
-// failed; such a machine never joins.
+// join lets a machine become a node and, with stacked etcd, a voter. Etcd accepts no new member while one of its voters is
+// not connected (mayAddMember in etcd's server); such a machine never joins.
 func (w *world) join(m *machine) bool {
 	if m.Doomed || m.Deleting {
 		return false
 	}
 	if w.stacked() {
-		voters, silent := w.voters()
-		if voters-silent < (voters+1)/2+1 && voters > 1 {
+		voters, dead := w.voters()
+		if dead > 0 {
 			m.Doomed = true
 			return false
 		}
