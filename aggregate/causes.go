@@ -79,7 +79,8 @@ func (c *Causes) set(commit *eventlog.Commit, links []Links) (done func()) {
 	}
 }
 
-// recall reads the events that the state has, and that the causes do not know yet: a state may come from a view.
+// recall reads the events that the state has, and that the causes do not know yet: a state may come from a view. After an event that
+// this program cannot read, the causes before it are forgotten: it may be a later one.
 func (r *Root[E, S]) recall(ctx context.Context) error {
 	if r.Links == nil || r.linked == r.Seq {
 		return nil
@@ -93,7 +94,7 @@ func (r *Root[E, S]) recall(ctx context.Context) error {
 			break
 		}
 		if err := r.Catalog.Each(record, r.link); err != nil {
-			return &UnreadableError{Last: records[len(records)-1].Seq, Err: err}
+			r.causes = Causes{}
 		}
 		r.linked = record.Seq
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -124,5 +125,31 @@ func TestCausesOfAStateFromAView(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a@1 ", "b@2 a@1", "c@3 a@1", "d@4 b@2", "e@5 d@4"}, chained(t, log)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What cannot be read could be a later cause than those before it, which are not guessed then; an append does not fail for it.
+func TestCausesBehindAnUnreadableEvent(t *testing.T) {
+	ctx, log := t.Context(), logtest.Open(t)
+	first := newLinked(log)
+	if err := first.Append(ctx, added{Text: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	newer := eventlog.Commit{Aggregate: first.Name, ID: "newer", Expected: first.Seq, Events: []eventlog.Event{{Type: "dev.scute.run.newer.v1", Time: time.Now(), Data: []byte("{}")}}}
+	receipt, err := log.Append(ctx, newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := newLinked(log)
+	behind.Seq = receipt.Seq
+	if err := behind.Append(ctx, added{Text: "b<a"}); err != nil {
+		t.Fatal(err)
+	}
+	records, err := log.Read(ctx, first.Name, receipt.Seq)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	if events, err := records[0].Events(); err != nil || events[0].Causation != "" {
+		t.Errorf("%+v, %v", events, err)
 	}
 }
