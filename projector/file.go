@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // format is the version of the file's layout: one line of JSON (Header), the parts, each as its name and its data with their
@@ -43,19 +44,15 @@ func fingerprint(r eventlog.Record) string {
 	return fmt.Sprintf("%x", s.Sum(nil))
 }
 
-// writeFile puts a snapshot in place of the one before, atomically: a crash leaves the old one or the new one.
+// writeFile replaces the snapshot before. The process that writes it has the log's folder for itself.
 func writeFile(path string, h Header, v Snapshotter) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the operator's own folder
-	if err != nil {
+	if err := atomicfile.Clean(path); err != nil {
 		return err
 	}
-	if err = errors.Join(write(f, h, v), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), path)
+	return atomicfile.Write(path, func(w io.Writer) error { return write(w, h, v) })
 }
 
 func write(f io.Writer, h Header, v Snapshotter) error {

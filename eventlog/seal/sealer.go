@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // checkpointFile is the last checkpoint of a Sealer, in the folder of its tree.
@@ -83,7 +84,7 @@ func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
 		err = s.tree.Sync()
 	}
 	if err == nil {
-		err = writeFile(filepath.Join(s.dir, checkpointFile), signed)
+		err = atomicfile.WriteBytes(filepath.Join(s.dir, checkpointFile), signed)
 	}
 	if err != nil {
 		return c, nil, fmt.Errorf("sealing the log: %w", err)
@@ -96,19 +97,3 @@ func (s *Sealer) Tree() *Tree { return s.tree }
 
 // Close ends the use of the folder.
 func (s *Sealer) Close() error { return s.tree.Close() }
-
-// writeFile replaces a file whole.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"scute.dev/internal/atomicfile"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
@@ -147,37 +147,17 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 		if before.Kept != "" {
 			old, err := os.ReadFile(w.sink.File)
 			if err == nil {
-				err = replace(before.Kept, old)
+				err = atomicfile.WriteBytes(before.Kept, old)
 			}
 			if err != nil {
 				return fmt.Errorf("keeping the configuration that was there: %w", err)
 			}
 		}
 	}
-	if err := replace(w.sink.File, text); err != nil {
+	if err := atomicfile.WriteBytes(w.sink.File, text); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file as a whole or not at all.
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".config-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if synced := f.Sync(); err == nil {
-		err = synced
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
 }
 
 func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // doorFile says, in the folder of a log, how the process can be reached that has it open. Only its owner may read it.
@@ -51,12 +52,7 @@ func (d door) write(path string) error {
 	if err != nil {
 		return err
 	}
-	next := path + ".next"
-	err = os.WriteFile(next, data, 0o600)
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
+	if err := atomicfile.WriteBytes(path, data); err != nil {
 		return fmt.Errorf("writing how the log can be reached: %w", err)
 	}
 	return nil

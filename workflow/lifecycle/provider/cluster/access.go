@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/atomicfile"
 	"scute.dev/kube"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
@@ -102,29 +103,15 @@ func file(c *sequence.Context, folder string, spec provider.Cluster) string {
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", spec.Namespace, spec.Name, run[:4]))
 }
 
-// keepFile writes the file anew, so that its mode is its own whatever was there.
+// keepFile replaces the file, so that only its owner may read it whatever was there.
 func keepFile(c *sequence.Context, folder string, spec provider.Cluster, data []byte) (access.ClusterRef, error) {
 	path := file(c, folder, spec)
-	fail := func(err error) (access.ClusterRef, error) {
-		return access.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fail(err)
-	}
-	f, err := os.CreateTemp(folder, ".kubeconfig-*") // with mode 0600
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = atomicfile.WriteBytes(path, data)
 	}
 	if err != nil {
-		return fail(err)
+		return access.ClusterRef{}, fmt.Errorf("keeping the kubeconfig of cluster %s: %w", spec.Name, err)
 	}
 	return access.ClusterRef{Kubeconfig: path}, nil
 }
