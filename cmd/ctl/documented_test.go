@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/runs"
+	runs "scute.dev/cmd/ctl/run"
 	"scute.dev/internal/crd"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"

@@ -18,7 +18,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/push"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/run"
 	"scute.dev/workflow"
 )
 
@@ -86,7 +86,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	if !here.Static {
 		return fmt.Errorf("a process drives runs in %s: let it come to rest, or interrupt it, and push then", here.Where)
 	}
-	id, err := runs.InLog(here).ID(ctx, types.NamespacedName{Namespace: o.Flags.Namespace, Name: o.Run})
+	id, err := run.InLog(here).ID(ctx, types.NamespacedName{Namespace: o.Flags.Namespace, Name: o.Run})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (o *pushOptions) spec() (*v1alpha1.WorkflowRunSpec, error) {
 	if o.File == "" {
 		return nil, nil
 	}
-	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	w, problems, err := run.Manifest(o.File, o.Env.In)
 	switch {
 	case err != nil:
 		return nil, cli.Usagef("%w", err)

@@ -17,7 +17,7 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediations"
-	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/remediator"
@@ -110,11 +110,11 @@ type folded struct {
 	// Hash is SHA-256 over the state's JSON.
 	Hash string         `json:"sha256"`
 	Move *v1alpha1.Move `json:"move,omitempty"`
-	Run  *runs.Report   `json:"run,omitempty"`
+	Run  *run.Report    `json:"run,omitempty"`
 	// Remediations are those of the owner's machines that the log has something to say of.
 	Remediations []*v1alpha1.SurgeRemediation `json:"remediations,omitempty"`
 
-	run   *runs.Run
+	run   *run.Run
 	owner *remediator.Owner
 }
 
@@ -174,7 +174,7 @@ func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Recor
 
 // foldRun gives what can be seen of a run's state: its definition and how it and each task stand.
 func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
-	fold := runs.NewFold(aggregate.ID)
+	fold := run.NewFold(aggregate.ID)
 	for _, r := range records {
 		if err := fold.Apply(r); err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 	return struct {
 		Definition string                     `json:"definition"`
 		Status     v1alpha1.WorkflowRunStatus `json:"status"`
-		Report     *runs.Report               `json:"report"`
+		Report     *run.Report                `json:"report"`
 	}{fold.State.Hash, f.run.Status, f.Run}, nil
 }
 
@@ -212,7 +212,7 @@ func (o *replayOptions) show(f *folded) error {
 	var lines []string
 	switch v := o.View(); {
 	case f.run != nil:
-		lines = v.DescribeRun(f.run)
+		lines = run.Describe(v, f.run)
 	case f.owner != nil:
 		lines = v.DescribeOwner(*f.owner, f.Remediations)
 	default:

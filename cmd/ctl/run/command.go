@@ -5,19 +5,36 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
 
+// deps is what a command about one run has at hand.
+type deps struct {
+	*kit.Kit
+	noun *noun
+	Options
+}
+
+// command is a verb about one run: it takes its name, and the options that say where it is.
+func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
+	n := d.noun
+	cmd.Use, cmd.Aliases, cmd.Args = "run NAME"+cmd.Use, n.Aliases(), kit.OneName(n.A)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
+	d.Kit = kit.New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = kit.Complete(d.Kit, n, 1)
+	return cmd
+}
+
 // ask finds a run and the log that it is in.
-func (d *deps) ask(ctx context.Context, name string) (*place, *runs.Fold, error) {
+func (d *deps) ask(ctx context.Context, name string) (*place, *Fold, error) {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return nil, nil, err
@@ -30,7 +47,7 @@ func (d *deps) ask(ctx context.Context, name string) (*place, *runs.Fold, error)
 	return at, f, nil
 }
 
-func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*runs.Fold, error) {
+func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*Fold, error) {
 	var id string
 	if at.Cluster == nil {
 		var err error
@@ -50,7 +67,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 		}
 	}
-	f, err := runs.Read(ctx, at.Log, id)
+	f, err := fold(ctx, at.Log, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +79,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 }
 
 // tell writes what an operator wants to the log. An error that is not of the log is the engine's refusal.
-func (d *deps) tell(ctx context.Context, at *place, f *runs.Fold, in workflow.Input) (actor string, err error) {
+func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
 	actor = reach.Actor(ctx, at.Cluster)
@@ -74,7 +91,7 @@ func (d *deps) tell(ctx context.Context, at *place, f *runs.Fold, in workflow.In
 }
 
 // afterwards says what becomes of a word in the log of a folder: nobody reads it by itself.
-func (d *deps) afterwards(at *place, f *runs.Fold) {
+func (d *deps) afterwards(at *place, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("Nothing drives it now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
 	}

@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task/access"
@@ -22,7 +21,7 @@ import (
 
 // runInCluster makes the WorkflowRun, or resumes the one that is there, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	problems = runs.Together(problems, o.foresee(w))
+	problems = together(problems, o.foresee(w))
 	if refused(problems) {
 		return o.refuse(problems)
 	}
@@ -81,8 +80,8 @@ func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1al
 
 // unchanged refuses a manifest that is not the one of the run that is there. The API server compares them, with its defaults
 // filled in: only suspend of a WorkflowRun can be changed. A user who may not make that request is not stopped by it.
-func (o *runOptions) unchanged(ctx context.Context, at *place, r *runs.Run, w *v1alpha1.WorkflowRun) error {
-	if runs.Finished(r.Phase()) {
+func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alpha1.WorkflowRun) error {
+	if Finished(r.Phase()) {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
@@ -116,13 +115,13 @@ func (o *runOptions) unchanged(ctx context.Context, at *place, r *runs.Run, w *v
 }
 
 // again continues a run that exists; a finished one is not run again.
-func (o *runOptions) again(ctx context.Context, at *place, r *runs.Run) error {
+func (o *runOptions) again(ctx context.Context, at *place, r *Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()
 	switch {
-	case runs.Finished(phase):
+	case Finished(phase):
 		return cli.Usagef("run %s exists already and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this again, or choose another name", name, phase, r.Name, r.Namespace)
-	case !runs.Rests(phase):
+	case !Rests(phase):
 		o.Env.Notef("run %s exists already and is %s: following it", name, phase)
 		return nil
 	}
@@ -141,18 +140,18 @@ func (o *runOptions) again(ctx context.Context, at *place, r *runs.Run) error {
 }
 
 // awake waits until the resource shows what the log has of a run: what it shows until then is the past.
-func (d *deps) awake(ctx context.Context, at *place, f *runs.Fold) error {
+func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
 	if at.Cluster == nil {
 		return nil
 	}
-	f, err := runs.Read(ctx, at.Log, f.ID)
+	f, err := fold(ctx, at.Log, f.ID)
 	if err != nil {
 		return err
 	}
 	f.Look()
 	waiting, cancel := context.WithTimeout(ctx, reach.CallTimeout)
 	defer cancel()
-	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *runs.Run) bool {
+	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *Run) bool {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {

@@ -14,7 +14,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
 )
 
@@ -125,7 +124,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 }
 
 // patched are the inputs of the step that is tried again, with the patch merged in, and checked by the step's kind.
-func (o *decideOptions) patched(ctx context.Context, f *runs.Fold) (json.RawMessage, error) {
+func (o *decideOptions) patched(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {
 		var err error

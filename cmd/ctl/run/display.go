@@ -9,7 +9,6 @@ import (
 
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -19,11 +18,11 @@ import (
 // drawer shows a run again and again.
 type drawer interface {
 	// commit is called after a commit was folded in.
-	commit(f *runs.Fold, r eventlog.Record) error
+	commit(f *Fold, r eventlog.Record) error
 	// tick is called every tenth of a second.
-	tick(f *runs.Fold)
+	tick(f *Fold)
 	// last is called at the end.
-	last(f *runs.Fold)
+	last(f *Fold)
 }
 
 func (d *deps) drawer(format *output.Format) drawer {
@@ -43,20 +42,20 @@ type display struct {
 	drawn  time.Time
 }
 
-func (t *display) commit(*runs.Fold, eventlog.Record) error {
+func (t *display) commit(*Fold, eventlog.Record) error {
 	t.dirty = true
 	return nil
 }
 
-func (t *display) tick(f *runs.Fold) {
+func (t *display) tick(f *Fold) {
 	if t.dirty || time.Since(t.drawn) >= time.Second {
 		t.draw(f.Look())
 	}
 }
 
-func (t *display) last(f *runs.Fold) { t.draw(f.Look()) }
+func (t *display) last(f *Fold) { t.draw(f.Look()) }
 
-func (t *display) draw(r *runs.Run) {
+func (t *display) draw(r *Run) {
 	t.dirty, t.drawn = false, time.Now()
 	width, _, _ := t.Env.Size(t.out)
 	v := show.View{Paint: term.Paint{On: t.Env.Colored(t.out)}, Width: width, Now: t.Env.Now()}
@@ -69,12 +68,12 @@ type lines struct {
 	words *fact.Words
 }
 
-func (l *lines) commit(_ *runs.Fold, r eventlog.Record) error {
+func (l *lines) commit(_ *Fold, r eventlog.Record) error {
 	for _, e := range show.Events(l.words, r) {
 		if quiet(e.Fact.What) {
 			continue
 		}
-		if _, err := fmt.Fprintln(l.out, show.RunLine(e)); err != nil {
+		if _, err := fmt.Fprintln(l.out, line(e)); err != nil {
 			return err
 		}
 	}
@@ -84,8 +83,8 @@ func (l *lines) commit(_ *runs.Fold, r eventlog.Record) error {
 // quiet facts are bookkeeping: `log tail` has them.
 func quiet(what string) bool { return what == "defined" || what == "undo recorded" }
 
-func (*lines) tick(*runs.Fold) {}
-func (*lines) last(*runs.Fold) {}
+func (*lines) tick(*Fold) {}
+func (*lines) last(*Fold) {}
 
 // following is a run that is shown while something else drives it.
 type following struct {
@@ -98,12 +97,12 @@ type following struct {
 	running sync.WaitGroup
 
 	mu   sync.Mutex
-	fold *runs.Fold
+	fold *Fold
 	err  error // of the stream
 }
 
 // follow shows what is appended to a run after a sequence.
-func (l *local) follow(ctx context.Context, f *runs.Fold, after uint64, format *output.Format) *following {
+func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *output.Format) *following {
 	// The display continues until an interrupted run is at rest.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &following{deps: l.deps, draw: l.drawer(format), stop: cancel, ended: make(chan error, 1), moved: make(chan struct{}, 1), fold: f}
@@ -146,7 +145,7 @@ func (w *following) commit(r eventlog.Record) error {
 }
 
 // rest waits until all is shown that was appended, and returns the run.
-func (w *following) rest(r *runner.Runner, id string) (*runs.Run, error) {
+func (w *following) rest(r *runner.Runner, id string) (*Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), restTimeout)
 	defer cancel()
 	_, head, err := r.State(ctx, id)

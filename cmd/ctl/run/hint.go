@@ -6,7 +6,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/runs"
 )
 
 // exitCode that a phase calls for.
@@ -24,12 +23,12 @@ func exitCode(p v1alpha1.RunPhase) int {
 }
 
 // hint is a command about a run that can be pasted.
-func hint(k *kit.Kit, r *runs.Run, verb string, more ...string) string {
+func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
 // decision is the command that decides about a task, with one of the actions that are possible.
-func decision(k *kit.Kit, r *runs.Run, task string, actions []string) string {
+func decision(k *kit.Kit, r *Run, task string, actions []string) string {
 	line := hint(k, r, "decide", "--task", task, "--action", actions[0], "--reason", "...")
 	if len(actions) > 1 {
 		line += "; or with --action " + strings.Join(actions[1:], ", ")
@@ -38,7 +37,7 @@ func decision(k *kit.Kit, r *runs.Run, task string, actions []string) string {
 }
 
 // waits is the command that continues with a task that waits. Why it waits is known from the log alone.
-func waits(k *kit.Kit, r *runs.Run, task string) string {
+func waits(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
 		actions = r.State.Actions(task)
@@ -50,7 +49,7 @@ func waits(k *kit.Kit, r *runs.Run, task string) string {
 }
 
 // next are the commands with which a human continues a run that rests, one a line.
-func next(k *kit.Kit, r *runs.Run) []string {
+func next(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:

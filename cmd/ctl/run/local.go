@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
@@ -29,7 +28,7 @@ type local struct {
 	env    *manifest.Env
 	late   *lateLog
 	log    *reach.Log
-	logged *runs.Logged
+	logged *source.Logged[*Run]
 	runner *runner.Runner
 }
 
@@ -73,7 +72,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	problems = runs.Together(problems, more)
+	problems = together(problems, more)
 	if refused(problems) {
 		return o.refuse(problems)
 	}
@@ -86,7 +85,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	return l.drive(ctx, id, &o.Format, func(ctx context.Context, f *runs.Fold) error {
+	return l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {
 			return l.goOn(ctx, f, d, w.Spec.Suspend, o.File)
 		}
@@ -133,7 +132,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 }
 
 // goOn resumes a run of which a part is in the log, if the file still defines the same.
-func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, suspend bool, file string) error {
+func (l *local) goOn(ctx context.Context, f *Fold, d *workflow.Definition, suspend bool, file string) error {
 	r := f.Look()
 	if f.State.Hash != d.Hash() {
 		return l.edited(r, d, file)
@@ -147,7 +146,7 @@ func (l *local) goOn(ctx context.Context, f *runs.Fold, d *workflow.Definition, 
 }
 
 // resume continues a run. The folder's lock says that the process that drove it is dead.
-func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
+func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if freshWord(f) {
 		return nil
 	}
@@ -155,7 +154,7 @@ func (l *local) resume(ctx context.Context, f *runs.Fold, reason string) error {
 }
 
 // freshWord reports that an operator has just said how the run continues: then nothing else is tried again.
-func freshWord(f *runs.Fold) bool {
+func freshWord(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Received, workflow.Started, workflow.Aborted:
 		return workflow.Due(f.State, time.Now())
@@ -165,12 +164,12 @@ func freshWord(f *runs.Fold) bool {
 }
 
 // drive starts a run or continues it, and follows it until it rests.
-func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *runs.Fold) error) error {
+func (l *local) drive(ctx context.Context, id string, format *output.Format, begin func(context.Context, *Fold) error) error {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return err
 	}
-	f, err := runs.Read(ctx, l.log, id)
+	f, err := fold(ctx, l.log, id)
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,10 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/runs"
 )
 
 // printed writes what the commands and Jobs of a task printed, one attempt after the other.
-func printed(_ context.Context, p *place, r *runs.Run, task string) error {
+func printed(_ context.Context, p *place, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")
 	}

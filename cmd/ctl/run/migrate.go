@@ -9,7 +9,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/workflow"
 )
@@ -61,7 +60,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	w, problems, err := Manifest(o.File, o.Env.In)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -80,7 +79,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}
-	if problems = runs.Together(problems, more); refused(problems) {
+	if problems = together(problems, more); refused(problems) {
 		return o.refuse(problems)
 	}
 	o.warn(problems)
@@ -118,7 +117,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 }
 
 // edited refuses to continue a run whose manifest was edited: it shows what would run.
-func (d *deps) edited(r *runs.Run, to *workflow.Definition, file string) error {
+func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
 	}

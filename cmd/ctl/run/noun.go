@@ -11,14 +11,13 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
 type (
-	place = kit.Place[*runs.Run]
-	noun  = kit.Noun[*runs.Run]
+	place = kit.Place[*Run]
+	noun  = kit.Noun[*Run]
 )
 
 // Options are for builds other than the real one.
@@ -39,31 +38,34 @@ func Commands(env *cli.Env, o Options) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "run", Plural: "runs", Short: []string{"workflowrun", "workflowruns", "wfr"}, A: "a run", Resource: "workflowrun.scute.dev",
-		InCluster: runs.InCluster, InLog: runs.InLog,
+		InCluster: inCluster, InLog: InLog,
 		Whole: whole, Printed: printed,
 		Key:   key,
-		Phase: func(r *runs.Run) string { return string(r.Phase()) },
-		Log: func(r *runs.Run) (eventlog.Aggregate, bool) {
+		Phase: func(r *Run) string { return string(r.Phase()) },
+		Log: func(r *Run) (eventlog.Aggregate, bool) {
 			return eventlog.Aggregate{Kind: eventlog.KindRun, ID: r.ID}, r.ID != ""
 		},
-		Tasks: func(r *runs.Run) (names []string) {
+		Tasks: func(r *Run) (names []string) {
 			for _, t := range r.Tasks() {
 				names = append(names, t.Name+"\t"+string(t.Phase))
 			}
 			return names
 		},
-		Table: show.View.RunTable, Data: data, Describe: describe,
-		Standing: func(v show.View, r *runs.Run) []string {
-			return append(append(v.RunStanding(r), ""), v.RunTree(r, r.Status.Tasks, false)...)
+		Table: func(v show.View, list []*Run, namespaces, wide bool) []string {
+			return view{v}.table(list, namespaces, wide)
+		},
+		Data: data, Describe: describe,
+		Standing: func(v show.View, r *Run) []string {
+			return append(append(view{v}.standing(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
 		},
 		News: news,
-		Copy: func(r *runs.Run) *runs.Run { // it is the source's own, and changes
+		Copy: func(r *Run) *Run { // it is the source's own, and changes
 			copied := *r
 			return &copied
 		},
-		Over: (*runs.Run).Rests,
-		Bad:  func(r *runs.Run) bool { return r.Refused() || exitCode(r.Phase()) != cli.ExitOK },
-		Finish: func(_ context.Context, p *place, r *runs.Run, format *output.Format) error {
+		Over: (*Run).Rests,
+		Bad:  func(r *Run) bool { return r.Refused() || exitCode(r.Phase()) != cli.ExitOK },
+		Finish: func(_ context.Context, p *place, r *Run, format *output.Format) error {
 			return finish(p.Kit, r, format)
 		},
 		Goes: "the run continues without being watched",
@@ -78,13 +80,13 @@ the items of a list.`,
 	}
 }
 
-func key(r *runs.Run) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
+func key(r *Run) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
 
-func data(list []*runs.Run, one bool) any {
+func data(list []*Run, one bool) any {
 	if one {
 		return list[0].Report()
 	}
-	items := make([]runs.Report, len(list))
+	items := make([]Report, len(list))
 	for i, r := range list {
 		items[i] = r.Report()
 	}
@@ -92,14 +94,14 @@ func data(list []*runs.Run, one bool) any {
 }
 
 // whole is a run with all that the log has of it. Where the log cannot be reached it is what the resource says.
-func whole(ctx context.Context, p *place, r *runs.Run) *runs.Run {
+func whole(ctx context.Context, p *place, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r
 	}
 	err := p.ReachLog(ctx)
 	if err == nil {
-		var f *runs.Fold
-		if f, err = runs.Read(ctx, p.Log, r.ID); err == nil && f.State.Known() {
+		var f *Fold
+		if f, err = fold(ctx, p.Log, r.ID); err == nil && f.State.Known() {
 			f.CreatedAt = r.CreatedAt
 			return f.Look()
 		}
@@ -110,8 +112,8 @@ func whole(ctx context.Context, p *place, r *runs.Run) *runs.Run {
 	return r
 }
 
-func describe(_ context.Context, p *place, r *runs.Run) ([]string, error) {
-	lines := p.View().DescribeRun(r)
+func describe(_ context.Context, p *place, r *Run) ([]string, error) {
+	lines := Describe(p.View(), r)
 	if next := next(p.Kit, r); len(next) > 0 {
 		lines = append(lines, "", "To continue:")
 		for _, line := range next {
@@ -122,7 +124,7 @@ func describe(_ context.Context, p *place, r *runs.Run) ([]string, error) {
 }
 
 // news are a line for each task, and for the run.
-func news(r *runs.Run) []kit.News {
+func news(r *Run) []kit.News {
 	var out []kit.News
 	for _, t := range r.Status.Tasks {
 		text := string(t.Phase)

@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
 )
 
@@ -131,7 +130,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 }
 
 // here drives a run of a folder.
-func (o *resumeOptions) here(ctx context.Context, at *place, f *runs.Fold) error {
+func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
 	if !o.Flags.Local {
 		// The folder of a stopped daemon: its runs may need what only the daemon has.
 		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
@@ -144,7 +143,7 @@ func (o *resumeOptions) here(ctx context.Context, at *place, f *runs.Fold) error
 	if err := l.open(ctx, log); err != nil {
 		return err
 	}
-	return l.drive(ctx, f.ID, &o.Format, func(ctx context.Context, f *runs.Fold) error {
+	return l.drive(ctx, f.ID, &o.Format, func(ctx context.Context, f *Fold) error {
 		return l.resume(ctx, f, o.Reason)
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/runs"
 	"scute.dev/workflow"
 )
 
@@ -73,7 +72,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, problems, err := runs.Manifest(o.File, o.Env.In)
+	w, problems, err := Manifest(o.File, o.Env.In)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -156,7 +155,7 @@ func refused(problems []workflow.Problem) bool {
 }
 
 // finish prints the state of a run that rests, and returns its exit status.
-func finish(k *kit.Kit, r *runs.Run, format *output.Format) error {
+func finish(k *kit.Kit, r *Run, format *output.Format) error {
 	if format.Data() {
 		// That nobody reads it any more changes nothing of how the run ended.
 		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {

@@ -10,43 +10,16 @@ import (
 	"scute.dev/mover"
 )
 
-// label is the width of the column with the names of things.
-const label = 14
-
-func (v View) field(name, value string) string {
-	if name != "" {
-		name += ":"
-	}
-	return fmt.Sprintf("%-*s%s", label, name, value)
-}
-
-// wrapped is a field whose value may need more than one line.
-func (v View) wrapped(name, value string, as term.Style) []string {
-	width := 0
-	if v.Width > 0 {
-		width = max(20, v.Width-label)
-	}
-	var out []string
-	for i, line := range term.Wrap(term.Clean(value), width) {
-		if i == 0 {
-			out = append(out, v.field(name, v.Paint.Text(as, line)))
-		} else {
-			out = append(out, strings.Repeat(" ", label)+v.Paint.Text(as, line))
-		}
-	}
-	return out
-}
-
 // Describe is all there is to say about a Move but its timeline.
 func (v View) Describe(m *v1alpha1.Move) []string {
 	s := m.Status
-	out := []string{v.field("Move", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name))}
+	out := []string{v.Field("Move", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name))}
 	if s.MoveID != "" {
-		out = append(out, v.field("In the log", "move/"+s.MoveID))
+		out = append(out, v.Field("In the log", "move/"+s.MoveID))
 	}
-	out = append(out, v.field("Moves", selection(m)), v.field("Target", target(m)))
+	out = append(out, v.Field("Moves", selection(m)), v.Field("Target", target(m)))
 	if options := options(m); options != "" {
-		out = append(out, v.field("Options", options))
+		out = append(out, v.Field("Options", options))
 	}
 	out = append(out, "")
 	out = append(out, v.Standing(m)...)
@@ -58,18 +31,18 @@ func (v View) Standing(m *v1alpha1.Move) []string {
 	s := m.Status
 	phase := v.Phase(m)
 	if s.PhaseSince != nil && s.FinishedAt == nil {
-		phase += " for " + v.age(s.PhaseSince) + v.Paint.Text(term.Dim, " (since "+term.Second(s.PhaseSince.Time)+")")
+		phase += " for " + v.Age(s.PhaseSince) + v.Paint.Text(term.Dim, " (since "+term.Second(s.PhaseSince.Time)+")")
 	}
-	out := []string{v.field("Phase", phase), v.field("", v.PhaseBar(m))}
+	out := []string{v.Field("Phase", phase), v.Field("", v.PhaseBar(m))}
 	if s.StartedAt != nil {
-		out = append(out, v.field("Started", v.at(s.StartedAt)))
+		out = append(out, v.Field("Started", v.At(s.StartedAt)))
 	}
 	if s.FinishedAt != nil {
 		took := ""
 		if s.StartedAt != nil {
 			took = ", after " + term.Span(s.FinishedAt.Sub(s.StartedAt.Time))
 		}
-		out = append(out, v.field("Ended", v.at(s.FinishedAt)+took))
+		out = append(out, v.Field("Ended", v.At(s.FinishedAt)+took))
 	}
 	out = append(out, v.progress(m)...)
 	if s.Message != "" {
@@ -77,18 +50,16 @@ func (v View) Standing(m *v1alpha1.Move) []string {
 		if s.FinishedAt != nil {
 			name = "Outcome"
 		}
-		out = append(out, v.wrapped(name, s.Message, term.Plain)...)
+		out = append(out, v.Wrapped(name, s.Message, term.Plain)...)
 	}
 	if s.Phase == "" {
-		out = append(out, v.wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
+		out = append(out, v.Wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
 	}
 	if s.Next != "" {
-		out = append(out, v.wrapped("Next", s.Next, term.Yellow)...)
+		out = append(out, v.Wrapped("Next", s.Next, term.Yellow)...)
 	}
 	return out
 }
-
-const barColumns = 24
 
 // progress is a line for each count that means something by now.
 func (v View) progress(m *v1alpha1.Move) []string {
@@ -105,7 +76,7 @@ func (v View) progress(m *v1alpha1.Move) []string {
 		if done >= total {
 			as = term.Green
 		}
-		out = append(out, v.field(name, term.Bar(v.Paint, as, done, total, barColumns)+" "+term.Of(done, total)))
+		out = append(out, v.Field(name, v.Bar(as, done, total)))
 	}
 	if c.ToDelete == 0 { // no plan yet: what is counted is who must acknowledge
 		add("Acknowledged", c.Acknowledged, c.Objects)

@@ -66,7 +66,7 @@ func (v View) PhaseBar(m *v1alpha1.Move) string {
 		words[i] = v.Paint.Text(as, mark+" "+string(phase))
 	}
 	long := strings.Join(words, " ")
-	if v.Width > 0 && term.Width(long) > v.Width-label {
+	if v.Width > 0 && term.Width(long) > v.Width-Label {
 		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), n, len(phases))
 	}
 	return long

@@ -44,12 +44,12 @@ func (v View) RemediationTable(list []*v1alpha1.SurgeRemediation, namespaces, wi
 	}
 	for _, r := range list {
 		s := r.Status
-		row := []string{r.Name, v.RemediationPhase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.age(&r.CreationTimestamp)}
+		row := []string{r.Name, v.RemediationPhase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)}
 		if namespaces {
 			row = append([]string{r.Namespace}, row...)
 		}
 		if wide {
-			row = append(row, cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), tries(s.Attempts), term.Clean(s.Message))
+			row = append(row, cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), Tries(s.Attempts), term.Clean(s.Message))
 		}
 		t.Add(row...)
 	}
@@ -139,7 +139,7 @@ func (v View) RemediationBar(r *v1alpha1.SurgeRemediation) string {
 		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+string(phase))
 	}
 	long := strings.Join(words, " ")
-	if v.Width > 0 && term.Width(long) > v.Width-label {
+	if v.Width > 0 && term.Width(long) > v.Width-Label {
 		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at+1, len(path))
 	}
 	return long
@@ -162,34 +162,34 @@ func standing(p v1alpha1.RemediationPhase) string {
 // RemediationStanding prints the state of a remediation: the part of a description that changes.
 func (v View) RemediationStanding(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
-	out := []string{v.field("Phase", v.RemediationPhase(s.Phase)), v.field("", v.RemediationBar(r))}
+	out := []string{v.Field("Phase", v.RemediationPhase(s.Phase)), v.Field("", v.RemediationBar(r))}
 	if s.MarkedAt != nil {
-		out = append(out, v.field("Marked", v.at(s.MarkedAt)))
+		out = append(out, v.Field("Marked", v.At(s.MarkedAt)))
 	}
 	if s.Reason != "" {
-		out = append(out, v.wrapped("Because", s.Reason, term.Plain)...)
+		out = append(out, v.Wrapped("Because", s.Reason, term.Plain)...)
 	}
 	if s.StartedAt != nil {
-		out = append(out, v.field("Started", v.at(s.StartedAt)))
+		out = append(out, v.Field("Started", v.At(s.StartedAt)))
 	}
 	if s.FinishedAt != nil {
 		took := ""
 		if s.StartedAt != nil {
 			took = ", after " + term.Span(s.FinishedAt.Sub(s.StartedAt.Time))
 		}
-		out = append(out, v.field("Ended", v.at(s.FinishedAt)+took))
+		out = append(out, v.Field("Ended", v.At(s.FinishedAt)+took))
 	}
 	if s.Decision != "" {
-		out = append(out, v.field("Decision", s.Decision))
+		out = append(out, v.Field("Decision", s.Decision))
 	}
 	if s.Replacement != "" {
-		out = append(out, v.field("Replacement", s.Replacement))
+		out = append(out, v.Field("Replacement", s.Replacement))
 	}
 	if s.Attempts > 0 {
-		out = append(out, v.field("Attempts", fmt.Sprint(s.Attempts)))
+		out = append(out, v.Field("Attempts", fmt.Sprint(s.Attempts)))
 	}
 	if s.Quorum != nil {
-		out = append(out, v.field("Etcd", v.Quorum(s.Quorum)))
+		out = append(out, v.Field("Etcd", v.Quorum(s.Quorum)))
 	}
 	return append(out, v.outlook(r)...)
 }
@@ -203,12 +203,12 @@ func (v View) outlook(r *v1alpha1.SurgeRemediation) []string {
 	}
 	switch {
 	case r.Status.Message != "":
-		out = v.wrapped(name, r.Status.Message, term.Plain)
+		out = v.Wrapped(name, r.Status.Message, term.Plain)
 	case r.Status.Phase == "":
-		out = v.wrapped(name, "no daemon has taken note of it yet", term.Plain)
+		out = v.Wrapped(name, "no daemon has taken note of it yet", term.Plain)
 	}
 	if r.Status.Next != "" {
-		out = append(out, v.wrapped("Next", r.Status.Next, term.Yellow)...)
+		out = append(out, v.Wrapped("Next", r.Status.Next, term.Yellow)...)
 	}
 	return out
 }

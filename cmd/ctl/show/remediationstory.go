@@ -17,20 +17,20 @@ import (
 // DescribeRemediation is all there is to say about a remediation but what only the log knows.
 func (v View) DescribeRemediation(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
-	out := []string{v.field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
+	out := []string{v.Field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
 	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
 		if f.value != "" {
-			out = append(out, v.field(f.name, f.value))
+			out = append(out, v.Field(f.name, f.value))
 		}
 	}
 	if owner, ok := remediations.Owner(s.RemediationID); ok {
-		out = append(out, v.field("In the log", owner.String()))
+		out = append(out, v.Field("In the log", owner.String()))
 	}
 	if r.Spec.Hold != nil {
-		out = append(out, v.wrapped("Hold", v.hold(r.Spec.Hold), term.Yellow)...)
+		out = append(out, v.Wrapped("Hold", v.hold(r.Spec.Hold), term.Yellow)...)
 	}
 	if r.Spec.Abort {
-		out = append(out, v.wrapped("Abort", "asked for", term.Yellow)...)
+		out = append(out, v.Wrapped("Abort", "asked for", term.Yellow)...)
 	}
 	return append(append(out, ""), v.RemediationStanding(r)...)
 }
@@ -53,7 +53,7 @@ func (v View) hold(h *v1alpha1.RemediationHold) string {
 
 // DescribeOwner is an owner of machines as the log has it.
 func (v View) DescribeOwner(o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
-	out := []string{v.field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.field("Cluster", o.Cluster), ""}
+	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
 		return append(out, "None of its machines is marked.")
 	}
@@ -68,7 +68,7 @@ func (v View) RemediationConditions(list []metav1.Condition) []string {
 	t := term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1, Indent: "  "}
 	for i := range list {
 		c := &list[i]
-		t.Add(c.Type, string(c.Status), v.age(&c.LastTransitionTime), c.Reason, term.Clean(c.Message))
+		t.Add(c.Type, string(c.Status), v.Age(&c.LastTransitionTime), c.Reason, term.Clean(c.Message))
 	}
 	return append([]string{"", "Conditions:"}, t.Lines(v.Paint, v.Width)...)
 }
@@ -77,13 +77,13 @@ func (v View) RemediationConditions(list []metav1.Condition) []string {
 func (v View) RemediationStory(s *remediations.Story) []string {
 	var out []string
 	if m := s.Mark; m != nil {
-		out = append(out, v.wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
+		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
 	}
 	if s.Decision.Verdict == "" {
 		return out
 	}
-	out = append(out, v.wrapped("Decided", fact.Verdict(s.Decision)+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
+	out = append(out, v.Wrapped("Decided", fact.Verdict(s.Decision)+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
+	return append(out, v.Wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
 }
 
 // Steps are facts of a story in words.

@@ -20,9 +20,9 @@ func (v View) Table(list []*v1alpha1.Move, namespaces, wide bool) []string {
 	for _, m := range list {
 		c := m.Status.Counts
 		row := []string{
-			m.Name, v.Phase(m), v.age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+			m.Name, v.Phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
 			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m),
-			v.age(&m.CreationTimestamp),
+			v.Age(&m.CreationTimestamp),
 		}
 		if namespaces {
 			row = append([]string{m.Namespace}, row...)

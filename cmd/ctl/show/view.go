@@ -39,15 +39,15 @@ func (v View) Phase(m *v1alpha1.Move) string {
 	return v.Paint.Text(style(p), string(p))
 }
 
-// at is a time in words and exactly: "3m12s ago (2026-07-30 12:00:05Z)".
-func (v View) at(t *metav1.Time) string {
+// At is a time in words and exactly: "3m12s ago (2026-07-30 12:00:05Z)".
+func (v View) At(t *metav1.Time) string {
 	if t == nil {
 		return "-"
 	}
 	return fmt.Sprintf("%s %s", term.Ago(v.Now, t.Time), v.Paint.Text(term.Dim, "("+term.Second(t.Time)+")"))
 }
 
-func (v View) age(t *metav1.Time) string {
+func (v View) Age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"
 	}

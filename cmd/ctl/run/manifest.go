@@ -1,4 +1,4 @@
-package runs
+package run
 
 import (
 	"bufio"
@@ -48,7 +48,7 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 	if w == nil && len(broken) > 0 { // which says where it is
 		return nil, append(problems, broken...), nil
 	}
-	problems = append(problems, Together(broken, more)...)
+	problems = append(problems, together(broken, more)...)
 	if w == nil {
 		return nil, problems, nil
 	}
@@ -126,20 +126,20 @@ func said(document []byte) bool {
 	return false
 }
 
-// manifest is a WorkflowRun that is read whole or not at all.
-type manifest v1alpha1.WorkflowRun
+// strict is a WorkflowRun that is read whole or not at all.
+type strict v1alpha1.WorkflowRun
 
 // DeepCopyObject implements runtime.Object.
-func (m *manifest) DeepCopyObject() runtime.Object {
-	return (*manifest)((*v1alpha1.WorkflowRun)(m).DeepCopy())
+func (s *strict) DeepCopyObject() runtime.Object {
+	return (*strict)((*v1alpha1.WorkflowRun)(s).DeepCopy())
 }
 
 // decode is strict: an unknown field is a problem, and so is one that occurs twice.
 func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	s := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, runtime.NewScheme(), runtime.NewScheme(), kjson.SerializerOptions{Yaml: true, Strict: true})
 	w := &v1alpha1.WorkflowRun{}
-	_, _, err := s.Decode(document, nil, (*manifest)(w))
-	strict, isStrict := runtime.AsStrictDecodingError(err)
+	_, _, err := s.Decode(document, nil, (*strict)(w))
+	problem, isStrict := runtime.AsStrictDecodingError(err)
 	switch {
 	case err == nil:
 		return w, nil
@@ -152,7 +152,7 @@ func decode(document []byte) (*v1alpha1.WorkflowRun, []workflow.Problem) {
 	}
 	var problems []workflow.Problem
 	quoted := regexp.MustCompile(`^(unknown field|duplicate field) "(.*)"$`)
-	for _, e := range strict.Errors() {
+	for _, e := range problem.Errors() {
 		if m := quoted.FindStringSubmatch(e.Error()); m != nil {
 			problems = append(problems, workflow.Problem{Field: m[2], Message: m[1], Remedy: "remove it or correct its name"})
 		} else {

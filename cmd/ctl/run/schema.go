@@ -1,4 +1,4 @@
-package runs
+package run
 
 import (
 	"context"
@@ -44,9 +44,9 @@ func plain(document []byte) (object map[string]any) {
 	return object
 }
 
-// Together are the problems that the reader of a manifest has found, and those of a later look that knows more: where both name
+// together are the problems that the reader of a manifest has found, and those of a later look that knows more: where both name
 // a field, the latter say what to do.
-func Together(read, known []workflow.Problem) []workflow.Problem {
+func together(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {
 		named[known[i].Field] = true

@@ -1,4 +1,4 @@
-package runs
+package run
 
 import (
 	"context"
@@ -6,19 +6,18 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
-// Logged reads runs from an event log.
-type Logged = source.Logged[*Run]
-
 // InLog reads the event log.
-func InLog(log *reach.Log) *Logged {
-	return &Logged{
-		Log: log, Kind: eventlog.KindRun, Noun: noun,
+func InLog(log *reach.Log) *source.Logged[*Run] {
+	return &source.Logged[*Run]{
+		Log: log, Kind: eventlog.KindRun, Noun: "run",
 		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
 		// A run is as big as its definition: those that the name rules out are not read.
 		Group: func(id string) string { return named(id).String() },
@@ -49,8 +48,8 @@ func (f *Fold) Items() []source.Item[*Run] {
 	return []source.Item[*Run]{{Key: named(f.ID), Value: f.Look()}}
 }
 
-// Read folds one run by its id.
-func Read(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
+// fold reads one run by its id.
+func fold(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
 	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading run %s from the log at %s: %w", id, log.Where, err)
@@ -62,4 +61,21 @@ func Read(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
 		}
 	}
 	return f, nil
+}
+
+// inCluster reads the WorkflowRun resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+func inCluster(c *reach.Cluster, notice func(error)) source.Source[*Run] {
+	return &source.Cluster[*v1alpha1.WorkflowRun, *Run]{
+		Cluster: c, Noun: "run", Notice: notice,
+		New:     func() *v1alpha1.WorkflowRun { return &v1alpha1.WorkflowRun{} },
+		NewList: func() client.ObjectList { return &v1alpha1.WorkflowRunList{} },
+		Of:      ofResource,
+	}
+}
+
+// ofResource is the run that a WorkflowRun shows.
+func ofResource(w *v1alpha1.WorkflowRun) *Run {
+	return &Run{
+		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,
+	}
 }

@@ -1,4 +1,4 @@
-package show
+package run
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/runs"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/workflow"
 )
@@ -33,9 +33,9 @@ func mark(p v1alpha1.TaskPhase) (string, term.Style) {
 	}
 }
 
-// RunTree is a table of tasks, each with what belongs to it below: its hooks, its attempts when there were several, and
+// tree is a table of tasks, each with what belongs to it below: its hooks, its attempts when there were several, and
 // what an operator said. Without detail it is the tasks alone.
-func (v View) RunTree(r *runs.Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
+func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	t := term.Table{Header: []string{"TASK", "KIND", "PHASE", "TRIES", "TOOK", "WHAT"}, Wrap: 1, Indent: "  "}
 	if detail {
 		t.Header = []string{"TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"}
@@ -51,7 +51,7 @@ func (v View) RunTree(r *runs.Run, tasks []v1alpha1.TaskStatus, detail bool) []s
 		if detail {
 			row = append(row, string(task.Verdict))
 		}
-		row = append(row, tries(task.Attempts))
+		row = append(row, show.Tries(task.Attempts))
 		if detail {
 			row = append(row, v.after(r, task))
 		}
@@ -67,14 +67,7 @@ func (v View) RunTree(r *runs.Run, tasks []v1alpha1.TaskStatus, detail bool) []s
 	return lines
 }
 
-func tries(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return fmt.Sprint(n)
-}
-
-func (v View) taskTook(t *v1alpha1.TaskStatus) string {
+func (v view) taskTook(t *v1alpha1.TaskStatus) string {
 	switch {
 	case t.StartedAt.IsZero():
 		return "-"
@@ -86,14 +79,14 @@ func (v View) taskTook(t *v1alpha1.TaskStatus) string {
 }
 
 // after is when a task first started, from the run's own start.
-func (v View) after(r *runs.Run, t *v1alpha1.TaskStatus) string {
+func (v view) after(r *Run, t *v1alpha1.TaskStatus) string {
 	if t.StartedAt.IsZero() || r.Status.StartedAt.IsZero() {
 		return "-"
 	}
 	return "+" + span(t.StartedAt.Sub(r.Status.StartedAt.Time))
 }
 
-func needsOf(r *runs.Run) map[string][]workflow.Need {
+func needsOf(r *Run) map[string][]workflow.Need {
 	if r.State == nil {
 		return nil
 	}
@@ -105,7 +98,7 @@ func needsOf(r *runs.Run) map[string][]workflow.Need {
 }
 
 // branches are the rows below a task.
-func (v View) branches(t *term.Table, r *runs.Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
+func (v view) branches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch
 	if len(needs) > 0 {
@@ -115,7 +108,7 @@ func (v View) branches(t *term.Table, r *runs.Run, task *v1alpha1.TaskStatus, ne
 	if h != nil {
 		for _, s := range h.Steps {
 			if s.Name != "" {
-				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: tries(len(s.Attempts)), took: v.attemptTook(last(s.Attempts)), detail: last(s.Attempts).Message})
+				all = append(all, branch{what: s.Name, phase: lastOutcome(s.Attempts), tries: show.Tries(len(s.Attempts)), took: v.attemptTook(last(s.Attempts)), detail: last(s.Attempts).Message})
 			} else if len(s.Attempts) > 1 {
 				for _, a := range s.Attempts {
 					all = append(all, branch{what: fmt.Sprintf("attempt %d", a.N), phase: orUnderWay(a.Outcome), started: v.since(r, a.Started), took: v.attemptTook(a), detail: a.Message})
@@ -143,14 +136,14 @@ func (v View) branches(t *term.Table, r *runs.Run, task *v1alpha1.TaskStatus, ne
 	}
 }
 
-func (v View) since(r *runs.Run, at time.Time) string {
+func (v view) since(r *Run, at time.Time) string {
 	if at.IsZero() || r.Status.StartedAt.IsZero() {
 		return ""
 	}
 	return "+" + span(at.Sub(r.Status.StartedAt.Time))
 }
 
-func (v View) attemptTook(a runs.Attempt) string {
+func (v view) attemptTook(a Attempt) string {
 	switch {
 	case a.Started.IsZero():
 		return ""
@@ -161,14 +154,14 @@ func (v View) attemptTook(a runs.Attempt) string {
 	}
 }
 
-func last(list []runs.Attempt) runs.Attempt {
+func last(list []Attempt) Attempt {
 	if len(list) == 0 {
-		return runs.Attempt{}
+		return Attempt{}
 	}
 	return list[len(list)-1]
 }
 
-func lastOutcome(list []runs.Attempt) string {
+func lastOutcome(list []Attempt) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -203,29 +196,29 @@ func needWords(needs []workflow.Need) string {
 	return strings.Join(words, ", ")
 }
 
-// DescribeRun is all there is to say about a run but its timeline.
-func (v View) DescribeRun(r *runs.Run) []string {
-	out := []string{v.field("Run", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
+// describe is all there is to say about a run but its timeline.
+func (v view) describe(r *Run) []string {
+	out := []string{v.Field("Run", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
 	if r.ID != "" {
-		out = append(out, v.field("In the log", "run/"+r.ID))
+		out = append(out, v.Field("In the log", "run/"+r.ID))
 	}
 	if r.State != nil && r.State.Known() {
 		h := r.State.Header
 		if h.Workflow != nil {
-			out = append(out, v.field("Workflow", h.Workflow.Name))
+			out = append(out, v.Field("Workflow", h.Workflow.Name))
 		}
-		out = append(out, v.field("Definition", "sha256 "+r.State.Hash[:min(12, len(r.State.Hash))]+", failure policy "+string(h.Policy)))
+		out = append(out, v.Field("Definition", "sha256 "+r.State.Hash[:min(12, len(r.State.Hash))]+", failure policy "+string(h.Policy)))
 		if r.State.Holder != "" {
-			out = append(out, v.field("Driven by", r.State.Holder))
+			out = append(out, v.Field("Driven by", r.State.Holder))
 		}
 	}
-	out = append(append(out, ""), v.RunStanding(r)...)
-	out = append(append(out, "", "Tasks:"), v.RunTree(r, r.Tasks(), true)...)
+	out = append(append(out, ""), v.standing(r)...)
+	out = append(append(out, "", "Tasks:"), v.tree(r, r.Tasks(), true)...)
 	return append(out, v.words(r)...)
 }
 
 // words are what was said about the run as a whole, and what its handlers did.
-func (v View) words(r *runs.Run) []string {
+func (v view) words(r *Run) []string {
 	if r.History == nil {
 		return nil
 	}
@@ -247,8 +240,8 @@ func (v View) words(r *runs.Run) []string {
 	return out
 }
 
-// RunLine is a fact of a run in one line, for a pipe: time, task, what.
-func RunLine(e Event) string {
+// line is a fact of a run in one line, for a pipe: time, task, what.
+func line(e show.Event) string {
 	who := e.Fact.Task
 	if who == "" {
 		who = "run"

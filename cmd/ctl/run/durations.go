@@ -1,4 +1,4 @@
-package runs
+package run
 
 import (
 	"encoding/json"

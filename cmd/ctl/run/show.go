@@ -1,0 +1,125 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// view is how runs are shown.
+type view struct{ show.View }
+
+// Describe is all there is to say about a run but its timeline.
+func Describe(v show.View, r *Run) []string { return view{v}.describe(r) }
+
+// phase is a run's phase, colored.
+func (v view) phase(p v1alpha1.RunPhase) string {
+	as := term.Cyan
+	switch p {
+	case v1alpha1.RunSucceeded:
+		as = term.Green
+	case v1alpha1.RunFailed, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
+		as = term.Red
+	case v1alpha1.RunDegraded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack:
+		as = term.Yellow
+	}
+	return v.Paint.Text(as, string(p))
+}
+
+// table lists runs, one a row; wide adds the id and the message.
+func (v view) table(list []*Run, namespaces, wide bool) []string {
+	rows := make([]show.Row, len(list))
+	for i, r := range list {
+		c := r.Status.Counts
+		rows[i] = show.Row{
+			Namespace: r.Namespace,
+			Cells:     []string{r.Name, v.phase(r.Phase()), done(c), fmt.Sprint(c.Failed), v.took(r), v.Age(&metav1.Time{Time: r.CreatedAt})},
+			Wide:      []string{r.ID, term.Clean(r.Status.Message)},
+		}
+	}
+	header := show.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}}
+	return v.Rows(header, rows, namespaces, wide)
+}
+
+func done(c v1alpha1.TaskCounts) string {
+	return fmt.Sprintf("%d/%d", c.Succeeded+c.Ignored+c.Skipped, c.Tasks)
+}
+
+// took is how long a run has been in progress, or was.
+func (v view) took(r *Run) string {
+	s := r.Status
+	switch {
+	case s.StartedAt.IsZero():
+		return "-"
+	case s.FinishedAt.IsZero():
+		return term.Span(v.Now.Sub(s.StartedAt.Time))
+	default:
+		return term.Span(s.FinishedAt.Sub(s.StartedAt.Time))
+	}
+}
+
+// standing prints the state of a run: the part of a description that changes.
+func (v view) standing(r *Run) []string {
+	s := r.Status
+	out := append([]string{v.Field("Phase", v.phase(r.Phase()))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
+	if s.Deadline != nil && s.FinishedAt == nil {
+		out = append(out, v.Field("Deadline", v.until(s.Deadline.Time)))
+	}
+	out = append(out, v.Field("Done", v.counts(s.Counts)))
+	return append(out, v.Outlook(Rests(r.Phase()), r.ID == "", s.Message, s.Next)...)
+}
+
+func (v view) until(t time.Time) string {
+	exactly := v.Paint.Text(term.Dim, "("+term.Second(t)+")")
+	if left := t.Sub(v.Now); left > 0 {
+		return "in " + term.Span(left) + " " + exactly
+	}
+	return "passed " + exactly
+}
+
+// counts is a bar with the numbers that are not nothing.
+func (v view) counts(c v1alpha1.TaskCounts) string {
+	n := c.Succeeded + c.Ignored + c.Skipped
+	as := term.Cyan
+	if n == c.Tasks {
+		as = term.Green
+	}
+	if c.Failed+c.Paused+c.Undone > 0 {
+		as = term.Yellow
+	}
+	out := v.Bar(as, n, c.Tasks)
+	for _, part := range []struct {
+		n    int
+		name string
+		as   term.Style
+	}{
+		{c.Running, "running", term.Cyan},
+		{c.Paused, "paused", term.Yellow},
+		{c.Failed, "failed", term.Red},
+		{c.Ignored, "ignored", term.Yellow},
+		{c.Skipped, "skipped", term.Dim},
+		{c.Undone, "undone", term.Yellow},
+	} {
+		if part.n > 0 {
+			out += ", " + v.Paint.Text(part.as, fmt.Sprintf("%d %s", part.n, part.name))
+		}
+	}
+	return out
+}
+
+// span is a duration for what may be short.
+func span(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	default:
+		return term.Span(d)
+	}
+}

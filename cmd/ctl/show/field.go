@@ -1,0 +1,132 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/cmd/ctl/term"
+)
+
+// Label is the width of the column with the names of fields.
+const Label = 14
+
+// Field is a line of a description.
+func (v View) Field(name, value string) string {
+	if name != "" {
+		name += ":"
+	}
+	return fmt.Sprintf("%-*s%s", Label, name, value)
+}
+
+// Wrapped is a field whose value may need more than one line.
+func (v View) Wrapped(name, value string, as term.Style) []string {
+	width := 0
+	if v.Width > 0 {
+		width = max(20, v.Width-Label)
+	}
+	var out []string
+	for i, line := range term.Wrap(term.Clean(value), width) {
+		if i == 0 {
+			out = append(out, v.Field(name, v.Paint.Text(as, line)))
+		} else {
+			out = append(out, strings.Repeat(" ", Label)+v.Paint.Text(as, line))
+		}
+	}
+	return out
+}
+
+// Times are the fields that say when something started and ended. span writes how long it took.
+func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string) (out []string) {
+	if started != nil {
+		out = append(out, v.Field("Started", v.At(started)))
+	}
+	if ended != nil {
+		took := ""
+		if started != nil {
+			took = ", after " + span(ended.Sub(started.Time))
+		}
+		out = append(out, v.Field("Ended", v.At(ended)+took))
+	}
+	return out
+}
+
+// Outlook is what happens now, or how it ended, and what a human can do. A thing is unseen while no daemon knows it.
+func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
+	name := "Now"
+	if over {
+		name = "Outcome"
+	}
+	if message != "" {
+		out = v.Wrapped(name, message, term.Plain)
+	}
+	if unseen {
+		out = append(out, v.Wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
+	}
+	if next != "" {
+		out = append(out, v.Wrapped("Next", next, term.Yellow)...)
+	}
+	return out
+}
+
+const barColumns = 24
+
+// Bar is how much is done, as a bar and as a number.
+func (v View) Bar(as term.Style, done, total int) string {
+	return term.Bar(v.Paint, as, done, total, barColumns) + " " + term.Of(done, total)
+}
+
+// Path is one line with the phases of a thing, each with its mark and the mark's color. Where it does not fit, the names are
+// left out, and at is how many of the phases were reached.
+func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style)) string {
+	marks, words := make([]string, len(phases)), make([]string, len(phases))
+	for i, phase := range phases {
+		mark, as := mark(i)
+		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+phase)
+	}
+	long := strings.Join(words, " ")
+	if v.Width > 0 && term.Width(long) > v.Width-Label {
+		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at, len(phases))
+	}
+	return long
+}
+
+// Row of a table of things: what is always there, and what is there with -o wide.
+type Row struct {
+	Namespace   string
+	Cells, Wide []string
+}
+
+// Rows are a table of things.
+func (v View) Rows(header Row, rows []Row, namespaces, wide bool) []string {
+	header.Namespace = "NAMESPACE"
+	t := term.Table{Header: header.cells(namespaces, wide)}
+	if wide {
+		t.Wrap = 1
+	}
+	for _, r := range rows {
+		t.Add(r.cells(namespaces, wide)...)
+	}
+	return t.Lines(v.Paint, v.Width)
+}
+
+func (r Row) cells(namespaces, wide bool) (out []string) {
+	if namespaces {
+		out = append(out, r.Namespace)
+	}
+	out = append(out, r.Cells...)
+	if wide {
+		out = append(out, r.Wide...)
+	}
+	return out
+}
+
+// Tries is how often something was tried, "-" for never.
+func Tries(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
