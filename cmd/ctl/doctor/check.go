@@ -7,8 +7,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/kube"
 )
 
@@ -58,7 +58,7 @@ type visit struct {
 
 	cluster   *reach.Cluster // nil when there is none to ask
 	kube      *kube.Cluster
-	moves     moves.Source
+	moves     source.Source[*v1alpha1.Move]
 	types     []kube.Type
 	unheard   bool // nobody is there to take moves up
 	hidden    bool // the daemon's pod may not be looked for

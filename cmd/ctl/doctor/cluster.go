@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
@@ -40,7 +40,7 @@ func apiServer(ctx context.Context, v *visit) bool {
 		return false
 	}
 	v.report(ok("Kubernetes", "%s at %s", server.GitVersion, cluster.Config.Host))
-	v.cluster, v.moves = cluster, moves.InCluster(cluster, nil)
+	v.cluster, v.moves = cluster, move.InCluster(cluster, nil)
 	return true
 }
 

@@ -3,8 +3,12 @@ package kit
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
@@ -77,3 +81,24 @@ type News struct {
 
 // Aliases are the further names of the noun in a command.
 func (n *Noun[T]) Aliases() []string { return append([]string{n.Plural}, n.Short...) }
+
+// Resources makes the data of a noun whose things are resources of scute's: one of them, or a list.
+func Resources[T client.Object](kind string, list func() client.ObjectList) func([]T, bool) any {
+	group := v1alpha1.GroupVersion()
+	return func(things []T, one bool) any {
+		items := make([]runtime.Object, len(things))
+		for i, t := range things {
+			t.GetObjectKind().SetGroupVersionKind(group.WithKind(kind))
+			items[i] = t
+		}
+		if one {
+			return items[0]
+		}
+		all := list()
+		all.GetObjectKind().SetGroupVersionKind(group.WithKind(kind + "List"))
+		if len(items) > 0 {
+			_ = meta.SetList(all, items) // they are what the list has
+		}
+		return all
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediations"
@@ -168,7 +168,7 @@ func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Recor
 	}
 	status := mover.Status(&state)
 	status.MoveID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
-	f.Move = moves.FromLog(state.Spec, status)
+	f.Move = move.FromLog(state.Spec, status)
 	return &state, nil
 }
 
@@ -216,7 +216,7 @@ func (o *replayOptions) show(f *folded) error {
 	case f.owner != nil:
 		lines = v.DescribeOwner(*f.owner, f.Remediations)
 	default:
-		lines = v.Describe(f.Move)
+		lines = move.Describe(v, f.Move)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(o.Env.Out, line); err != nil {

@@ -10,7 +10,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -89,7 +88,7 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 		return true, fmt.Errorf("move %s has ended: %s", key(m), m.Status.Message)
 	case m.Status.Phase == mover.PhaseSucceeded:
 		return true, fmt.Errorf("move %s has ended: %s. To have its clusters back, move them from the target to here", key(m), m.Status.Message)
-	case moves.PastReturn(m):
+	case pastReturn(m):
 		return true, fmt.Errorf("move %s is past its point of no return: %s. From Verified on the target holds everything and the source is being emptied: "+
 			"it only goes forward; follow it with %s", key(m), m.Status.Message, o.Hint(m.Namespace, "watch", "move", m.Name))
 	default:
@@ -131,12 +130,12 @@ func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) e
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), kit.Answer{Timeout: o.Wait.Timeout, Standing: "the abort is recorded"}, func(now *v1alpha1.Move) bool {
 		last = now
-		return now.Status.Phase == mover.PhaseRollingBack || now.Status.FinishedAt != nil || moves.PastReturn(now)
+		return now.Status.Phase == mover.PhaseRollingBack || now.Status.FinishedAt != nil || pastReturn(now)
 	})
 	if err != nil {
 		return err
 	}
-	if moves.PastReturn(last) {
+	if pastReturn(last) {
 		_, err := o.tooLate(last)
 		return fmt.Errorf("the abort came too late: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/mover"
 )
@@ -204,7 +203,7 @@ func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) 
 			return false
 		default:
 			hint.Stop()
-			return !o.DryRun || moves.Over(now)
+			return !o.DryRun || over(now)
 		}
 	})
 	if err != nil {
@@ -215,10 +214,10 @@ func (o *createOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) 
 
 // told shows the preflight's answer.
 func (o *createOptions) told(m *v1alpha1.Move, look string) error {
-	v := o.View()
+	v := view{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
 		fmt.Fprintf(o.Env.Out, "move %s refused: nothing was changed\n", key(m))
-		if err := o.Print(v.Findings(m.Status.Findings)); err != nil {
+		if err := o.Print(v.findings(m.Status.Findings)); err != nil {
 			return err
 		}
 		return errors.New("fix what the findings name, then make another Move under a new name, or delete this one first")
@@ -231,5 +230,5 @@ func (o *createOptions) told(m *v1alpha1.Move, look string) error {
 		said = m.Status.Message
 	}
 	fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), said)
-	return o.Print(v.Lists(m))
+	return o.Print(v.lists(m))
 }

@@ -5,13 +5,12 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -35,18 +34,21 @@ func Commands(env *cli.Env) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "move", Plural: "moves", Short: []string{"mv"}, A: "a move", Resource: "move.scute.dev",
-		InCluster: moves.InCluster, InLog: moves.InLog,
+		InCluster: InCluster, InLog: inLog,
 		Key:   key,
 		Phase: func(m *v1alpha1.Move) string { return string(m.Status.Phase) },
 		Log: func(m *v1alpha1.Move) (eventlog.Aggregate, bool) {
 			return eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}, m.Status.MoveID != ""
 		},
-		Table: show.View.Table, Data: data,
-		Describe: func(_ context.Context, p *place, m *v1alpha1.Move) ([]string, error) {
-			return p.View().Describe(m), nil
+		Table: func(v show.View, list []*v1alpha1.Move, namespaces, wide bool) []string {
+			return view{v}.table(list, namespaces, wide)
 		},
-		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(v.Standing(m), v.Lists(m)...) },
-		News:     news, Over: moves.Over,
+		Data: kit.Resources[*v1alpha1.Move]("Move", func() client.ObjectList { return &v1alpha1.MoveList{} }),
+		Describe: func(_ context.Context, p *place, m *v1alpha1.Move) ([]string, error) {
+			return Describe(p.View(), m), nil
+		},
+		Standing: func(v show.View, m *v1alpha1.Move) []string { return append(view{v}.standing(m), view{v}.lists(m)...) },
+		News:     news, Over: over,
 		Bad:       func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
 		Goes:      "the move continues without being watched",
 		WatchLong: "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
@@ -55,21 +57,9 @@ func newNoun() *noun {
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
-func data(list []*v1alpha1.Move, one bool) any {
-	all := &v1alpha1.MoveList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "MoveList"}}
-	for _, m := range list {
-		m.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
-		if one {
-			return m
-		}
-		all.Items = append(all.Items, *m)
-	}
-	return all
-}
-
 // news are a line for the state of a move, of which the counts change all the time, and one for each finding.
 func news(m *v1alpha1.Move) []kit.News {
-	out := []kit.News{{Text: show.Fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
+	out := []kit.News{{Text: fact(m), Counting: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
 	for i, f := range m.Status.Findings {
 		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
 		out = append(out, kit.News{About: fmt.Sprint("#", i), Text: text})

@@ -16,9 +16,9 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/moves"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/source"
 	"scute.dev/mover"
 )
 
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // script is a source whose Move goes through given states, and then stays in the last one.
 type script struct {
-	moves.Source
+	source.Source[*v1alpha1.Move]
 	states []v1alpha1.Move
 }
 
@@ -50,9 +50,9 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 	return m
 }
 
-func placeOf(source moves.Source, width, height int) (*place, *bytes.Buffer) {
+func placeOf(from source.Source[*v1alpha1.Move], width, height int) (*place, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &place{Source: source, Noun: newNoun(), Kit: &kit.Kit{Flags: reach.New(), Env: &cli.Env{
+	return &place{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: reach.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
 		Now:  func() time.Time { return time.Date(2026, 7, 30, 12, 0, 42, 0, time.UTC) },
 		Size: func(any) (int, int, bool) { return width, height, width > 0 },
@@ -118,7 +118,7 @@ func TestWatchThatBreaksOffFails(t *testing.T) {
 }
 
 type failing struct {
-	moves.Source
+	source.Source[*v1alpha1.Move]
 	err error
 }
 

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/term"
 )
+
+func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
 
 // golden compares lines with testdata/NAME.golden; UPDATE=1 writes it. On a terminal no line is wider than it.
 func golden(t *testing.T, name string, width int, lines []string) {

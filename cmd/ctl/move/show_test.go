@@ -1,4 +1,4 @@
-package show_test
+package move
 
 import (
 	"strings"
@@ -16,7 +16,7 @@ import (
 
 func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
 
-func move(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
+func shown(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
 	since := metav1.NewTime(now().Add(-time.Minute))
 	return &v1alpha1.Move{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"},
@@ -26,27 +26,27 @@ func move(phase mover.Phase, c v1alpha1.MoveCounts) *v1alpha1.Move {
 }
 
 func TestPhaseBar(t *testing.T) {
-	dry := move(mover.PhasePlanned, v1alpha1.MoveCounts{})
+	dry := shown(mover.PhasePlanned, v1alpha1.MoveCounts{})
 	dry.Spec.DryRun = true
-	failed := move(mover.PhaseFailed, v1alpha1.MoveCounts{Clusters: 1})
+	failed := shown(mover.PhaseFailed, v1alpha1.MoveCounts{Clusters: 1})
 	failed.Spec.DryRun = true
 	for _, c := range []struct {
 		name string
 		move *v1alpha1.Move
 		want string
 	}{
-		{"not taken up", move("", v1alpha1.MoveCounts{}), "· 0 of 8"},
-		{"under way", move(mover.PhaseCreating, v1alpha1.MoveCounts{}), "✓✓✓✓▶··· 5 of 8"},
-		{"succeeded", move(mover.PhaseSucceeded, v1alpha1.MoveCounts{}), "✓✓✓✓✓✓✓✓ 8 of 8"},
-		{"refused", move(mover.PhaseFailed, v1alpha1.MoveCounts{}), "✗······· 1 of 8"},
-		{"rolled back from the acknowledgements", move(mover.PhaseRolledBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 2}), "✓✓✗····· 3 of 8"},
-		{"aborted before anything was paused", move(mover.PhaseRolledBack, v1alpha1.MoveCounts{Clusters: 1}), "✓✗······ 2 of 8"},
-		{"rolled back from creating", move(mover.PhaseRollingBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 3, ToDelete: 3}), "✓✓✓✓✗··· 5 of 8"},
+		{"not taken up", shown("", v1alpha1.MoveCounts{}), "· 0 of 8"},
+		{"under way", shown(mover.PhaseCreating, v1alpha1.MoveCounts{}), "✓✓✓✓▶··· 5 of 8"},
+		{"succeeded", shown(mover.PhaseSucceeded, v1alpha1.MoveCounts{}), "✓✓✓✓✓✓✓✓ 8 of 8"},
+		{"refused", shown(mover.PhaseFailed, v1alpha1.MoveCounts{}), "✗······· 1 of 8"},
+		{"rolled back from the acknowledgements", shown(mover.PhaseRolledBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 2}), "✓✓✗····· 3 of 8"},
+		{"aborted before anything was paused", shown(mover.PhaseRolledBack, v1alpha1.MoveCounts{Clusters: 1}), "✓✗······ 2 of 8"},
+		{"rolled back from creating", shown(mover.PhaseRollingBack, v1alpha1.MoveCounts{Objects: 3, Acknowledged: 3, ToDelete: 3}), "✓✓✓✓✗··· 5 of 8"},
 		{"dry run", dry, "✓▶ 2 of 2"},
 		{"dry run without a plan", failed, "✓✗ 2 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := show.View{Width: 20, Now: now()}.PhaseBar(c.move)
+			got := view{show.View{Width: 20, Now: now()}}.bar(c.move)
 			if c.name == "not taken up" {
 				got = strings.TrimLeft(got, "·")
 				c.want = " 0 of 8"
@@ -56,14 +56,14 @@ func TestPhaseBar(t *testing.T) {
 			}
 		})
 	}
-	wide := show.View{Now: now()}.PhaseBar(move(mover.PhaseCreating, v1alpha1.MoveCounts{}))
+	wide := view{show.View{Now: now()}}.bar(shown(mover.PhaseCreating, v1alpha1.MoveCounts{}))
 	if want := "✓ Preflight ✓ Pausing ✓ AwaitingAcks ✓ Planned ▶ Creating · Verified · Deleting · Resuming"; wide != want {
 		t.Errorf("%q", wide)
 	}
 }
 
 func TestStandingFitsANarrowTerminal(t *testing.T) {
-	m := move(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
+	m := shown(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
 	m.Status.Message = "the target is verified; deleting at the source: 7 of 38; trying again after: the source cannot be reached"
 	m.Status.Next = "nothing if it passes"
 	want := []string{
@@ -79,34 +79,34 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"              reached",
 		"Next:         nothing if it passes",
 	}
-	if diff := cmp.Diff(want, show.View{Width: 64, Now: now()}.Standing(m)); diff != "" {
+	if diff := cmp.Diff(want, view{show.View{Width: 64, Now: now()}}.standing(m)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestFactOfALineTellsWhatIsNew(t *testing.T) {
-	m := move(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
+	m := shown(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
 	m.Status.Message = "waiting"
 	for _, name := range []string{"a", "b", "c", "d"} {
 		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Why: "Paused is False\x1b[2J"})
 	}
 	want := "AwaitingAcks: waiting; waits for Machine fleet/a (Paused is False [2J), Machine fleet/b (Paused is False [2J), Machine fleet/c (Paused is False [2J) and 1 more"
-	if got := show.Fact(m); got != want {
+	if got := fact(m); got != want {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestTableOfMoves(t *testing.T) {
-	m := move(mover.PhaseSucceeded, v1alpha1.MoveCounts{Clusters: 1, Objects: 3, Created: 3, ToDelete: 3, Deleted: 3})
+	m := shown(mover.PhaseSucceeded, v1alpha1.MoveCounts{Clusters: 1, Objects: 3, Created: 3, ToDelete: 3, Deleted: 3})
 	m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour))
 	want := []string{
 		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",
 		"prod  Succeeded  60s    1         3/3      3/3      -      60m",
 	}
-	if diff := cmp.Diff(want, show.View{Now: now()}.Table([]*v1alpha1.Move{m}, false, false)); diff != "" {
+	if diff := cmp.Diff(want, view{show.View{Now: now()}}.table([]*v1alpha1.Move{m}, false, false)); diff != "" {
 		t.Error(diff)
 	}
-	colored := show.View{Now: now(), Paint: term.Paint{On: true}}.Table([]*v1alpha1.Move{m}, true, true)
+	colored := view{show.View{Now: now(), Paint: term.Paint{On: true}}}.table([]*v1alpha1.Move{m}, true, true)
 	if !strings.Contains(colored[1], "\x1b[32mSucceeded\x1b[0m") {
 		t.Errorf("%q", colored[1])
 	}

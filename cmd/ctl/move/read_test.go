@@ -1,4 +1,4 @@
-package moves_test
+package move
 
 import (
 	"testing"
@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/moves"
-	"scute.dev/controllers/move"
+	controller "scute.dev/controllers/move"
 	"scute.dev/mover"
 )
 
@@ -30,7 +29,7 @@ func TestFromLogIsTheInverseOfTheRequest(t *testing.T) {
 		if rapid.Bool().Draw(t, "kinds") {
 			want.AckKinds = map[string]mover.Duration{"Machine.cluster.x-k8s.io": duration.Draw(t, "kind")}
 		}
-		got := move.Spec(moves.FromLog(want, v1alpha1.MoveStatus{}))
+		got := controller.Spec(FromLog(want, v1alpha1.MoveStatus{}))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
 		}

@@ -1,17 +1,23 @@
-package show
+package move
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/moves"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/mover"
 )
 
+// view is how moves are shown.
+type view struct{ show.View }
+
 // Describe is all there is to say about a Move but its timeline.
-func (v View) Describe(m *v1alpha1.Move) []string {
+func Describe(v show.View, m *v1alpha1.Move) []string { return view{v}.describe(m) }
+
+func (v view) describe(m *v1alpha1.Move) []string {
 	s := m.Status
 	out := []string{v.Field("Move", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name))}
 	if s.MoveID != "" {
@@ -22,47 +28,25 @@ func (v View) Describe(m *v1alpha1.Move) []string {
 		out = append(out, v.Field("Options", options))
 	}
 	out = append(out, "")
-	out = append(out, v.Standing(m)...)
-	return append(out, v.Lists(m)...)
+	out = append(out, v.standing(m)...)
+	return append(out, v.lists(m)...)
 }
 
-// Standing prints the state of a Move: the part of a description that changes.
-func (v View) Standing(m *v1alpha1.Move) []string {
+// standing prints the state of a Move: the part of a description that changes.
+func (v view) standing(m *v1alpha1.Move) []string {
 	s := m.Status
-	phase := v.Phase(m)
+	phase := v.phase(m)
 	if s.PhaseSince != nil && s.FinishedAt == nil {
 		phase += " for " + v.Age(s.PhaseSince) + v.Paint.Text(term.Dim, " (since "+term.Second(s.PhaseSince.Time)+")")
 	}
-	out := []string{v.Field("Phase", phase), v.Field("", v.PhaseBar(m))}
-	if s.StartedAt != nil {
-		out = append(out, v.Field("Started", v.At(s.StartedAt)))
-	}
-	if s.FinishedAt != nil {
-		took := ""
-		if s.StartedAt != nil {
-			took = ", after " + term.Span(s.FinishedAt.Sub(s.StartedAt.Time))
-		}
-		out = append(out, v.Field("Ended", v.At(s.FinishedAt)+took))
-	}
+	out := []string{v.Field("Phase", phase), v.Field("", v.bar(m))}
+	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
 	out = append(out, v.progress(m)...)
-	if s.Message != "" {
-		name := "Now"
-		if s.FinishedAt != nil {
-			name = "Outcome"
-		}
-		out = append(out, v.Wrapped(name, s.Message, term.Plain)...)
-	}
-	if s.Phase == "" {
-		out = append(out, v.Wrapped("Now", "no daemon has taken note of it yet", term.Plain)...)
-	}
-	if s.Next != "" {
-		out = append(out, v.Wrapped("Next", s.Next, term.Yellow)...)
-	}
-	return out
+	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
 }
 
 // progress is a line for each count that means something by now.
-func (v View) progress(m *v1alpha1.Move) []string {
+func (v view) progress(m *v1alpha1.Move) []string {
 	c := m.Status.Counts
 	if m.Spec.DryRun {
 		return nil
@@ -89,18 +73,18 @@ func (v View) progress(m *v1alpha1.Move) []string {
 	return out
 }
 
-// Lists are what is waited for, the findings, and what stays behind.
-func (v View) Lists(m *v1alpha1.Move) []string {
+// lists are what is waited for, the findings, and what stays behind.
+func (v view) lists(m *v1alpha1.Move) []string {
 	s := m.Status
 	var out []string
-	if !moves.Over(m) {
+	if !over(m) {
 		out = append(out, v.list("Waiting for", s.WaitingFor)...)
 	}
-	out = append(out, v.Findings(s.Findings)...)
+	out = append(out, v.findings(s.Findings)...)
 	return append(out, v.list("Not moved", s.NotMoved)...)
 }
 
-func (v View) list(title string, list []v1alpha1.MoveWaiting) []string {
+func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -111,8 +95,8 @@ func (v View) list(title string, list []v1alpha1.MoveWaiting) []string {
 	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
 }
 
-// Findings is the preflight's answer, with what to do about each.
-func (v View) Findings(list []v1alpha1.MoveFinding) []string {
+// findings is the preflight's answer, with what to do about each.
+func (v view) findings(list []v1alpha1.MoveFinding) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -155,3 +139,54 @@ func options(m *v1alpha1.Move) string {
 	}
 	return strings.Join(out, "; ")
 }
+
+// table lists Moves, one a row; wide adds the message.
+func (v view) table(list []*v1alpha1.Move, namespaces, wide bool) []string {
+	rows := make([]show.Row, len(list))
+	for i, m := range list {
+		c := m.Status.Counts
+		rows[i] = show.Row{
+			Namespace: m.Namespace,
+			Cells: []string{
+				m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+				count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
+			},
+			Wide: []string{term.Clean(m.Status.Message)},
+		}
+	}
+	header := show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}}
+	return v.Rows(header, rows, namespaces, wide)
+}
+
+// count is "done/total", or "-" while there is no plan to count by and where none is carried out.
+func count(done, total int, m *v1alpha1.Move) string {
+	if m.Spec.DryRun || m.Status.Counts.ToDelete == 0 || total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", done, total)
+}
+
+// fact is a Move's standing in one line, for a pipe: two that are alike say that nothing worth a line has happened.
+func fact(m *v1alpha1.Move) string {
+	s := m.Status
+	line := string(cmp.Or(s.Phase, mover.PhasePending))
+	if s.Message != "" {
+		line += ": " + s.Message
+	}
+	if len(s.WaitingFor) > 0 {
+		parts := make([]string, 0, namedInLine)
+		for _, w := range s.WaitingFor[:min(len(s.WaitingFor), namedInLine)] {
+			parts = append(parts, w.Object+" ("+w.Why+")")
+		}
+		line += "; waits for " + strings.Join(parts, ", ")
+		if more := len(s.WaitingFor) - namedInLine; more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	if s.Next != "" {
+		line += "; next: " + s.Next
+	}
+	return term.Clean(line)
+}
+
+const namedInLine = 3

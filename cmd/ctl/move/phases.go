@@ -1,9 +1,8 @@
-package show
+package move
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"strings"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
@@ -46,28 +45,44 @@ func reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	return slices.Index(path, last) + 1, false
 }
 
-// PhaseBar is one line with all phases: done, in progress, to come. Where it does not fit, the names are left out.
-func (v View) PhaseBar(m *v1alpha1.Move) string {
+// style of a phase.
+func style(p mover.Phase) term.Style {
+	switch p {
+	case mover.PhaseSucceeded:
+		return term.Green
+	case mover.PhaseFailed:
+		return term.Red
+	case mover.PhaseRollingBack, mover.PhaseRolledBack:
+		return term.Yellow
+	default:
+		return term.Cyan
+	}
+}
+
+// phase is a Move's phase, colored; "Pending" for one that nobody has taken up.
+func (v view) phase(m *v1alpha1.Move) string {
+	p := cmp.Or(m.Status.Phase, mover.PhasePending)
+	return v.Paint.Text(style(p), string(p))
+}
+
+// bar is one line with all phases: done, in progress, to come.
+func (v view) bar(m *v1alpha1.Move) string {
 	phases := path(m)
 	n, there := reached(m, phases)
-	marks := make([]string, len(phases))
-	words := make([]string, len(phases))
+	names := make([]string, len(phases))
 	for i, phase := range phases {
-		mark, as := "·", term.Dim
+		names[i] = string(phase)
+	}
+	return v.Path(names, n, func(i int) (string, term.Style) {
 		switch {
 		case i < n-1, i == n-1 && m.Status.Phase == mover.PhaseSucceeded:
-			mark, as = "✓", term.Green
+			return "✓", term.Green
 		case i == n-1 && there:
-			mark, as = "▶", style(m.Status.Phase)
+			return "▶", style(m.Status.Phase)
 		case i == n-1:
-			mark, as = "✗", style(m.Status.Phase)
+			return "✗", style(m.Status.Phase)
+		default:
+			return "·", term.Dim
 		}
-		marks[i] = v.Paint.Text(as, mark)
-		words[i] = v.Paint.Text(as, mark+" "+string(phase))
-	}
-	long := strings.Join(words, " ")
-	if v.Width > 0 && term.Width(long) > v.Width-Label {
-		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), n, len(phases))
-	}
-	return long
+	})
 }

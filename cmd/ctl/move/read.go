@@ -1,10 +1,12 @@
-package moves
+package move
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
@@ -14,13 +16,20 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// Logged reads Moves from the event log: a name can be used again, and the one that was asked for last is meant.
-type Logged = source.Logged[*v1alpha1.Move]
+// InCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+func InCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.Move] {
+	return &source.Cluster[*v1alpha1.Move, *v1alpha1.Move]{
+		Cluster: c, Noun: "move", Notice: notice,
+		New:     func() *v1alpha1.Move { return &v1alpha1.Move{} },
+		NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
+		Of:      func(m *v1alpha1.Move) *v1alpha1.Move { return m },
+	}
+}
 
-// InLog reads the event log.
-func InLog(log *reach.Log) *Logged {
-	return &Logged{
-		Log: log, Kind: eventlog.KindMove, Noun: noun,
+// inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
+func inLog(log *reach.Log) *source.Logged[*v1alpha1.Move] {
+	return &source.Logged[*v1alpha1.Move]{
+		Log: log, Kind: eventlog.KindMove, Noun: "move",
 		Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },
 	}
 }
@@ -76,4 +85,14 @@ func FromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 
 func duration(d mover.Duration) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(d)}
+}
+
+// over says that nothing more happens to a Move by itself.
+func over(m *v1alpha1.Move) bool {
+	return m.Status.FinishedAt != nil || m.Status.Phase == mover.PhaseFailed
+}
+
+// pastReturn says that a Move is verified: it can only go forward.
+func pastReturn(m *v1alpha1.Move) bool {
+	return slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseSucceeded}, m.Status.Phase)
 }
