@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/logcmd"
-	"scute.dev/cmd/ctl/machines"
+	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
@@ -88,7 +88,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
-	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machines.Commands(env))...)
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
 	return cmd

@@ -16,10 +16,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -28,7 +28,7 @@ import (
 
 // looked is what the checks about machines look at.
 type looked struct {
-	*fleet.Objects
+	*machine.Objects
 	checks    []clusterv1.MachineHealthCheck
 	templates []v1alpha1.SurgeRemediationTemplate
 	limits    []v1alpha1.RepairLimits
@@ -39,7 +39,7 @@ type looked struct {
 // sickMachines looks at policies, and at what remediations left behind.
 func sickMachines(ctx context.Context, v *visit) {
 	const subject = "machines"
-	objects, err := fleet.Read(ctx, v.cluster, "")
+	objects, err := machine.Read(ctx, v.cluster, "")
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they cannot be looked at: %v", err))
 		return
@@ -80,7 +80,7 @@ func (l *looked) results() []Result {
 	if len(found) == 0 {
 		open := 0
 		for i := range l.Remediations {
-			if remediations.Open(&l.Remediations[i]) {
+			if remediation.Open(&l.Remediations[i]) {
 				open++
 			}
 		}
@@ -231,7 +231,7 @@ func (l *looked) tended() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
 		r := &l.Remediations[i]
-		if m := l.machine(r.Namespace, r.Name); m != nil && remediations.Open(r) {
+		if m := l.machine(r.Namespace, r.Name); m != nil && remediation.Open(r) {
 			out[m.Namespace+"/"+m.Spec.ClusterName] = true
 		}
 	}

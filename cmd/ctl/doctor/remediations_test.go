@@ -13,8 +13,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/reach"
 	"scute.dev/kube/object"
 )
@@ -57,7 +57,7 @@ func told(l *looked) []string {
 func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	check := clusterv1.MachineHealthCheck{ObjectMeta: meta1("mhc", nil)}
 	check.Spec.ClusterName, check.Spec.Remediation.TemplateRef.Kind = "prod", "SurgeRemediationTemplate"
-	l := &looked{checks: []clusterv1.MachineHealthCheck{check}, Objects: &fleet.Objects{
+	l := &looked{checks: []clusterv1.MachineHealthCheck{check}, Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{
 			of("prod", "a", markOf(t, "Unhealthy", time.Hour)),
@@ -103,7 +103,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 
 // While a remediation is in progress, its marks belong there.
 func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
-	l := &looked{Objects: &fleet.Objects{
+	l := &looked{Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{of("prod", "a", markOf(t, "Scheduled", time.Hour)), of("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
 		ControlPlanes: []controlplanev1.KubeadmControlPlane{{ObjectMeta: meta1("prod-cp", map[string]string{
@@ -127,7 +127,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 	l := &looked{
 		checks:    []clusterv1.MachineHealthCheck{check("well", "scute-all"), check("lost", "gone")},
 		templates: []v1alpha1.SurgeRemediationTemplate{{ObjectMeta: meta1("scute-all", nil)}},
-		Objects: &fleet.Objects{
+		Objects: &machine.Objects{
 			Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 			Policies: []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 		},
@@ -142,7 +142,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 }
 
 func TestNothingToTellWithoutScutesKinds(t *testing.T) {
-	results := (&looked{Objects: &fleet.Objects{}}).results()
+	results := (&looked{Objects: &machine.Objects{}}).results()
 	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
 		t.Errorf("%+v", results)
 	}
@@ -164,7 +164,7 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
 		"ok remediations: 0 open, 0 in all; no mark is left behind",
 	}
-	if diff := cmp.Diff(want, told(&looked{Objects: &fleet.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
+	if diff := cmp.Diff(want, told(&looked{Objects: &machine.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

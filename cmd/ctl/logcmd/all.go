@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -38,7 +38,7 @@ type census struct {
 	byName map[eventlog.Aggregate]*aggregateCensus
 	moves  *runner.Moves
 	runs   *runs.Runs
-	owners map[eventlog.Aggregate]*remediations.Fold
+	owners map[eventlog.Aggregate]*remediation.Fold
 }
 
 type aggregateCensus struct {
@@ -56,7 +56,7 @@ func newCensus() *census {
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
 		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil),
 		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
-		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediations.Fold{},
+		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediation.Fold{},
 	}
 }
 
@@ -83,13 +83,13 @@ func (c *census) ofOwner(r eventlog.Record) error {
 		return nil
 	}
 	if c.owners[r.Aggregate] == nil {
-		c.owners[r.Aggregate] = remediations.NewFold()
+		c.owners[r.Aggregate] = remediation.NewFold()
 	}
 	return c.owners[r.Aggregate].Apply(r)
 }
 
 // owner counts its machines by phase, and gives the state of the owner in a word.
-func (c *census) owner(f *remediations.Fold) string {
+func (c *census) owner(f *remediation.Fold) string {
 	for _, item := range f.Items() {
 		c.RemediationPhases[item.Value.Status.Phase]++
 	}

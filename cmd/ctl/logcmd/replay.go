@@ -16,7 +16,7 @@ import (
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -192,7 +192,7 @@ func (f *folded) foldRun(aggregate eventlog.Aggregate, records []eventlog.Record
 
 // foldOwner gives an owner of machines, with all that is remembered of them.
 func (f *folded) foldOwner(records []eventlog.Record) (any, error) {
-	fold := remediations.NewFold()
+	fold := remediation.NewFold()
 	for _, r := range records {
 		if err := fold.Apply(r); err != nil {
 			return nil, err
@@ -214,7 +214,7 @@ func (o *replayOptions) show(f *folded) error {
 	case f.run != nil:
 		lines = run.Describe(v, f.run)
 	case f.owner != nil:
-		lines = v.DescribeOwner(*f.owner, f.Remediations)
+		lines = remediation.DescribeOwner(v, *f.owner, f.Remediations)
 	default:
 		lines = move.Describe(v, f.Move)
 	}

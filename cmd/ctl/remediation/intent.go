@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/term"
 )
 
@@ -104,7 +103,7 @@ func (o *intent) answer(ctx context.Context, p *place, before, asked *v1alpha1.S
 	var last *v1alpha1.SurgeRemediation
 	err := p.Await(ctx, key(before), kit.Answer{Timeout: o.Wait.Timeout, Standing: "the SurgeRemediation asks for it"}, func(now *v1alpha1.SurgeRemediation) bool {
 		last = now
-		return o.heard(asked, now) || !remediations.Open(now)
+		return o.heard(asked, now) || !Open(now)
 	})
 	if err != nil {
 		return err
@@ -145,10 +144,10 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 		return nil
 	}
 	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) {
-		if remediations.Over(r) && r.Status.FinishedAt != nil {
+		if over(r) && r.Status.FinishedAt != nil {
 			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 		}
-		if remediations.UnderWay(r.Status.Phase) {
+		if UnderWay(r.Status.Phase) {
 			o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
 		}
 		before := r.Spec.Hold
@@ -220,7 +219,7 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 		case r.Spec.Abort:
 			o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
 			return "", nil
-		case remediations.Over(r) && r.Status.FinishedAt != nil:
+		case over(r) && r.Status.FinishedAt != nil:
 			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
 		case !yes:
 			if err := o.confirm(r); err != nil {

@@ -15,12 +15,12 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/source"
 )
 
 // shown is a remediation whose status never changes again.
 type shown struct {
-	remediations.Source
+	source.Source[*v1alpha1.SurgeRemediation]
 	status v1alpha1.SurgeRemediationStatus
 }
 

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/remediations"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
@@ -36,16 +35,20 @@ func Commands(env *cli.Env) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "remediation", Plural: "remediations", Short: []string{"rem", "srem"}, A: "a machine", Resource: "surgeremediation.scute.dev",
-		InCluster: remediations.InCluster, InLog: remediations.InLog, Ended: ended,
+		InCluster: inCluster, InLog: inLog, Ended: ended,
 		Key:    key,
 		Phase:  func(r *v1alpha1.SurgeRemediation) string { return string(r.Status.Phase) },
 		Log:    aggregate,
 		Events: events,
-		Table:  show.View.RemediationTable, Data: data, Describe: describe,
-		Standing: show.View.RemediationStanding,
-		News:     func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: show.RemediationFact(r)}} },
-		Over:     remediations.Over,
-		Bad:      func(r *v1alpha1.SurgeRemediation) bool { return !remediations.Good(r.Status.Phase) },
+		Table: func(v show.View, list []*v1alpha1.SurgeRemediation, namespaces, wide bool) []string {
+			return view{v}.table(list, namespaces, wide)
+		},
+		Data:     kit.Resources[*v1alpha1.SurgeRemediation]("SurgeRemediation", func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} }),
+		Describe: describe,
+		Standing: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.standing(r) },
+		News:     func(r *v1alpha1.SurgeRemediation) []kit.News { return []kit.News{{Text: factOf(r)}} },
+		Over:     over,
+		Bad:      func(r *v1alpha1.SurgeRemediation) bool { return !good(r.Status.Phase) },
 		Goes:     "the remediation continues without being watched",
 		GetLong: `A remediation has the name of its machine.
 
@@ -57,44 +60,32 @@ One that has ended goes with its machine; the log keeps it: name it, or list tho
 
 func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
 
-func data(list []*v1alpha1.SurgeRemediation, one bool) any {
-	all := &v1alpha1.SurgeRemediationList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "SurgeRemediationList"}}
-	for _, r := range list {
-		r.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("SurgeRemediation"))
-		if one {
-			return r
-		}
-		all.Items = append(all.Items, *r)
-	}
-	return all
-}
-
 // aggregate is that of the machine's owner.
 func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
-	return remediations.Owner(r.Status.RemediationID)
+	return ownerOf(r.Status.RemediationID)
 }
 
 // events of an owner that are about the machine.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
-	story, words := remediations.NewStory(r.Name), fact.New()
+	story, words := newStory(r.Name), fact.New()
 	return func(record eventlog.Record) ([]show.Event, error) {
 		before := len(story.Steps)
 		err := story.Apply(record)
-		return show.Steps(words, story.Steps[before:]), err
+		return told(words, story.Steps[before:]), err
 	}
 }
 
 func describe(ctx context.Context, p *place, r *v1alpha1.SurgeRemediation) ([]string, error) {
-	v := p.View()
-	lines := v.DescribeRemediation(r)
+	v := view{p.View()}
+	lines := v.describe(r)
 	if owner, known := aggregate(r); known && p.Log != nil {
-		s, err := remediations.Tell(ctx, p.Log, owner, r.Name)
+		s, err := tell(ctx, p.Log, owner, r.Name)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, v.RemediationStory(s)...)
+		lines = append(lines, v.story(s)...)
 	}
-	return append(lines, v.RemediationConditions(r.Status.Conditions)...), nil
+	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }
 
 // lastEvents is how long the end of a remediation whose resource is gone is waited for.
@@ -109,7 +100,7 @@ func ended(ctx context.Context, p *place, at types.NamespacedName, notFound erro
 	if err != nil {
 		return nil, fmt.Errorf("%w, and none in the log: healthy machines have none; %s shows all", notFound, p.Kit.Hint(at.Namespace, "get", "machines"))
 	}
-	if remediations.Over(r) || p.Log.Static || !errors.Is(notFound, source.ErrGone) {
+	if over(r) || p.Log.Static || !errors.Is(notFound, source.ErrGone) {
 		return r, nil
 	}
 	// The last events come a moment after the machine has gone.
@@ -117,12 +108,12 @@ func ended(ctx context.Context, p *place, at types.NamespacedName, notFound erro
 	defer cancel()
 	err = p.Logged().Watch(waiting, at, func(now *v1alpha1.SurgeRemediation) bool {
 		r = now
-		return remediations.Over(now)
+		return over(now)
 	})
 	switch {
 	case err != nil && waiting.Err() == nil:
 		return nil, err
-	case !remediations.Over(r):
+	case !over(r):
 		return nil, fmt.Errorf("the SurgeRemediation of %s is gone, and in the log it is %s: %s", at, r.Status.Phase, r.Status.Message)
 	}
 	return r, nil

@@ -1,5 +1,5 @@
-// Package show turns a Move into lines of text: a row of a table, a description, a display that is redrawn, a line of a
-// log. It is pure: the time, the width and the colors are given.
+// Package show turns what the nouns of scutectl have in common into lines of text: fields and tables, times, phases, etcd's
+// quorum, and the events of the log. It is pure: the time, the width and the colors are given.
 //
-// What never may live here: streams, clusters, logs.
+// What never may live here: streams, clusters, logs, and what only one noun shows.
 package show

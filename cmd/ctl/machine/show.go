@@ -1,4 +1,4 @@
-package show
+package machine
 
 import (
 	"fmt"
@@ -6,21 +6,24 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
 
+// view is how machines are shown.
+type view struct{ show.View }
+
 // health of a machine as a glyph and its color.
-func health(h fleet.Health) (string, term.Style) {
+func health(h Health) (string, term.Style) {
 	switch h {
-	case fleet.Unhealthy:
+	case Unhealthy:
 		return "✗", term.Red
-	case fleet.Ailing:
+	case Ailing:
 		return "!", term.Yellow
-	case fleet.Starting:
+	case Starting:
 		return "▶", term.Cyan
-	case fleet.Leaving:
+	case Leaving:
 		return "◀", term.Yellow
 	default:
 		return "✓", term.Green
@@ -28,7 +31,7 @@ func health(h fleet.Health) (string, term.Style) {
 }
 
 // truth of a condition as a glyph.
-func (v View) truth(t object.Truth) string {
+func (v view) truth(t object.Truth) string {
 	switch t {
 	case object.True:
 		return v.Paint.Text(term.Green, "✓")
@@ -41,8 +44,8 @@ func (v View) truth(t object.Truth) string {
 	}
 }
 
-// Clusters are trees, one a cluster: its owners of machines, etcd's quorum, and the machines.
-func (v View) Clusters(list []*fleet.Cluster, o MachineOptions) []string {
+// clusters are trees, one a cluster: its owners of machines, etcd's quorum, and the machines.
+func (v view) clusters(list []*Cluster, o tableOptions) []string {
 	var out []string
 	for i, c := range list {
 		if i > 0 {
@@ -63,8 +66,8 @@ func (v View) Clusters(list []*fleet.Cluster, o MachineOptions) []string {
 	return out
 }
 
-// MachineOptions say how much of the machines is shown.
-type MachineOptions struct {
+// tableOptions say how much of the machines is shown.
+type tableOptions struct {
 	// Served says that scute's kinds were read.
 	Served bool
 	// All shows healthy workers too.
@@ -73,7 +76,7 @@ type MachineOptions struct {
 	Wide bool
 }
 
-func (v View) notes(paused, deleting bool) string {
+func (v view) notes(paused, deleting bool) string {
 	out := ""
 	if paused {
 		out += v.Paint.Text(term.Yellow, "  paused")
@@ -85,9 +88,9 @@ func (v View) notes(paused, deleting bool) string {
 }
 
 // fit cuts a line to the terminal; in a pipe nothing is cut.
-func (v View) fit(line string) string { return term.Fit(strings.TrimRight(line, " "), v.Width) }
+func (v view) fit(line string) string { return term.Fit(strings.TrimRight(line, " "), v.Width) }
 
-func (v View) owner(o *fleet.Owner, fork, below string, options MachineOptions) []string {
+func (v view) owner(o *Owner, fork, below string, options tableOptions) []string {
 	name := strings.TrimSpace(o.Kind + " " + o.Name)
 	if name == "" {
 		name = "machines without an owner"
@@ -106,7 +109,7 @@ func (v View) owner(o *fleet.Owner, fork, below string, options MachineOptions) 
 	out := []string{v.fit(head + v.notes(o.Paused, false))}
 	shown, healthy := o.Machines, 0
 	if !o.ControlPlane && !options.All {
-		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *fleet.Machine) bool { return m.Health() == fleet.Healthy && !m.Sick() })
+		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *Machine) bool { return m.Health() == Healthy && !m.Sick() })
 		healthy = len(o.Machines) - len(shown)
 	}
 	if len(shown) == 0 && healthy > 0 {
@@ -124,7 +127,7 @@ func (v View) owner(o *fleet.Owner, fork, below string, options MachineOptions) 
 }
 
 // under is a line below another, with a name before it; where it is too long it is wrapped.
-func (v View) under(indent, name, text string, as term.Style) []string {
+func (v view) under(indent, name, text string, as term.Style) []string {
 	const column = 8
 	width := 0
 	if v.Width > 0 {
@@ -140,31 +143,31 @@ func (v View) under(indent, name, text string, as term.Style) []string {
 	return out
 }
 
-func (v View) policy(p *fleet.Policy, served bool) string {
+func (v view) policy(p *Policy, served bool) string {
 	switch {
 	case p == nil && !served:
-		return v.eachWord(term.Dim, "none: scute's kinds are not served here, or may not be read")
+		return v.EachWord(term.Dim, "none: scute's kinds are not served here, or may not be read")
 	case p == nil:
-		return v.eachWord(term.Dim, "none: no RepairPolicy selects it, scute touches nothing")
+		return v.EachWord(term.Dim, "none: no RepairPolicy selects it, scute touches nothing")
 	}
 	out := p.Name
 	if p.Unreadable != "" {
-		out += " " + v.eachWord(term.Yellow, "(cannot be read, nothing is begun: "+term.Clean(p.Unreadable)+")")
+		out += " " + v.EachWord(term.Yellow, "(cannot be read, nothing is begun: "+term.Clean(p.Unreadable)+")")
 	}
 	if p.DryRun {
-		out += " " + v.eachWord(term.Yellow, "(a dry run: nothing is touched)")
+		out += " " + v.EachWord(term.Yellow, "(a dry run: nothing is touched)")
 	}
 	if len(p.PauseRequests) > 0 {
-		out += " " + v.eachWord(term.Yellow, "(begins nothing: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
+		out += " " + v.EachWord(term.Yellow, "(begins nothing: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
 	}
 	if p.Storm {
-		out += " " + v.eachWord(term.Yellow, "(mass failure: nothing is started)")
+		out += " " + v.EachWord(term.Yellow, "(mass failure: nothing is started)")
 	}
 	return out
 }
 
 // etcd is a picture of quorum: as scute saw it, when it has asked the members, else as Cluster API's conditions say.
-func (v View) etcd(o *fleet.Owner) string {
+func (v view) etcd(o *Owner) string {
 	switch {
 	case o.External:
 		return v.Quorum(&v1alpha1.QuorumStatus{External: true})
@@ -181,8 +184,8 @@ func (v View) etcd(o *fleet.Owner) string {
 		l := o.Listed
 		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
 		left := l.Healthy - (l.Members/2 + 1)
-		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.eachWord(tolerance(left), mayFail(left)))
+		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.MayFail(left)))
 	default:
-		return v.eachWord(term.Dim, "no member is known yet")
+		return v.EachWord(term.Dim, "no member is known yet")
 	}
 }

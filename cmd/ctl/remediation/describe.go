@@ -1,4 +1,4 @@
-package show
+package remediation
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/fact"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
 
-// DescribeRemediation is all there is to say about a remediation but what only the log knows.
-func (v View) DescribeRemediation(r *v1alpha1.SurgeRemediation) []string {
+// describe is all there is to say about a remediation but what only the log knows.
+func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
 	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
@@ -23,7 +23,7 @@ func (v View) DescribeRemediation(r *v1alpha1.SurgeRemediation) []string {
 			out = append(out, v.Field(f.name, f.value))
 		}
 	}
-	if owner, ok := remediations.Owner(s.RemediationID); ok {
+	if owner, ok := ownerOf(s.RemediationID); ok {
 		out = append(out, v.Field("In the log", owner.String()))
 	}
 	if r.Spec.Hold != nil {
@@ -32,10 +32,10 @@ func (v View) DescribeRemediation(r *v1alpha1.SurgeRemediation) []string {
 	if r.Spec.Abort {
 		out = append(out, v.Wrapped("Abort", "asked for", term.Yellow)...)
 	}
-	return append(append(out, ""), v.RemediationStanding(r)...)
+	return append(append(out, ""), v.standing(r)...)
 }
 
-func (v View) hold(h *v1alpha1.RemediationHold) string {
+func (v view) hold(h *v1alpha1.RemediationHold) string {
 	out := "until it is released"
 	if h.Until != nil {
 		out = "until " + term.Second(h.Until.Time)
@@ -52,16 +52,17 @@ func (v View) hold(h *v1alpha1.RemediationHold) string {
 }
 
 // DescribeOwner is an owner of machines as the log has it.
-func (v View) DescribeOwner(o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
+func DescribeOwner(of show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
+	v := view{of}
 	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
 		return append(out, "None of its machines is marked.")
 	}
-	return append(out, v.RemediationTable(list, false, false)...)
+	return append(out, v.table(list, false, false)...)
 }
 
-// RemediationConditions are a status's conditions as a table.
-func (v View) RemediationConditions(list []metav1.Condition) []string {
+// conditions are a status's conditions as a table.
+func (v view) conditions(list []metav1.Condition) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -73,8 +74,8 @@ func (v View) RemediationConditions(list []metav1.Condition) []string {
 	return append([]string{"", "Conditions:"}, t.Lines(v.Paint, v.Width)...)
 }
 
-// RemediationStory is what the log knows beyond the status: who marked it, which rule decided, what was seen.
-func (v View) RemediationStory(s *remediations.Story) []string {
+// story is what the log knows beyond the status: who marked it, which rule decided, what was seen.
+func (v view) story(s *story) []string {
 	var out []string
 	if m := s.Mark; m != nil {
 		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), says %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
@@ -86,17 +87,17 @@ func (v View) RemediationStory(s *remediations.Story) []string {
 	return append(out, v.Wrapped("Seen", strings.TrimPrefix(fact.Seen(s.Seen), "seen: "), term.Plain)...)
 }
 
-// Steps are facts of a story in words.
-func Steps(words *fact.Words, steps []remediations.Step) []Event {
-	out := make([]Event, len(steps))
+// told are facts of a story in words.
+func told(words *fact.Words, steps []step) []show.Event {
+	out := make([]show.Event, len(steps))
 	for i, step := range steps {
-		out[i] = Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
+		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Fact: words.Of(eventlog.KindRemediation, step.Event)}
 	}
 	return out
 }
 
-// RemediationFact is a remediation's standing in one line, for a pipe: two that are alike say that nothing has happened.
-func RemediationFact(r *v1alpha1.SurgeRemediation) string {
+// factOf is a remediation's standing in one line, for a pipe: two that are alike say that nothing has happened.
+func factOf(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	line := string(s.Phase)
 	if line == "" {
@@ -109,7 +110,7 @@ func RemediationFact(r *v1alpha1.SurgeRemediation) string {
 		line += ": " + s.Message
 	}
 	if q := s.Quorum; q != nil && !q.External {
-		line += fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, mayFail(q.Tolerates))
+		line += fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.MayFail(q.Tolerates))
 	}
 	if s.Next != "" {
 		line += "; next: " + s.Next

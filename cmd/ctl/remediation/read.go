@@ -1,4 +1,4 @@
-package remediations
+package remediation
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/reach"
@@ -15,13 +16,20 @@ import (
 	"scute.dev/remediator"
 )
 
-// Logged reads remediations from the event log: those that are in progress, and the last ones that ended.
-type Logged = source.Logged[*v1alpha1.SurgeRemediation]
+// inCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
+func inCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.SurgeRemediation] {
+	return &source.Cluster[*v1alpha1.SurgeRemediation, *v1alpha1.SurgeRemediation]{
+		Cluster: c, Noun: "remediation", Notice: notice,
+		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
+		NewList: func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
+		Of:      func(r *v1alpha1.SurgeRemediation) *v1alpha1.SurgeRemediation { return r },
+	}
+}
 
-// InLog reads the event log.
-func InLog(log *reach.Log) *Logged {
-	return &Logged{
-		Log: log, Kind: eventlog.KindRemediation, Noun: noun,
+// inLog reads from the event log the remediations that are in progress, and the last ones that ended.
+func inLog(log *reach.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
+	return &source.Logged[*v1alpha1.SurgeRemediation]{
+		Log: log, Kind: eventlog.KindRemediation, Noun: "remediation",
 		Begin: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
 		// An owner that was created again has other machines.
 		May: func(id string, key types.NamespacedName) bool {
@@ -100,4 +108,29 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 		}
 	}
 	return r, true
+}
+
+// over says that nothing more happens to the machine by itself.
+func over(r *v1alpha1.SurgeRemediation) bool {
+	return slices.Contains([]v1alpha1.RemediationPhase{
+		v1alpha1.RemediationSucceeded, v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled,
+		v1alpha1.RemediationRecovered, v1alpha1.RemediationUnselected,
+	}, r.Status.Phase)
+}
+
+// Open says that scute looks after the machine: it may bear its marks.
+func Open(r *v1alpha1.SurgeRemediation) bool {
+	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
+}
+
+// UnderWay says that its owner was asked for a replacement.
+func UnderWay(p v1alpha1.RemediationPhase) bool {
+	return slices.Contains([]v1alpha1.RemediationPhase{
+		v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationCancelling,
+	}, p)
+}
+
+// good says that the machine is healthy again, or was replaced.
+func good(p v1alpha1.RemediationPhase) bool {
+	return p == v1alpha1.RemediationSucceeded || p == v1alpha1.RemediationRecovered
 }

@@ -1,4 +1,4 @@
-package machines
+package machine
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const again = 2 * time.Second
 // draw makes the lines of a picture.
 func (o *options) draw(p *picture) []string {
 	_, wide := o.format.Text()
-	return o.View().Clusters(p.clusters, show.MachineOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
+	return view{o.View()}.clusters(p.clusters, tableOptions{Served: p.objects.Served, All: o.all || len(o.names) > 0, Wide: wide})
 }
 
 // follow looks again and again until it is interrupted.
@@ -67,7 +67,7 @@ func (o *options) again(screen *term.Screen, p *picture, told map[string]string)
 // fresh are the lines of what the pictures before did not have. It remembers them.
 func (o *options) fresh(p *picture, told map[string]string) []string {
 	now := o.Env.Now()
-	v := show.View{Now: now}
+	v := view{show.View{Now: now}}
 	facts := make(map[string]string)
 	for _, c := range p.clusters {
 		for _, owner := range c.Owners {
@@ -76,7 +76,7 @@ func (o *options) fresh(p *picture, told map[string]string) []string {
 				facts[name] = "etcd: " + v.Quorum(q)
 			}
 			for _, m := range owner.Machines {
-				facts[c.Namespace+"/"+m.Name] = v.MachineFact(m)
+				facts[c.Namespace+"/"+m.Name] = v.factOf(m)
 			}
 		}
 	}

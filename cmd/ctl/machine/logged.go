@@ -1,4 +1,4 @@
-package fleet
+package machine
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/reach"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -15,7 +15,7 @@ import (
 // Logged follows what the log has of machines. Each reading continues where the previous one ended.
 type Logged struct {
 	Log   *reach.Log
-	folds map[string]*remediations.Fold
+	folds map[string]*remediation.Fold
 	after uint64
 }
 
@@ -23,7 +23,7 @@ type Logged struct {
 // in the error, which comes with all others.
 func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
 	if l.folds == nil {
-		l.folds = make(map[string]*remediations.Fold)
+		l.folds = make(map[string]*remediation.Fold)
 	}
 	var unread error
 	head, err := l.Log.Replay(ctx, l.after, func(r eventlog.Record) error {
@@ -32,7 +32,7 @@ func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, err
 		}
 		f := l.folds[r.Aggregate.ID]
 		if f == nil {
-			f = remediations.NewFold()
+			f = remediation.NewFold()
 			l.folds[r.Aggregate.ID] = f
 		}
 		if err := f.Apply(r); err != nil && unread == nil {

@@ -1,4 +1,4 @@
-package machines
+package machine
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"slices"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/reach"
 )
 
 // picture is one look at the machines.
 type picture struct {
-	clusters  []*fleet.Cluster
-	objects   *fleet.Objects
+	clusters  []*Cluster
+	objects   *Objects
 	log       logged
 	namespace string
 }
@@ -38,7 +37,7 @@ type reader struct {
 	cluster   *reach.Cluster
 	namespace string
 
-	log    *fleet.Logged
+	log    *Logged
 	failed error // why there is no log
 }
 
@@ -50,7 +49,7 @@ func (r *reader) close() {
 
 // read looks once. A log that cannot be read is no error.
 func (r *reader) read(ctx context.Context) (*picture, error) {
-	objects, err := fleet.Read(ctx, r.cluster, r.namespace)
+	objects, err := Read(ctx, r.cluster, r.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func (r *reader) read(ctx context.Context) (*picture, error) {
 	return p, r.choose(p)
 }
 
-func (r *reader) readLog(ctx context.Context, objects *fleet.Objects) (err error) {
+func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 	if r.failed != nil {
 		return r.failed
 	}
@@ -82,7 +81,7 @@ func (r *reader) readLog(ctx context.Context, objects *fleet.Objects) (err error
 			r.failed = err
 			return err
 		}
-		r.log = &fleet.Logged{Log: log}
+		r.log = &Logged{Log: log}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
@@ -98,14 +97,14 @@ func (r *reader) choose(p *picture) error {
 	found := make(map[string]bool)
 	for _, c := range p.clusters {
 		for _, o := range c.Owners {
-			o.Machines = slices.DeleteFunc(o.Machines, func(m *fleet.Machine) bool { return !slices.Contains(r.names, m.Name) })
+			o.Machines = slices.DeleteFunc(o.Machines, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
 			for _, m := range o.Machines {
 				found[m.Name] = true
 			}
 		}
-		c.Owners = slices.DeleteFunc(c.Owners, func(o *fleet.Owner) bool { return len(o.Machines) == 0 })
+		c.Owners = slices.DeleteFunc(c.Owners, func(o *Owner) bool { return len(o.Machines) == 0 })
 	}
-	p.clusters = slices.DeleteFunc(p.clusters, func(c *fleet.Cluster) bool { return len(c.Owners) == 0 })
+	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
 		if !found[name] && !r.watch {
 			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s", name, r.namespace, r.cluster.Config.Host)

@@ -1,4 +1,4 @@
-package machines
+package machine
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 )
@@ -106,7 +105,7 @@ func (o *options) complete(cmd *cobra.Command, args []string, _ string) ([]strin
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), kit.CompleteTimeout)
 	defer cancel()
-	objects, err := fleet.Read(ctx, cluster, cluster.Namespace)
+	objects, err := Read(ctx, cluster, cluster.Namespace)
 	if err != nil {
 		return nil, none
 	}
@@ -162,7 +161,7 @@ func (o *options) run(ctx context.Context) error {
 
 func (o *options) show(p *picture) error {
 	if text, _ := o.format.Text(); !text {
-		value := map[string]any{"clusters": append([]*fleet.Cluster{}, p.clusters...), "log": p.log}
+		value := map[string]any{"clusters": append([]*Cluster{}, p.clusters...), "log": p.log}
 		if err := o.format.Print(o.Env.Out, value); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package machines
+package machine
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/fleet"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/kube/object"
 )
@@ -16,9 +15,9 @@ import (
 // TestFreshTellsWhatIsNew: in a pipe each new fact is a line, and what stays as it is is none.
 func TestFreshTellsWhatIsNew(t *testing.T) {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}}
-	machine := &fleet.Machine{Name: "cp-1", Node: "cp-1", Phase: "Running", NodeReady: object.True, Etcd: object.True}
-	owner := &fleet.Owner{Name: "cp", ControlPlane: true, Machines: []*fleet.Machine{machine}}
-	p := &picture{clusters: []*fleet.Cluster{{Namespace: "fleet", Name: "prod", Owners: []*fleet.Owner{owner}}}}
+	machine := &Machine{Name: "cp-1", Node: "cp-1", Phase: "Running", NodeReady: object.True, Etcd: object.True}
+	owner := &Owner{Name: "cp", ControlPlane: true, Machines: []*Machine{machine}}
+	p := &picture{clusters: []*Cluster{{Namespace: "fleet", Name: "prod", Owners: []*Owner{owner}}}}
 	told := map[string]string{}
 	expect := func(want ...string) {
 		t.Helper()

@@ -1,4 +1,4 @@
-package show
+package machine
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/fleet"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
@@ -22,7 +22,7 @@ type column struct {
 	leaves int
 	// below is what a line below the machine has in its place; "" for none.
 	below string
-	cell  func(v View, m *fleet.Machine, o MachineOptions) string
+	cell  func(v view, m *Machine, o tableOptions) string
 }
 
 const (
@@ -34,30 +34,30 @@ const (
 //
 //nolint:gochecknoglobals // a table
 var columns = []column{
-	{name: "  MACHINE", cell: func(v View, m *fleet.Machine, _ MachineOptions) string {
+	{name: "  MACHINE", cell: func(v view, m *Machine, _ tableOptions) string {
 		glyph, as := health(m.Health())
 		return v.Paint.Text(as, glyph) + " " + m.Name
 	}},
-	{name: "NODE", wide: true, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return nodeOf(m) }},
-	{name: "VERSION", wide: true, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return cmp.Or(m.Version, "-") }},
-	{name: "ZONE", leaves: 2, cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return m.Zone }},
-	{name: "AGE", leaves: 4, cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return term.Span(v.Now.Sub(m.CreatedAt)) }},
-	{name: "HEALTH", cell: func(v View, m *fleet.Machine, o MachineOptions) string { return v.healthOf(m, o) }},
-	{name: "ETCD", plane: true, cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return v.memberOf(m) }},
-	{name: "PODS", plane: true, wide: true, cell: func(v View, m *fleet.Machine, _ MachineOptions) string {
+	{name: "NODE", wide: true, cell: func(_ view, m *Machine, _ tableOptions) string { return nodeOf(m) }},
+	{name: "VERSION", wide: true, cell: func(_ view, m *Machine, _ tableOptions) string { return cmp.Or(m.Version, "-") }},
+	{name: "ZONE", leaves: 2, cell: func(_ view, m *Machine, _ tableOptions) string { return m.Zone }},
+	{name: "AGE", leaves: 4, cell: func(v view, m *Machine, _ tableOptions) string { return term.Span(v.Now.Sub(m.CreatedAt)) }},
+	{name: "HEALTH", cell: func(v view, m *Machine, o tableOptions) string { return v.healthOf(m, o) }},
+	{name: "ETCD", plane: true, cell: func(v view, m *Machine, _ tableOptions) string { return v.memberOf(m) }},
+	{name: "PODS", plane: true, wide: true, cell: func(v view, m *Machine, _ tableOptions) string {
 		pods := ""
 		for _, pod := range m.Pods {
 			pods += v.truth(pod)
 		}
 		return pods
 	}},
-	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ View, m *fleet.Machine, _ MachineOptions) string { return strings.Join(m.Marks(), ",") }},
-	{name: columnDecision, leaves: 3, below: "decided", cell: func(v View, m *fleet.Machine, _ MachineOptions) string { return v.decisionOf(m) }},
-	{name: columnNext, leaves: 1, below: "next", cell: func(v View, m *fleet.Machine, o MachineOptions) string { return v.nextOf(m, o) }},
+	{name: "MARKS", leaves: 5, below: "marks", cell: func(_ view, m *Machine, _ tableOptions) string { return strings.Join(m.Marks(), ",") }},
+	{name: columnDecision, leaves: 3, below: "decided", cell: func(v view, m *Machine, _ tableOptions) string { return v.decisionOf(m) }},
+	{name: columnNext, leaves: 1, below: "next", cell: func(v view, m *Machine, o tableOptions) string { return v.nextOf(m, o) }},
 }
 
 // machines are a row each. Below one that is not well is why, and what did not fit.
-func (v View) machines(o *fleet.Owner, list []*fleet.Machine, indent string, options MachineOptions) []string {
+func (v view) machines(o *Owner, list []*Machine, indent string, options tableOptions) []string {
 	if len(list) == 0 {
 		return []string{indent + "no machine yet"}
 	}
@@ -92,14 +92,14 @@ func (v View) machines(o *fleet.Owner, list []*fleet.Machine, indent string, opt
 }
 
 // said says that a column has something to say of any machine, or is always there.
-func (c column) said(v View, list []*fleet.Machine, o MachineOptions) bool {
+func (c column) said(v view, list []*Machine, o tableOptions) bool {
 	if c.leaves == 0 {
 		return true
 	}
-	return slices.ContainsFunc(list, func(m *fleet.Machine) bool { return c.cell(v, m, o) != "" })
+	return slices.ContainsFunc(list, func(m *Machine) bool { return c.cell(v, m, o) != "" })
 }
 
-func (v View) table(shown []column, list []*fleet.Machine, indent string, o MachineOptions) *term.Table {
+func (v view) table(shown []column, list []*Machine, indent string, o tableOptions) *term.Table {
 	t := &term.Table{Indent: indent}
 	for _, c := range shown {
 		t.Header = append(t.Header, c.name)
@@ -114,14 +114,14 @@ func (v View) table(shown []column, list []*fleet.Machine, indent string, o Mach
 	return t
 }
 
-func (v View) tooWide(shown []column, list []*fleet.Machine, indent string, o MachineOptions) bool {
+func (v view) tooWide(shown []column, list []*Machine, indent string, o tableOptions) bool {
 	return v.Width > 0 && slices.ContainsFunc(v.table(shown, list, indent, o).Lines(term.Paint{}, 0), func(line string) bool {
 		return term.Width(line) > v.Width
 	})
 }
 
 // leaving is the column that is left out next, -1 for none.
-func (View) leaving(shown []column) int {
+func (view) leaving(shown []column) int {
 	next := -1
 	for i, c := range shown {
 		if c.leaves > 0 && (next < 0 || c.leaves < shown[next].leaves) {
@@ -132,7 +132,7 @@ func (View) leaving(shown []column) int {
 }
 
 // healthOf is a machine's health in a word, and since when.
-func (v View) healthOf(m *fleet.Machine, o MachineOptions) string {
+func (v view) healthOf(m *Machine, o tableOptions) string {
 	_, as := health(m.Health())
 	word := stateOf(m)
 	since := m.Since()
@@ -147,7 +147,7 @@ func (v View) healthOf(m *fleet.Machine, o MachineOptions) string {
 }
 
 // nodeOf leaves out a name that is the machine's own.
-func nodeOf(m *fleet.Machine) string {
+func nodeOf(m *Machine) string {
 	if m.Node == m.Name {
 		return "same"
 	}
@@ -155,19 +155,19 @@ func nodeOf(m *fleet.Machine) string {
 }
 
 // stateOf a machine: what scute or a health check calls it, else what Cluster API does.
-func stateOf(m *fleet.Machine) string {
+func stateOf(m *Machine) string {
 	switch h := m.Health(); {
-	case h == fleet.Leaving:
+	case h == Leaving:
 		return "Deleting"
 	case m.Mark != nil && m.Mark.State == "Failing":
 		return "Failing"
-	case h == fleet.Unhealthy:
+	case h == Unhealthy:
 		return "Unhealthy"
-	case h == fleet.Ailing && m.NodeReady != object.True:
+	case h == Ailing && m.NodeReady != object.True:
 		return "NotReady"
-	case h == fleet.Ailing:
+	case h == Ailing:
 		return "Degraded"
-	case h == fleet.Healthy:
+	case h == Healthy:
 		return "Healthy"
 	default:
 		return cmp.Or(m.Phase, "Pending")
@@ -175,7 +175,7 @@ func stateOf(m *fleet.Machine) string {
 }
 
 // memberOf is what is known of a machine's member of etcd: that scute found it silent, or else what Cluster API says.
-func (v View) memberOf(m *fleet.Machine) string {
+func (v view) memberOf(m *Machine) string {
 	if m.Silent {
 		return v.Paint.Text(term.Red, "silent")
 	}
@@ -192,7 +192,7 @@ func (v View) memberOf(m *fleet.Machine) string {
 }
 
 // decisionOf is what was decided, and by which rule.
-func (v View) decisionOf(m *fleet.Machine) string {
+func (v view) decisionOf(m *Machine) string {
 	r := m.Remediation
 	if r == nil || r.Decision == "" && r.Phase == "" {
 		return ""
@@ -204,11 +204,11 @@ func (v View) decisionOf(m *fleet.Machine) string {
 	if r.Attempts > 1 {
 		out += fmt.Sprintf(", attempt %d", r.Attempts)
 	}
-	return v.eachWord(remediationStyle(r.Phase), out)
+	return v.EachWord(remediation.Style(r.Phase), out)
 }
 
 // nextOf is what happens next, and until when. Without the log it is what the resource says of now.
-func (v View) nextOf(m *fleet.Machine, o MachineOptions) string {
+func (v view) nextOf(m *Machine, o tableOptions) string {
 	r := m.Remediation
 	switch {
 	case r == nil:
@@ -227,7 +227,7 @@ func (v View) nextOf(m *fleet.Machine, o MachineOptions) string {
 }
 
 // clock is a time that is to come: "14:31:00Z, in 4m".
-func (v View) clock(t time.Time, exact bool) string {
+func (v view) clock(t time.Time, exact bool) string {
 	left := t.Sub(v.Now)
 	switch {
 	case exact:
@@ -240,7 +240,7 @@ func (v View) clock(t time.Time, exact bool) string {
 }
 
 // why a machine is not well.
-func (v View) why(m *fleet.Machine, indent string) []string {
+func (v view) why(m *Machine, indent string) []string {
 	text := ""
 	switch {
 	case m.Mark != nil:
@@ -252,7 +252,7 @@ func (v View) why(m *fleet.Machine, indent string) []string {
 		text = cmp.Or(m.HealthCheckWhy, "a MachineHealthCheck calls it unhealthy")
 	case (m.Etcd == object.False || m.Etcd == object.Unknown) && m.EtcdWhy != "" && !m.Deleting:
 		text = m.EtcdWhy
-	case m.Health() == fleet.Ailing && m.NodeReady == object.True:
+	case m.Health() == Ailing && m.NodeReady == object.True:
 		text = brokenPods(m)
 	}
 	if text == "" {
@@ -262,7 +262,7 @@ func (v View) why(m *fleet.Machine, indent string) []string {
 }
 
 // brokenPods names the components that are not well.
-func brokenPods(m *fleet.Machine) string {
+func brokenPods(m *Machine) string {
 	names := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
 	var out []string
 	for i, pod := range m.Pods {
@@ -277,16 +277,16 @@ func brokenPods(m *fleet.Machine) string {
 }
 
 // human is what a human can do about a machine.
-func (v View) human(m *fleet.Machine, indent string) []string {
+func (v view) human(m *Machine, indent string) []string {
 	if m.Remediation == nil || m.Remediation.Next == "" {
 		return nil
 	}
 	return v.under(indent, "do", term.Clean(m.Remediation.Next), term.Yellow)
 }
 
-// MachineFact is a machine's standing in one line, for a pipe: two that are alike say that nothing has happened.
-func (v View) MachineFact(m *fleet.Machine) string {
-	plain := View{Now: v.Now}
+// factOf is a machine's standing in one line, for a pipe: two that are alike say that nothing has happened.
+func (v view) factOf(m *Machine) string {
+	plain := view{show.View{Now: v.Now}}
 	parts := []string{stateOf(m)}
 	if m.Mark != nil && m.Mark.Reason != "" {
 		parts[0] += " (" + m.Mark.Reason + ")"
@@ -296,10 +296,10 @@ func (v View) MachineFact(m *fleet.Machine) string {
 	}
 	if r := m.Remediation; r != nil {
 		decision := plain.decisionOf(m)
-		if remediations.UnderWay(r.Phase) {
+		if remediation.UnderWay(r.Phase) {
 			decision = string(r.Phase) + " by " + decision
 		}
-		for _, part := range []string{decision, "next: " + plain.nextOf(m, MachineOptions{Wide: true})} {
+		for _, part := range []string{decision, "next: " + plain.nextOf(m, tableOptions{Wide: true})} {
 			if part != "" && part != "next: " {
 				parts = append(parts, part)
 			}

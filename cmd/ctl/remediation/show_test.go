@@ -1,4 +1,4 @@
-package show_test
+package remediation
 
 import (
 	"testing"
@@ -8,10 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/remediations"
+	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/remediator"
 )
+
+func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now().Add(-d)) }
 
 func remediationOf(name string, status v1alpha1.SurgeRemediationStatus) *v1alpha1.SurgeRemediation {
 	marked := ago(6 * time.Minute)
@@ -36,14 +40,14 @@ func surging() *v1alpha1.SurgeRemediation {
 func TestDescriptionOfARemediation(t *testing.T) {
 	for name, width := range map[string]int{"remediation-80": 80, "remediation-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			v, r := show.View{Width: width, Now: now()}, surging()
-			lines := v.DescribeRemediation(r)
-			lines = append(lines, v.RemediationStory(&remediations.Story{
+			v, r := view{show.View{Width: width, Now: now()}}, surging()
+			lines := v.describe(r)
+			lines = append(lines, v.story(&story{
 				Mark:     &remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
 				Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
 				Seen:     remediator.Seen{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
 			})...)
-			golden(t, name, width, append(lines, v.RemediationConditions(r.Status.Conditions)...))
+			golden.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
 		})
 	}
 }
@@ -57,9 +61,9 @@ func TestTableOfRemediations(t *testing.T) {
 		remediationOf("ext-control-plane-aaaaa", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationHeld, Decision: "Wait", Quorum: &v1alpha1.QuorumStatus{External: true}}),
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
-	v := show.View{Now: now()}
-	golden(t, "remediations", 100, v.RemediationTable(list, false, false))
-	golden(t, "remediations-wide", 0, v.RemediationTable(list, true, true))
+	v := view{show.View{Now: now()}}
+	golden.Lines(t, "remediations", 100, v.table(list, false, false))
+	golden.Lines(t, "remediations-wide", 0, v.table(list, true, true))
 }
 
 func TestBarOfARemediation(t *testing.T) {
@@ -79,7 +83,7 @@ func TestBarOfARemediation(t *testing.T) {
 		{"recovered before anything was begun", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationRecovered}, "✓···· 1 of 5"},
 		{"cannot", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Decision: "CannotRemediate"}, "✗···· 1 of 5"},
 	} {
-		if got := (show.View{Width: 20, Now: now()}).RemediationBar(remediationOf("m", c.status)); got != c.want {
+		if got := (view{show.View{Width: 20, Now: now()}}).bar(remediationOf("m", c.status)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -87,7 +91,7 @@ func TestBarOfARemediation(t *testing.T) {
 
 func TestLineOfARemediation(t *testing.T) {
 	want := "Replacing (RolloutSurge (relaxed)): replacement prod-control-plane-p4x9d is there, and not ready yet; 4 of 5 voters answer, 1 may still fail; next: nothing if it passes"
-	if diff := cmp.Diff(want, show.RemediationFact(surging())); diff != "" {
+	if diff := cmp.Diff(want, factOf(surging())); diff != "" {
 		t.Error(diff)
 	}
 }

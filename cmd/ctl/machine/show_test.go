@@ -1,4 +1,4 @@
-package show_test
+package machine
 
 import (
 	"encoding/json"
@@ -12,11 +12,13 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/fleet"
+	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/remediator"
 )
+
+func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now().Add(-d)) }
 
@@ -45,7 +47,7 @@ func machineOf(cluster, name, conditions string) clusterv1.Machine {
 	}}
 	m.Spec.ClusterName = cluster
 	m.Status.Phase, m.Status.NodeRef.Name, m.Status.FailureDomain = "Running", name, "zone-a"
-	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, fleet.Components()...)
+	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, Components()...)
 	for i, letter := range conditions {
 		status := map[rune]metav1.ConditionStatus{'T': metav1.ConditionTrue, 'F': metav1.ConditionFalse, 'U': metav1.ConditionUnknown}[letter]
 		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: names[i], Status: status})
@@ -72,7 +74,7 @@ func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine 
 }
 
 // sick is a fleet with all there is to see: a surge in progress, a cluster that nobody watches, one with external etcd.
-func sick() *fleet.Objects {
+func sick() *Objects {
 	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
 	})
@@ -90,7 +92,7 @@ func sick() *fleet.Objects {
 	paused := clusterOf("ext")
 	paused.Spec.Paused = new(bool)
 	*paused.Spec.Paused = true
-	return &fleet.Objects{
+	return &Objects{
 		Served:        true,
 		Clusters:      []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
 		ControlPlanes: []controlplanev1.KubeadmControlPlane{planeOf("prod", 3), planeOf("bare", 1), external},
@@ -119,8 +121,8 @@ func sick() *fleet.Objects {
 	}
 }
 
-// logged is what the log has of the unhealthy fleet: a surge that waits for its new machine, of a policy that cannot do anything else now.
-func logged(o *fleet.Objects) *fleet.Objects {
+// known is what the log has of the unhealthy fleet: a surge that waits for its new machine, of a policy that cannot do anything else now.
+func known(o *Objects) *Objects {
 	victim := remediator.Subject{Name: "prod-control-plane-h2ttv", UID: "prod-control-plane-h2ttv"}
 	s := &remediator.State{}
 	for _, e := range []remediator.Event{
@@ -143,7 +145,7 @@ func logged(o *fleet.Objects) *fleet.Objects {
 func TestClustersFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(sick().Join(""), show.MachineOptions{Served: true}))
+			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(sick().Join(""), tableOptions{Served: true}))
 		})
 	}
 }
@@ -153,34 +155,34 @@ func TestClustersFitATerminal(t *testing.T) {
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name, width, show.View{Width: width, Now: now()}.Clusters(logged(sick()).Join("prod"), show.MachineOptions{Served: true}))
+			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(known(sick()).Join("prod"), tableOptions{Served: true}))
 		})
 	}
-	wide := show.View{Now: now()}.Clusters(logged(sick()).Join("prod"), show.MachineOptions{Served: true, All: true, Wide: true})
-	golden(t, "logged-wide", 0, wide)
+	wide := view{show.View{Now: now()}}.clusters(known(sick()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
+	golden.Lines(t, "logged-wide", 0, wide)
 }
 
 func TestClustersWithoutScute(t *testing.T) {
 	o := sick()
 	o.Served, o.Policies, o.Remediations = false, nil, nil
-	golden(t, "machines-bare", 80, show.View{Width: 80, Now: now()}.Clusters(o.Join("prod"), show.MachineOptions{All: true}))
+	golden.Lines(t, "machines-bare", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{All: true}))
 }
 
 func TestMachineFact(t *testing.T) {
-	for _, m := range logged(sick()).Join("prod")[0].Owners[0].Machines {
+	for _, m := range known(sick()).Join("prod")[0].Owners[0].Machines {
 		if m.Remediation == nil {
 			continue
 		}
 		want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
 			"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and decided again"
-		if got := (show.View{Now: now()}).MachineFact(m); got != want {
+		if got := (view{show.View{Now: now()}}).factOf(m); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }
 
 func TestClustersAreColored(t *testing.T) {
-	lines := show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}.Clusters(sick().Join("prod"), show.MachineOptions{Served: true})
+	lines := view{show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}}.clusters(sick().Join("prod"), tableOptions{Served: true})
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
 		t.Errorf("%q", all)
 	}

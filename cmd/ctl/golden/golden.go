@@ -1,21 +1,21 @@
-package show_test
+// Package golden compares what tests draw with files.
+//
+// What never may live here: anything that a program imports.
+package golden
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/cmd/ctl/term"
 )
 
-func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
-
-// golden compares lines with testdata/NAME.golden; UPDATE=1 writes it. On a terminal no line is wider than it.
-func golden(t *testing.T, name string, width int, lines []string) {
+// Lines compares lines with testdata/NAME.golden; UPDATE=1 writes it. On a terminal no line is wider than it.
+func Lines(t testing.TB, name string, width int, lines []string) {
 	t.Helper()
 	for _, line := range lines {
 		if width > 0 && term.Width(line) > width {

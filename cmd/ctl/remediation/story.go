@@ -1,4 +1,4 @@
-package remediations
+package remediation
 
 import (
 	"context"
@@ -10,28 +10,28 @@ import (
 	"scute.dev/remediator"
 )
 
-// Story is what the log tells of one machine, beyond what a status can hold.
-type Story struct {
+// story is what the log tells of one machine, beyond what a status can hold.
+type story struct {
 	Mark     *remediator.MachineMarked // nil: none
 	Decision remediator.Decision       // the zero value: none
 	Seen     remediator.Seen
 	// Steps are the facts about the machine.
-	Steps []Step
+	Steps []step
 
 	machine string
 	catalog *eventlog.Catalog[remediator.Event]
 	state   *remediator.State
 }
 
-// Step is an event, and its place in the log.
-type Step struct {
+// step is an event, and its place in the log.
+type step struct {
 	eventlog.Event
 	Seq       uint64
 	Aggregate eventlog.Aggregate
 }
 
 // Owner is the aggregate in a remediation's id: the id of the owner, and the name of the machine behind it.
-func Owner(remediationID string) (eventlog.Aggregate, bool) {
+func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {
 		return eventlog.Aggregate{}, false
@@ -40,17 +40,17 @@ func Owner(remediationID string) (eventlog.Aggregate, bool) {
 }
 
 // NewStory begins with nothing.
-func NewStory(machine string) *Story {
-	return &Story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
+func newStory(machine string) *story {
+	return &story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
 }
 
 // Tell reads a machine's story from the log.
-func Tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine string) (*Story, error) {
+func tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine string) (*story, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
 	}
-	s := NewStory(machine)
+	s := newStory(machine)
 	for _, r := range records {
 		if err := s.Apply(r); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func Tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine
 }
 
 // Apply takes the facts about the machine from a commit.
-func (s *Story) Apply(r eventlog.Record) error {
+func (s *story) Apply(r eventlog.Record) error {
 	events, err := r.Events()
 	if err != nil {
 		return fmt.Errorf("commit %d: %w", r.Seq, err)
@@ -76,12 +76,12 @@ func (s *Story) Apply(r eventlog.Record) error {
 			continue
 		}
 		s.take(e)
-		s.Steps = append(s.Steps, Step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
+		s.Steps = append(s.Steps, step{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate})
 	}
 	return nil
 }
 
-func (s *Story) take(e remediator.Event) {
+func (s *story) take(e remediator.Event) {
 	switch e := e.(type) {
 	case remediator.MachineMarked:
 		s.Mark = &e

@@ -1,4 +1,4 @@
-package fleet
+package machine
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func Read(ctx context.Context, c *reach.Cluster, namespace string) (*Objects, er
 		}
 	}
 	o.Clusters, o.Machines = clusters.Items, machines.Items
-	r := reader{ctx: ctx, cluster: c, namespace: namespace, objects: o}
+	r := lister{ctx: ctx, cluster: c, namespace: namespace, objects: o}
 	var planes controlplanev1.KubeadmControlPlaneList
 	r.list("kubeadmcontrolplanes", &planes)
 	o.ControlPlanes = planes.Items
@@ -67,8 +67,8 @@ func Read(ctx context.Context, c *reach.Cluster, namespace string) (*Objects, er
 	return o, r.err
 }
 
-// reader lists what may be missing.
-type reader struct {
+// lister lists what may be missing.
+type lister struct {
 	ctx       context.Context //nolint:containedctx // it lives for one Read
 	cluster   *reach.Cluster
 	namespace string
@@ -77,7 +77,7 @@ type reader struct {
 }
 
 // list says whether the kind is served and may be read.
-func (r *reader) list(what string, list client.ObjectList) bool {
+func (r *lister) list(what string, list client.ObjectList) bool {
 	if r.err != nil {
 		return false
 	}

@@ -1,0 +1,139 @@
+package remediation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// view is how remediations are shown.
+type view struct{ show.View }
+
+// Style of a phase.
+func Style(p v1alpha1.RemediationPhase) term.Style {
+	switch p {
+	case v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered:
+		return term.Green
+	case v1alpha1.RemediationFailed, v1alpha1.RemediationFrozen:
+		return term.Red
+	case v1alpha1.RemediationMarked, v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationCancelling, v1alpha1.RemediationCancelled:
+		return term.Yellow
+	case v1alpha1.RemediationUnselected, "":
+		return term.Dim
+	default:
+		return term.Cyan
+	}
+}
+
+// phase is a remediation's phase, colored; "Pending" for one that nobody has taken up.
+func (v view) phase(p v1alpha1.RemediationPhase) string {
+	return v.Paint.Text(Style(p), string(cmp.Or(p, "Pending")))
+}
+
+// table lists remediations, one a row; wide adds what is more than fits a terminal.
+func (v view) table(list []*v1alpha1.SurgeRemediation, namespaces, wide bool) []string {
+	rows := make([]show.Row, len(list))
+	for i, r := range list {
+		s := r.Status
+		rows[i] = show.Row{
+			Namespace: r.Namespace,
+			Cells:     []string{r.Name, v.phase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)},
+			Wide:      []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), show.Tries(s.Attempts), term.Clean(s.Message)},
+		}
+	}
+	header := show.Row{
+		Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
+		Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
+	}
+	return v.Rows(header, rows, namespaces, wide)
+}
+
+// members is how many of etcd's answer, in a cell.
+func (v view) members(q *v1alpha1.QuorumStatus) string {
+	switch {
+	case q == nil:
+		return "-"
+	case q.External:
+		return "external"
+	}
+	return v.Paint.Text(show.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Answering, q.Voters))
+}
+
+// bar is one line with the phases on the way to a new machine.
+func (v view) bar(r *v1alpha1.SurgeRemediation) string {
+	s := r.Status
+	path := []v1alpha1.RemediationPhase{
+		v1alpha1.RemediationMarked, v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationSucceeded,
+	}
+	if s.Decision == string(v1alpha1.MethodOwnerRemediation) { // it deletes first
+		path = []v1alpha1.RemediationPhase{
+			v1alpha1.RemediationMarked, v1alpha1.RemediationRemoving, v1alpha1.RemediationReplacing, v1alpha1.RemediationSucceeded,
+		}
+	}
+	at := max(0, slices.Index(path, s.Phase))
+	switch {
+	case s.Phase == v1alpha1.RemediationRecovered || slices.Contains(path, s.Phase):
+	case s.Replacement != "":
+		at = slices.Index(path, v1alpha1.RemediationReplacing)
+	case s.StartedAt != nil:
+		at = 1
+	}
+	names := make([]string, len(path))
+	for i, phase := range path {
+		names[i] = string(phase)
+	}
+	return v.Path(names, at+1, func(i int) (string, term.Style) {
+		switch {
+		case i < at, i == at && good(s.Phase):
+			return "✓", term.Green
+		case i == at:
+			return markOf(s.Phase), Style(s.Phase)
+		default:
+			return "·", term.Dim
+		}
+	})
+}
+
+// markOf is the mark of the phase that a remediation is in.
+func markOf(p v1alpha1.RemediationPhase) string {
+	switch p {
+	case v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen:
+		return "‖"
+	case v1alpha1.RemediationCancelling:
+		return "◀"
+	case v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled:
+		return "✗"
+	default:
+		return "▶"
+	}
+}
+
+// standing prints the state of a remediation: the part of a description that changes.
+func (v view) standing(r *v1alpha1.SurgeRemediation) []string {
+	s := r.Status
+	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}
+	if s.MarkedAt != nil {
+		out = append(out, v.Field("Marked", v.At(s.MarkedAt)))
+	}
+	if s.Reason != "" {
+		out = append(out, v.Wrapped("Because", s.Reason, term.Plain)...)
+	}
+	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
+	if s.Decision != "" {
+		out = append(out, v.Field("Decision", s.Decision))
+	}
+	if s.Replacement != "" {
+		out = append(out, v.Field("Replacement", s.Replacement))
+	}
+	if s.Attempts > 0 {
+		out = append(out, v.Field("Attempts", fmt.Sprint(s.Attempts)))
+	}
+	if s.Quorum != nil {
+		out = append(out, v.Field("Etcd", v.Quorum(s.Quorum)))
+	}
+	return append(out, v.Outlook(over(r), s.Phase == "" && s.Message == "", s.Message, s.Next)...)
+}
