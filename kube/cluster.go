@@ -70,7 +70,13 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 
 // List calls fn for each object of a kind, page by page; namespace "" is all of them. A page is retried, fn is not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
+	return c.ListLabelled(ctx, t, namespace, "", fn)
+}
+
+// ListLabelled is List for the objects that a label selector matches.
+func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
 	return pages(ctx, c, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		o.LabelSelector = selector
 		list, err := c.Resource(t, namespace).List(ctx, o)
 		if err != nil {
 			return "", err

@@ -17,6 +17,19 @@ const (
 // each works on every item, at most limit at once, and hands results on in batches, in the caller's goroutine. The
 // first error stops the work; results that were already there are still handed on.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
+	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
+		for _, item := range items {
+			if ctx.Err() != nil {
+				break
+			}
+			put(item)
+		}
+		return ctx.Err()
+	}, work, hand)
+}
+
+// stream is each for items that are still being found. put waits while as many are worked on as may be.
+func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, workCtx := errgroup.WithContext(ctx)
@@ -24,10 +37,7 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	results := make(chan R, limit)
 	done := make(chan error, 1)
 	go func() {
-		for _, item := range items {
-			if workCtx.Err() != nil {
-				break
-			}
+		notFound := find(workCtx, func(item T) {
 			group.Go(func() error {
 				r, err := work(workCtx, item)
 				if err == nil {
@@ -35,8 +45,13 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 				}
 				return err
 			})
+		})
+		// An error of the work ends the finding too, with an error that tells less.
+		err := group.Wait()
+		if err == nil {
+			err = notFound
 		}
-		done <- group.Wait()
+		done <- err
 		close(results)
 	}()
 

@@ -56,8 +56,16 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	}
 	for _, level := range mover.Levels(s.Plan) {
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
-		err := each(ctx, t.workers(), todo, func(ctx context.Context, item mover.Item) (made, error) {
-			m, err := t.createOne(ctx, s.Spec, item, copyOf{owners: lookup(item), marks: t.copyMarks(item, roots[item.Ref].Found)}, there[item.Ref])
+		want, err := itemsOf(t.types, t.Source, todo)
+		if err != nil {
+			return nil, err
+		}
+		err = whole(ctx, t, t.Source, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
+			item := todo[i]
+			if err := planned(item, source); err != nil {
+				return made{}, err
+			}
+			m, err := t.createOne(ctx, s.Spec, item, copyOf{source, lookup(item), t.copyMarks(item, roots[item.Ref].Found)}, there[item.Ref])
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -114,8 +122,9 @@ func (t *Transfer) post(ctx context.Context, typ kube.Type, u *unstructured.Unst
 	return created, err
 }
 
-// copyOf is what a copy has in place of what its original has.
+// copyOf is the original, and what a copy has in place of what its original has.
 type copyOf struct {
+	source *unstructured.Unstructured
 	owners map[object.Ref]types.UID
 	marks  map[string]string
 }
@@ -123,15 +132,11 @@ type copyOf struct {
 // createOne copies one object, unless it is there with our mark: then it is our own work from before a death. have is
 // what a look at the target just showed; nil is nothing.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, c copyOf, have *unstructured.Unstructured) (made, error) {
-	source, err := t.planned(ctx, item)
-	if err != nil {
-		return made{}, err
-	}
 	onto, err := t.targetType(item.Ref, item.Version)
 	if err != nil {
 		return made{}, err
 	}
-	want, err := mover.Rewrite(source, item, c.marks, c.owners)
+	want, err := mover.Rewrite(c.source, item, c.marks, c.owners)
 	if err != nil {
 		return made{}, err
 	}
@@ -154,7 +159,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	default:
 		return made{}, heldByMove(item.Ref, holder)
 	}
-	if err := t.carry(ctx, spec, onto, source, have); err != nil {
+	if err := t.carry(ctx, spec, onto, c.source, have); err != nil {
 		return made{}, err
 	}
 	return made{ref: item.Ref, uid: have.GetUID()}, nil
@@ -173,32 +178,25 @@ type waitError struct{ what, next string }
 
 func (e *waitError) Error() string { return e.what }
 
-// planned reads the very object of the plan.
-func (t *Transfer) planned(ctx context.Context, item mover.Item) (*unstructured.Unstructured, error) {
-	from, err := t.sourceType(item.Ref, item.Version)
-	if err != nil {
-		return nil, err
-	}
-	source, err := t.Source.Get(ctx, from, item.Ref.Namespace, item.Ref.Name)
+// planned makes sure that an object of the source, nil if it is gone, is the one of the plan.
+func planned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
-	case err != nil:
-		return nil, err
+	case source == nil:
+		return final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
 	case source.GetUID() != item.UID:
-		return nil, final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
+		return final("find out who replaced it while it was paused", "%s is not the object that was planned", item.Ref)
 	case item.Keep != "":
-		return source, nil // it stays, and may live on
+		return nil // it stays, and may live on
 	}
 	hash, err := mover.ContentHash(source)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// Above all: a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
-		return nil, final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
+		return final("find out who wrote to it while it was paused", "%s changed at the source after the plan was made", item.Ref)
 	}
-	return source, nil
+	return nil
 }
 
 // adopt uses an object that was on the target before, unchanged, if it may be used instead of the copy.

@@ -151,19 +151,8 @@ func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
 // rollback by an older log. It does so before the first deletion, and not before it is known to be safe, because a
 // marked source does not resume.
 func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root, mark bool) error {
-	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
-		typ, err := t.kind(root.Ref)
-		if err != nil {
-			return err
-		}
-		u, err := t.Source.Get(ctx, typ, root.Ref.Namespace, root.Ref.Name)
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if u.GetUID() != root.UID {
+	return t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		if u == nil || u.GetUID() != root.UID {
 			return nil
 		}
 		if !pause.RootOf(object.Observe(u)).Found {
@@ -185,26 +174,31 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove deletes an object without its controllers: it is paused, so no controller handles its finalizers. One patch
-// removes the finalizers and sets the mark with which webhooks allow the deletion, then the object is deleted; both
-// requests name the UID. An object with another UID is not removed, because the planned one is gone. have is the object
-// as just observed; nil if there is none.
+// remove deletes an object without its controllers: it is paused, so no controller handles its finalizers. Where it has
+// finalizers, one patch removes them and sets the mark with which webhooks allow the deletion; then the object is deleted.
+// Both requests name the UID. An object with another UID is not removed, because the planned one is gone. One without
+// finalizers is deleted at once, and gets the mark only where the deletion is denied without it. have is the object as just
+// observed; nil if there is none.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have *unstructured.Unstructured) error {
-	const tries = 3 // two are needed when a finalizer comes back between the patch and the deletion
+	const tries = 4 // two are needed when a finalizer comes back between the patch and the deletion, one more after a denial
+	denied := false
 	for range tries {
 		if have == nil || have.GetUID() != uid {
 			return nil
 		}
-		if err := release(ctx, c, typ, ref, have); err != nil && !gone(err) && !apierrors.IsConflict(err) {
-			return err
+		if denied || len(have.GetFinalizers()) > 0 {
+			if err := release(ctx, c, typ, ref, have); err != nil && !gone(err) && !apierrors.IsConflict(err) {
+				return err
+			}
 		}
-		background := metav1.DeletePropagationBackground
-		err := c.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
-			return c.Resource(typ, ref.Namespace).Delete(ctx, ref.Name, metav1.DeleteOptions{
-				Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
-			})
-		})
-		if err != nil && !gone(err) && !apierrors.IsConflict(err) {
+		removed, err := c.Delete(ctx, typ, ref.Namespace, ref.Name, uid)
+		switch {
+		case removed, gone(err):
+			return nil
+		case err == nil, apierrors.IsConflict(err):
+		case !denied && !released(have) && denial(err) != "" && !kube.Unpermitted(err):
+			denied = true
+		default:
 			return err
 		}
 		if have, err = c.Get(ctx, typ, ref.Namespace, ref.Name); gone(err) {

@@ -186,7 +186,7 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 		case ok && r.Method == http.MethodPost:
 			return f.create(k, namespace, r, body)
 		case ok:
-			return http.StatusOK, f.list(k, namespace, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata"))
+			return http.StatusOK, f.list(k, namespace, r.URL.Query().Get("labelSelector"), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata"))
 		}
 	}
 	u := f.objects[r.URL.Path]
@@ -244,12 +244,16 @@ func (k fakeKind) lists(path string) (namespace string, ok bool) {
 	return "", false
 }
 
-func (f *fakeAPI) list(k fakeKind, namespace string, partial bool) obj {
+// list knows of selectors only those that ask whether a label is there.
+func (f *fakeAPI) list(k fakeKind, namespace, selector string, partial bool) obj {
 	items := []obj{}
 	for _, at := range slices.Sorted(maps.Keys(f.objects)) {
 		u := f.objects[at]
 		meta, _ := u["metadata"].(obj)
 		if u["kind"] != k.kind || u["apiVersion"] != k.apiVersion() || namespace != "" && meta["namespace"] != namespace {
+			continue
+		}
+		if labels, _ := meta["labels"].(obj); selector != "" && labels[selector] == nil {
 			continue
 		}
 		if partial {
@@ -315,6 +319,9 @@ func (f *fakeAPI) remove(r *http.Request, u obj, body []byte) (int, any) {
 	if len(options.DryRun) == 0 && r.URL.Query().Get("dryRun") == "" {
 		meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 		f.settle(r.URL.Path)
+		if left := f.objects[r.URL.Path]; left != nil {
+			return http.StatusOK, left
+		}
 	}
 	return http.StatusOK, obj{"kind": "Status", "apiVersion": "v1", "status": "Success"}
 }

@@ -189,30 +189,29 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map
 			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; the move will create it", "create it first to have every object tried")
 		}
 	}
-	return parallel(ctx, t.workers(), members.Objects, func(ctx context.Context, m mover.Member) error {
-		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] {
-			return nil
+	var tried []mover.Member
+	var want []wanted
+	for _, m := range members.Objects {
+		onto, served := t.onto[m.Ref.GroupKind()]
+		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] || !served || !slices.Contains(onto.Versions, m.Version) {
+			continue // said here, or by checkKinds
 		}
-		return t.try(ctx, m, f)
-	})
+		from, err := t.sourceType(m.Ref, m.Version)
+		if err != nil {
+			return err
+		}
+		tried, want = append(tried, m), append(want, wanted{from, m.Ref})
+	}
+	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
+		if source == nil {
+			return struct{}{}, nil // it went away meanwhile; the pause will show what there is
+		}
+		return struct{}{}, t.try(ctx, tried[i], source, f)
+	}, func([]struct{}) error { return nil })
 }
 
-func (t *Transfer) try(ctx context.Context, m mover.Member, f *findings) error {
-	onto, ok := t.onto[m.Ref.GroupKind()]
-	if !ok || !slices.Contains(onto.Versions, m.Version) {
-		return nil // said by checkKinds
-	}
-	from, err := t.sourceType(m.Ref, m.Version)
-	if err != nil {
-		return err
-	}
-	source, err := t.Source.Get(ctx, from, m.Ref.Namespace, m.Ref.Name)
-	if apierrors.IsNotFound(err) {
-		return nil // it went away meanwhile; the pause will show what there is
-	}
-	if err != nil {
-		return err
-	}
+func (t *Transfer) try(ctx context.Context, m mover.Member, source *unstructured.Unstructured, f *findings) error {
+	onto := t.onto[m.Ref.GroupKind()].At(m.Version)
 	uids := make(map[object.Ref]types.UID)
 	for _, o := range m.Within {
 		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
@@ -225,7 +224,7 @@ func (t *Transfer) try(ctx context.Context, m mover.Member, f *findings) error {
 		pauseCopy(copied)
 	}
 	err = t.target.Do(ctx, "try to create "+m.Ref.String(), func(ctx context.Context) error {
-		_, err := t.target.Resource(onto.At(m.Version), m.Ref.Namespace).Create(ctx, copied, metav1.CreateOptions{
+		_, err := t.target.Resource(onto, m.Ref.Namespace).Create(ctx, copied, metav1.CreateOptions{
 			FieldManager: kube.FieldManager, DryRun: []string{metav1.DryRunAll},
 		})
 		return err
@@ -233,7 +232,7 @@ func (t *Transfer) try(ctx context.Context, m mover.Member, f *findings) error {
 	switch {
 	case err == nil:
 	case apierrors.IsAlreadyExists(err):
-		return t.checkCollision(ctx, onto.At(m.Version), m, copied, f)
+		return t.checkCollision(ctx, onto, m, copied, f)
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
 		f.fail("target: "+m.Ref.String(), "the target would refuse it: "+err.Error(), "make the target accept it (quota, admission, provider version)")
 	default:

@@ -94,10 +94,13 @@ func (t *Transfer) everything(own string, namespaces map[string]bool) []listing 
 // listAll hands the metadata of every object to see, one at a time.
 func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
 	var mu sync.Mutex
+	counted := make(sizes)
+	defer func() { t.sizes = t.sizes.with(counted) }()
 	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		return c.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
 			mu.Lock()
 			defer mu.Unlock()
+			counted.add(c, p.typ, u.GetNamespace())
 			see(object.Ref{Group: p.typ.Group, Kind: p.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, u)
 			return nil
 		})

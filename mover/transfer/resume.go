@@ -76,9 +76,13 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 		ref object.Ref
 		why string
 	}
-	err := each(ctx, t.workers(), waiting, func(ctx context.Context, item mover.Item) (seen, error) {
-		why, err := t.asleep(ctx, item)
-		return seen{item.Ref, why}, err
+	want, err := itemsOf(t.onto, t.target, waiting)
+	if err != nil {
+		return nil, err
+	}
+	err = whole(ctx, t, t.target, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (seen, error) {
+		why, err := t.asleep(ctx, want[i], u)
+		return seen{want[i].ref, why}, err
 	}, func(batch []seen) error {
 		for _, b := range batch {
 			if b.why == "" {
@@ -109,23 +113,15 @@ func (t *Transfer) awaitAwake(ctx context.Context, s *mover.State) (mover.Outcom
 	return out, nil
 }
 
-// asleep says why an object does not count as awake; "" when it is, or when it is gone: the target's controllers may
+// asleep says why an object does not count as awake; "" when it is, or when it is gone (nil): the target's controllers may
 // do their work by now.
-func (t *Transfer) asleep(ctx context.Context, item mover.Item) (string, error) {
-	typ, err := t.targetType(item.Ref, item.Version)
-	if err != nil {
-		return "", err
-	}
-	u, err := t.target.Get(ctx, typ, item.Ref.Namespace, item.Ref.Name)
-	if gone(err) {
+func (t *Transfer) asleep(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
+	if u == nil {
 		return "", nil
-	}
-	if err != nil {
-		return "", err
 	}
 	o := object.Observe(u)
 	if o.Touched {
-		if err := hold.Annotate(ctx, t.target, typ, item.Ref, o.UID, map[string]any{object.TouchAnnotation: nil}); err != nil {
+		if err := hold.Annotate(ctx, t.target, w.typ, w.ref, o.UID, map[string]any{object.TouchAnnotation: nil}); err != nil {
 			return "", err
 		}
 	}

@@ -86,6 +86,8 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 
 func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool) error {
 	var mu sync.Mutex
+	counted := make(sizes)
+	defer func() { t.sizes = t.sizes.with(counted) }()
 	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
 		if p.typ.Plain() {
@@ -104,6 +106,7 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			counted.add(t.Source, p.typ, o.Ref.Namespace)
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
 			return nil

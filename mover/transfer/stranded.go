@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -116,27 +118,21 @@ func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
 // roots all along: one that is gone was deleted by the move itself, as a newer log would say.
 func (t *Transfer) mayUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.Wait
-	err := each(ctx, t.workers(), s.Roots, func(ctx context.Context, root pause.Root) (mover.Wait, error) {
-		typ, err := t.kind(root.Ref)
-		if err != nil {
-			return mover.Wait{}, err
-		}
-		u, err := t.Source.Get(ctx, typ, root.Ref.Namespace, root.Ref.Name)
-		missing := gone(err) || err == nil && u.GetUID() != root.UID
-		switch {
+	var mu sync.Mutex
+	err := t.eachRoot(ctx, s.Roots, func(_ context.Context, root pause.Root, _ kube.Type, u *unstructured.Unstructured) error {
+		why := ""
+		switch missing := u == nil || u.GetUID() != root.UID; {
 		case missing && len(s.Plan) > 0:
-			return mover.Wait{Ref: root.Ref, Why: "it is gone"}, nil
+			why = "it is gone"
 		case missing:
-			return mover.Wait{}, nil
-		case err != nil:
-			return mover.Wait{}, err
+		case isEmptying(u):
+			why = "what belongs to it is being deleted by move " + u.GetAnnotations()[object.EmptyingAnnotation]
 		}
-		if by, marked := u.GetAnnotations()[object.EmptyingAnnotation]; marked {
-			return mover.Wait{Ref: root.Ref, Why: "what belongs to it is being deleted by move " + by}, nil
+		if why != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			emptied = append(emptied, mover.Wait{Ref: root.Ref, Why: why})
 		}
-		return mover.Wait{}, nil
-	}, func(batch []mover.Wait) error {
-		emptied = append(emptied, slices.DeleteFunc(batch, func(w mover.Wait) bool { return w.Why == "" })...)
 		return nil
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ type Transfer struct {
 	types    map[string]kube.Type // the source's movable kinds by Kind.group
 	onto     map[string]kube.Type // the target's
 	unserved []string             // definitions of the source that are labelled and not served
+	sizes    sizes
 
 	// lifted says that somebody lifted the pause while the source was emptied, and that it was not seen at rest since.
 	lifted atomic.Bool

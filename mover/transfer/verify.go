@@ -2,9 +2,10 @@ package transfer
 
 import (
 	"context"
+	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/mover"
 )
@@ -21,58 +22,80 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 		return nil, err
 	}
 	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, unplanned)}
-	err = each(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) (mover.Wait, error) {
-		why, err := t.differs(ctx, s, item)
-		return mover.Wait{Ref: item.Ref, Why: why}, err
-	}, func(batch []mover.Wait) error {
-		for _, w := range batch {
-			if w.Why != "" {
-				out.Differences = append(out.Differences, w)
-			}
+	for _, kind := range byKind(s.Plan) {
+		differences, err := t.compare(ctx, s, kind)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		out.Differences = append(out.Differences, differences...)
 	}
 	return out, nil
 }
 
-// differs compares one object on both sides; "" says that the target holds it as planned.
-func (t *Transfer) differs(ctx context.Context, s *mover.State, item mover.Item) (string, error) {
-	from, err := t.sourceType(item.Ref, item.Version)
-	if err != nil {
-		return "", err
+// byKind takes a plan apart, so that no more than one kind is in memory at once.
+func byKind(plan []mover.Item) [][]mover.Item {
+	parts := make(map[string][]mover.Item)
+	for _, item := range plan {
+		parts[item.Ref.GroupKind()] = append(parts[item.Ref.GroupKind()], item)
 	}
-	onto, err := t.targetType(item.Ref, item.Version)
-	if err != nil {
-		return "", err
+	var list [][]mover.Item
+	for _, kind := range slices.Sorted(maps.Keys(parts)) {
+		list = append(list, parts[kind])
 	}
-	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
-	if apierrors.IsNotFound(err) {
+	return list
+}
+
+// compare reads the objects of a kind on the target and then at the source, and names those that differ.
+func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.Wait, err error) {
+	onto, err := itemsOf(t.onto, t.target, items)
+	if err != nil {
+		return nil, err
+	}
+	copies := make([]*unstructured.Unstructured, len(items))
+	err = whole(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		if u != nil {
+			delete(u.Object, "status") // neither is compared
+			u.SetManagedFields(nil)
+		}
+		copies[i] = u
+		return struct{}{}, nil
+	}, func([]struct{}) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	from, err := itemsOf(t.types, t.Source, items)
+	if err != nil {
+		return nil, err
+	}
+	err = whole(ctx, t, t.Source, from, func(_ context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
+		why, err := t.differs(s, items[i], source, copies[i])
+		return mover.Wait{Ref: items[i].Ref, Why: why}, err
+	}, func(batch []mover.Wait) error {
+		for _, w := range batch {
+			if w.Why != "" {
+				differences = append(differences, w)
+			}
+		}
+		return nil
+	})
+	return differences, err
+}
+
+// differs compares one object on both sides, nil where it is not there; "" says that the target holds it as planned.
+func (t *Transfer) differs(s *mover.State, item mover.Item, source, have *unstructured.Unstructured) (string, error) {
+	switch {
+	case have == nil:
 		return "it is not on the target", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if have.GetUID() != s.Created[item.Ref] {
+	case have.GetUID() != s.Created[item.Ref]:
 		return "it was replaced on the target", nil
-	}
-	if have.GetDeletionTimestamp() != nil {
+	case have.GetDeletionTimestamp() != nil:
 		return "it is being deleted on the target", nil
-	}
-	if released(have) {
+	case released(have):
 		return "it was released on the target to be deleted: the move had been rolling back", nil
-	}
-	if s.Adopted[item.Ref] {
+	case s.Adopted[item.Ref]:
 		return "", nil
-	}
-	source, err := t.Source.Get(ctx, from, item.Ref.Namespace, item.Ref.Name)
-	if apierrors.IsNotFound(err) {
+	case source == nil:
 		return "it went away at the source", nil
-	}
-	if err != nil {
-		return "", err
 	}
 	want, err := mover.Rewrite(source, item, t.copyMarks(item, foundOf(s, item.Ref)), s.Created)
 	if err != nil {

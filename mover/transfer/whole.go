@@ -1,0 +1,165 @@
+package transfer
+
+import (
+	"context"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+const (
+	// few objects of a kind in a namespace are read one by one; so are those that are less than one in sparse of what is there.
+	few    = 5
+	sparse = 8
+	// ofClusters selects what belongs to Clusters.
+	ofClusters = clusterv1.ClusterNameLabel
+)
+
+// wanted is an object to read, in a version.
+type wanted struct {
+	typ kube.Type
+	ref object.Ref
+}
+
+// whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
+// object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. No more
+// than a page is in memory at once. Each object is read after the call began, once.
+func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
+	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
+) error {
+	type found struct {
+		i int
+		u *unstructured.Unstructured // nil: it is read alone
+	}
+	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
+		for _, group := range t.grouped(c, want) {
+			at := make(map[object.Ref]int, len(group.members))
+			for _, i := range group.members {
+				at[want[i].ref] = i
+			}
+			if group.list {
+				err := c.ListLabelled(ctx, group.typ, group.namespace, group.selector, func(u *unstructured.Unstructured) error {
+					ref := object.Ref{Group: group.typ.Group, Kind: group.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+					if i, ok := at[ref]; ok {
+						delete(at, ref)
+						put(found{i, u})
+					}
+					return ctx.Err()
+				})
+				if err != nil {
+					return err
+				}
+			}
+			for _, i := range group.members { // what the list did not have, and where there was none
+				if _, left := at[want[i].ref]; left && ctx.Err() == nil {
+					put(found{i: i})
+				}
+			}
+		}
+		return ctx.Err()
+	}, func(ctx context.Context, f found) (R, error) {
+		if f.u == nil {
+			w := want[f.i]
+			u, err := c.Get(ctx, w.typ, w.ref.Namespace, w.ref.Name)
+			if err != nil && !apierrors.IsNotFound(err) {
+				var none R
+				return none, err
+			}
+			if err == nil {
+				f.u = u
+			}
+		}
+		return work(ctx, f.i, f.u)
+	}, hand)
+}
+
+// group is what is wanted of one kind, version and namespace.
+type group struct {
+	listing
+
+	members  []int
+	list     bool
+	selector string
+}
+
+func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
+	type key struct{ kind, version, namespace string }
+	known := make(map[key]*group)
+	var groups []*group
+	for i, w := range want {
+		k := key{w.typ.GroupKind(), w.typ.Versions[0], w.ref.Namespace}
+		if known[k] == nil {
+			known[k] = &group{listing: listing{w.typ, w.ref.Namespace}}
+			groups = append(groups, known[k])
+		}
+		known[k].members = append(known[k].members, i)
+	}
+	for _, g := range groups {
+		n := len(g.members)
+		g.list = n > few && n*sparse >= t.sizes.of(c, g.typ, g.namespace)
+		if g.typ.Plain() {
+			g.selector = ofClusters // Secrets and ConfigMaps that belong to no Cluster are not read
+		}
+	}
+	return groups
+}
+
+// itemsOf are the wanted objects of a plan on a side.
+func itemsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) ([]wanted, error) {
+	want := make([]wanted, 0, len(plan))
+	for _, item := range plan {
+		typ, err := typeOf(kinds, c, item.Ref, item.Version)
+		if err != nil {
+			return nil, err
+		}
+		want = append(want, wanted{typ, item.Ref})
+	}
+	return want, nil
+}
+
+// eachRoot reads roots at the source, as they are now, and works on each; u is nil where one is gone.
+func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error) error {
+	want := make([]wanted, 0, len(roots))
+	for _, root := range roots {
+		typ, err := t.kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		want = append(want, wanted{typ, root.Ref})
+	}
+	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
+	}, func([]struct{}) error { return nil })
+}
+
+// sizes are how many objects of a kind a side had in a namespace when they were last listed.
+type sizes map[size]int
+
+type size struct {
+	side string
+	part
+}
+
+func (s sizes) add(c *kube.Cluster, typ kube.Type, namespace string) {
+	s[size{c.Name, part{typ.GroupKind(), namespace}}]++
+}
+
+// with are the sizes with later ones in their place.
+func (s sizes) with(later sizes) sizes {
+	if s == nil {
+		return later
+	}
+	maps.Copy(s, later)
+	return s
+}
+
+func (s sizes) of(c *kube.Cluster, typ kube.Type, namespace string) int {
+	return s[size{c.Name, part{typ.GroupKind(), namespace}}]
+}

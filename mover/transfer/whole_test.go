@@ -1,0 +1,169 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// requests has an API server note the requests that it gets, by method and what the path ends with.
+func requests(api *fakeAPI) (made func() []string) {
+	var mu sync.Mutex
+	var list []string
+	api.hook = func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, r.Method+" "+r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
+	}
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := slices.Clone(list)
+		list = nil
+		return taken
+	}
+}
+
+// TestWhole: every object is read once, and many are listed. What is sparse, or does not have the label by which Secrets
+// are listed, is read alone, and so is what is not there.
+func TestWhole(t *testing.T) {
+	api := newFakeAPI(t)
+	machine := func(i int) object.Ref { return capi("Machine", fmt.Sprintf("m-%02d", i)) }
+	secret := func(i int) object.Ref {
+		return object.Ref{Kind: "Secret", Namespace: "fleet", Name: fmt.Sprintf("s-%02d", i)}
+	}
+	for i := range 100 {
+		api.put(machine(i), nil)
+		content := obj{}
+		if i%2 == 0 {
+			content = obj{"metadata": obj{"labels": obj{"cluster.x-k8s.io/cluster-name": "a"}}}
+		}
+		api.put(secret(i), content)
+	}
+	tr := &Transfer{Source: api.cluster(t, "source")}
+	if err := tr.connect(t.Context(), mover.Spec{}, "", false); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		ref           func(int) object.Ref
+		from, to      int
+		seen          bool // whether the number of objects in the namespace is known
+		lists, single int
+	}{
+		"few":               {machine, 0, few, true, 0, few},
+		"many":              {machine, 0, 50, true, 1, 0},
+		"sparse":            {machine, 0, 100/sparse - 1, true, 0, 100/sparse - 1},
+		"of unknown number": {machine, 0, 100/sparse - 1, false, 1, 0},
+		"not there":         {machine, 90, 110, true, 1, 10},
+		"without the label": {secret, 0, 100, true, 1, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr.sizes = nil
+			if c.seen {
+				for _, kind := range []string{"Machine." + object.CoreGroup, "Secret"} {
+					if err := tr.listAll(t.Context(), tr.Source, []listing{{tr.types[kind], "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			made := requests(api)
+			var want []wanted
+			for i := c.from; i < c.to; i++ {
+				want = append(want, wanted{tr.types[c.ref(i).GroupKind()], c.ref(i)})
+			}
+			times := make([]int, len(want))
+			err := whole(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
+				if there := c.from+i < 100; there != (u != nil) || there && u.GetName() != want[i].ref.Name {
+					return 0, fmt.Errorf("%s: got %v", want[i].ref, u)
+				}
+				return i, nil
+			}, func(batch []int) error {
+				for _, i := range batch {
+					times[i]++
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.Min(times) != 1 || slices.Max(times) != 1 {
+				t.Errorf("not every object was worked on once: %v", times)
+			}
+			lists, single := 0, 0
+			for _, r := range made() {
+				if strings.Contains(r, "-") {
+					single++
+				} else {
+					lists++
+				}
+			}
+			if lists != c.lists || single != c.single {
+				t.Errorf("%d lists and %d single reads, want %d and %d", lists, single, c.lists, c.single)
+			}
+		})
+	}
+}
+
+// TestRemove: the fewest requests that delete an object, and what may come between.
+func TestRemove(t *testing.T) {
+	ref := capi("Machine", "m")
+	held := obj{"metadata": obj{"finalizers": []any{"a"}}}
+	for name, c := range map[string]struct {
+		content obj
+		guarded bool // a webhook denies the deletion of what does not have the mark
+		late    bool // a finalizer appears right before the deletion
+		want    []string
+	}{
+		"without finalizers":      {nil, false, false, []string{"DELETE m"}},
+		"with finalizers":         {held, false, false, []string{"PATCH m", "DELETE m"}},
+		"a late finalizer":        {nil, false, true, []string{"DELETE m", "GET m", "PATCH m", "DELETE m"}},
+		"denied without the mark": {nil, true, false, []string{"DELETE m", "GET m", "PATCH m", "DELETE m"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			uid := api.put(ref, c.content)
+			made := requests(api)
+			count := api.hook
+			guarded := false
+			api.hook = func(r *http.Request) {
+				count(r)
+				have := api.get(ref)
+				if c.late && r.Method == http.MethodDelete && have != nil && have.GetDeletionTimestamp() == nil {
+					api.merge(ref, held)
+				}
+				guarded = c.guarded && have != nil && !released(have)
+			}
+			api.deny = func(r *http.Request) string {
+				if guarded && r.Method == http.MethodDelete {
+					return `admission webhook "keep" denied the request`
+				}
+				return ""
+			}
+			typ := kube.Type{Group: object.CoreGroup, Kind: "Machine", Plural: "machines", Versions: []string{"v1beta2"}, Namespaced: true}
+			source, before := api.cluster(t, "source"), api.get(ref)
+			if err := remove(t.Context(), source, typ, ref, uid, before); err != nil {
+				t.Fatal(err)
+			}
+			if got := made(); !slices.Equal(got, c.want) || api.get(ref) != nil {
+				t.Errorf("%v, want %v; left: %v", got, c.want, api.get(ref))
+			}
+			other := api.put(ref, nil)
+			if err := remove(t.Context(), source, typ, ref, uid, before); err != nil {
+				t.Fatal(err)
+			}
+			if left := api.get(ref); left == nil || left.GetUID() != other {
+				t.Error("an object with another UID was deleted")
+			}
+		})
+	}
+}
