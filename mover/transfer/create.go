@@ -107,19 +107,11 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 		ns := &unstructured.Unstructured{}
 		ns.SetGroupVersionKind(kube.Namespaces().GVK())
 		ns.SetName(namespace)
-		if _, err := t.post(ctx, kube.Namespaces(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := t.target.Create(ctx, kube.Namespaces(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
 	return nil
-}
-
-func (t *Transfer) post(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) (created *unstructured.Unstructured, err error) {
-	err = t.target.Do(ctx, "create "+u.GetKind()+" "+u.GetName(), func(ctx context.Context) error {
-		created, err = t.target.Resource(typ, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: kube.FieldManager})
-		return err
-	})
-	return created, err
 }
 
 // copyOf is the original, and what a copy has in place of what its original has.
@@ -141,7 +133,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 		return made{}, err
 	}
 	if have == nil {
-		have, err = t.post(ctx, onto, want)
+		have, err = t.target.Create(ctx, onto, want)
 		if apierrors.IsAlreadyExists(err) { // it was not there a moment ago
 			have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 		}

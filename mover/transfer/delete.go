@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -228,10 +227,7 @@ func patchRelease(ctx context.Context, c *kube.Cluster, typ kube.Type, ref objec
 	if err != nil {
 		return err
 	}
-	return c.Do(ctx, "release "+ref.String(), func(ctx context.Context) error {
-		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager, DryRun: dryRun})
-		return err
-	})
+	return c.Patch(ctx, "release "+ref.String(), typ, ref.Namespace, ref.Name, patch, dryRun...)
 }
 
 func gone(err error) bool { return apierrors.IsNotFound(err) }

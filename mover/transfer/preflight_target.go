@@ -223,12 +223,7 @@ func (t *Transfer) try(ctx context.Context, m mover.Member, source *unstructured
 	if m.Keep == "" {
 		pauseCopy(copied)
 	}
-	err = t.target.Do(ctx, "try to create "+m.Ref.String(), func(ctx context.Context) error {
-		_, err := t.target.Resource(onto, m.Ref.Namespace).Create(ctx, copied, metav1.CreateOptions{
-			FieldManager: kube.FieldManager, DryRun: []string{metav1.DryRunAll},
-		})
-		return err
-	})
+	_, err = t.target.Create(ctx, onto, copied, metav1.DryRunAll)
 	switch {
 	case err == nil:
 	case apierrors.IsAlreadyExists(err):

@@ -8,9 +8,7 @@ import (
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -156,8 +154,5 @@ func patch(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, b
 	if err != nil {
 		return fmt.Errorf("encoding the pause of %s: %w", root.Ref, err)
 	}
-	return c.Do(ctx, "pause or resume "+root.Ref.String(), func(ctx context.Context) error {
-		_, err := c.Resource(t, root.Ref.Namespace).Patch(ctx, root.Ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: kube.FieldManager})
-		return err
-	})
+	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref.Namespace, root.Ref.Name, raw)
 }

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
@@ -83,10 +82,7 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 	if err != nil {
 		return err
 	}
-	err = c.Do(ctx, "annotate "+ref.String(), func(ctx context.Context) error {
-		_, err := c.Resource(typ, ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: kube.FieldManager})
-		return err
-	})
+	err = c.Patch(ctx, "annotate "+ref.String(), typ, ref.Namespace, ref.Name, raw)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -1,0 +1,84 @@
+// This file has the writes. Their answers have the metadata of the object alone: nothing else of them is used, and an object may be
+// large.
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Create creates an object, or tries to in a dry run, and returns its metadata.
+func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructured, dryRun ...string) (created *unstructured.Unstructured, err error) {
+	body, err := u.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", t.Kind, u.GetName(), err)
+	}
+	err = c.Do(ctx, "create "+t.Kind+" "+u.GetName(), func(ctx context.Context) error {
+		request := c.discovery.RESTClient().Post().AbsPath(t.path(u.GetNamespace(), "")).Param("fieldManager", FieldManager)
+		for _, value := range dryRun {
+			request = request.Param("dryRun", value)
+		}
+		created = &unstructured.Unstructured{}
+		return answered(ctx, request, body, &created.Object)
+	})
+	if err != nil {
+		return nil, err
+	}
+	created.SetGroupVersionKind(t.GVK())
+	return created, nil
+}
+
+// Patch makes a merge patch, or tries to in a dry run.
+func (c *Cluster) Patch(ctx context.Context, what string, t Type, namespace, name string, patch []byte, dryRun ...string) error {
+	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
+	if t.Namespaced {
+		r = c.metadata.Resource(t.Resource()).Namespace(namespace)
+	}
+	return c.Do(ctx, what, func(ctx context.Context) error {
+		_, err := r.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
+		return err
+	})
+}
+
+// Delete deletes the object with the UID, and leaves what it owns to the garbage collector. It returns true where the answer
+// says that the object no longer exists. Otherwise finalizers may still hold it.
+func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, uid types.UID) (gone bool, err error) {
+	background := metav1.DeletePropagationBackground
+	body, err := json.Marshal(metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
+	if err != nil {
+		return false, fmt.Errorf("encoding the deletion of %s %s: %w", t.Kind, name, err)
+	}
+	var answer struct {
+		Kind string `json:"kind"`
+	}
+	err = c.Do(ctx, "delete "+t.Kind+" "+name, func(ctx context.Context) error {
+		return answered(ctx, c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)), body, &answer)
+	})
+	// A server answers with a Status where it has removed the object, and with the object where finalizers hold it.
+	return err == nil && answer.Kind == "Status", err
+}
+
+// answered sends a request and decodes the answer, which has the metadata alone of an object.
+func answered(ctx context.Context, request *rest.Request, body []byte, into any) error {
+	result := request.SetHeader("Accept", partialAnswer).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
+	if err := result.Error(); err != nil { // Raw's error does not have what the server says
+		return err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return utiljson.Unmarshal(raw, into) // whole numbers as objects have them
+}
+
+// partialAnswer has no effect on an answer that is a Status.
+const partialAnswer = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
