@@ -11,10 +11,12 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause"
 )
 
 // tryRemoval releases and deletes every object at the source in a dry run: a webhook or a policy that denies it would
-// otherwise stop the move when the source is half empty.
+// otherwise stop the move when the source is half empty. What has no finalizers is released only if its deletion is denied
+// without that, so the preflight tries no more than the move will do.
 func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
 	return parallel(ctx, t.workers(), members.Objects, func(ctx context.Context, m mover.Member) error {
 		may := func(verb string) bool { return !denied[access{m.Ref.GroupKind(), m.Ref.Namespace, verb}] }
@@ -25,10 +27,17 @@ func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, denied
 		if err != nil {
 			return err
 		}
-		if refused, err := t.tryRelease(ctx, typ, m, f); refused || err != nil {
-			return err
+		released := m.Finalizers > 0 || pause.IsRoot(m.Ref)
+		if released {
+			if refused, err := t.tryRelease(ctx, typ, m, f); refused || err != nil {
+				return err
+			}
 		}
-		return t.tryDelete(ctx, typ, m, f)
+		denied, err := t.tryDelete(ctx, typ, m, f)
+		if denied && !released && err == nil {
+			_, err = t.tryRelease(ctx, typ, m, f)
+		}
+		return err
 	})
 }
 
@@ -51,23 +60,23 @@ func (t *Transfer) tryRelease(ctx context.Context, typ kube.Type, m mover.Member
 
 // tryDelete: a webhook that lets an object with the annotation for a move pass does not see it here, because nothing is
 // written. So a denial is a warning. That of a ClusterClass says only that its Clusters are there.
-func (t *Transfer) tryDelete(ctx context.Context, typ kube.Type, m mover.Member, f *findings) error {
+func (t *Transfer) tryDelete(ctx context.Context, typ kube.Type, m mover.Member, f *findings) (denied bool, err error) {
 	if isClass(m.Ref) {
-		return nil
+		return false, nil
 	}
-	err := t.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name)
+	err = t.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name)
 	switch why := denial(err); {
 	case err == nil, gone(err), apierrors.IsConflict(err):
-		return nil
+		return false, nil
 	case why == "":
-		return err
+		return false, err
 	case noDryRun(why):
 		f.warnOnce("source", "whether objects can be taken away could not be tried: "+why, "declare sideEffects None for that webhook if it has none")
 	default:
 		f.warn(m.Ref.String(), "the source denies its deletion in a dry run: "+why,
 			"have what denies it let objects with the annotation "+object.DeleteForMoveAnnotation+" pass; else the move stops there when the source is half empty")
 	}
-	return nil
+	return true, nil
 }
 
 // denial is what a server says of a request that it refused for what it asks; "" for every other error.

@@ -2,11 +2,53 @@ package transfer
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"scute.dev/mover"
 )
+
+// What has no finalizers is released only if its deletion is denied, and so is it tried.
+func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
+	const why = `admission webhook "keep" denied the request`
+	for name, c := range map[string]struct {
+		denied []string
+		want   []mover.Severity
+	}{
+		"release denied":              {[]string{http.MethodPatch}, nil},
+		"deletion and release denied": {[]string{http.MethodPatch, http.MethodDelete}, []mover.Severity{mover.Error, mover.Warning}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Verified{})
+			f.src.merge(f.machine, obj{"metadata": obj{"finalizers": nil}})
+			f.src.deny = func(r *http.Request) string {
+				if slices.Contains(c.denied, r.Method) && strings.HasSuffix(r.URL.Path, "/machines/a-1") {
+					return why
+				}
+				return ""
+			}
+			found := &findings{}
+			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
+				t.Fatal(err)
+			}
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.transfer.tryRemoval(t.Context(), members, nil, found); err != nil {
+				t.Fatal(err)
+			}
+			var got []mover.Severity
+			for _, finding := range found.sorted() {
+				got = append(got, finding.Severity)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%+v", found.list)
+			}
+		})
+	}
+}
 
 // What denies that objects are taken away from the source is found before anything is changed. A webhook that goes by the
 // annotation for a move does not see it in a dry run of the deletion, so that is no error.
