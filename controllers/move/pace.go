@@ -1,10 +1,11 @@
 package move
 
 import (
+	"bytes"
+	"encoding/json"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
@@ -40,12 +41,17 @@ func (p *pace) forget(name types.NamespacedName) {
 	delete(p.last, name)
 }
 
-// counts says that a status tells nothing else than the one before but how far the move is.
+// counts says that a status tells nothing else than the one before but how far the move is. They are compared as they are
+// stored: a stored time has whole seconds.
 func counts(old, status v1alpha1.MoveStatus) bool {
-	same := func(s v1alpha1.MoveStatus) v1alpha1.MoveStatus {
+	rest := func(s v1alpha1.MoveStatus) []byte {
 		s.Counts, s.Message, s.WaitingFor, s.LogSequence = v1alpha1.MoveCounts{}, "", nil, 0
 		s.ObservedGeneration, s.Conditions = 0, nil // publish derives them
-		return s
+		raw, err := json.Marshal(s)
+		if err != nil {
+			return nil // texts, numbers and times can be encoded
+		}
+		return raw
 	}
-	return equality.Semantic.DeepEqual(same(old), same(status))
+	return bytes.Equal(rest(old), rest(status))
 }

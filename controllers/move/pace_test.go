@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +28,8 @@ func (*progressing) Throttled(string) supervise.Throttled { return supervise.Thr
 
 // TestProgressIsWrittenOnceASecond: what only counts waits for its turn and is written then; what a user acts on does not wait.
 func TestProgressIsWrittenOnceASecond(t *testing.T) {
-	moves := &progressing{}
+	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than what is stored
+	moves := &progressing{status: v1alpha1.MoveStatus{StartedAt: &begun}}
 	r, c, m := reconciling(t, moves)
 	key := client.ObjectKeyFromObject(m)
 	look := func(phase v1alpha1.MovePhase, created int) (v1alpha1.MoveStatus, time.Duration) {
