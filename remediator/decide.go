@@ -81,7 +81,11 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		h := Judge(m, p.mark(), f.Policy.Checks, now)
 		switch {
 		case h.State == "" && p != nil && p.Mark != nil:
-			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: "healthy again"})
+			why := "healthy again"
+			if p.noticed() {
+				why = "no notice says any more that it stops"
+			}
+			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: why})
 		case h.State != "" && !p.says(h):
 			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen}
 			if mark.Since.IsZero() {

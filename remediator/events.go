@@ -35,6 +35,7 @@ const (
 	FromHealthCheck Source = "MachineHealthCheck"
 	FromOperator    Source = "Operator"
 	FromPolicy      Source = "Policy"
+	FromNotice      Source = "Notice" // the machine is healthy, and about to stop
 )
 
 // Verdict is what was decided.

@@ -162,14 +162,21 @@ type Machine struct {
 	// needs it.
 	OnNode *NodeLook
 
+	// Annotations of the Machine that the policy's notices name.
+	Annotations map[string]string
+
 	Request *Request // its SurgeRemediation, nil without
 }
 
 // NodeLook is one look at a machine's Node in its own cluster.
 type NodeLook struct {
-	// Err says why the Node could not be read, "" when it could. One that does not exist has no conditions.
-	Err        string
+	// Err says why the Node could not be read, "" when it could.
+	Err string
+	// Conditions of the Node; nil when it does not exist.
 	Conditions map[string]Condition
+	// Taints are the values of its taints by their keys, and Annotations those of its annotations; of both only what the policy's
+	// notices name.
+	Taints, Annotations map[string]string
 }
 
 // Request is what a SurgeRemediation says.
@@ -246,6 +253,7 @@ type Checks struct {
 	NodeStartup time.Duration
 	Machine     []Check
 	Node        []Check // of them, Ready is read from the Machine, and the others from the Node itself
+	Notices     []Notice
 }
 
 // Check of one condition.

@@ -349,7 +349,9 @@ func TollOf(s *State, f *Facts) Toll {
 			continue
 		}
 		domain := where(p.Subject, p.Mark.FailureDomain)
-		t.Unhealthy[domain]++
+		if p.sick() {
+			t.Unhealthy[domain]++
+		}
 		if p.Rung != "" && s.Active == nil && len(t.Active) == 0 {
 			t.Active[domain]++
 			t.Since = p.RungSince

@@ -47,6 +47,19 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 			seen[h.Reason] = h.Since
 		}
 	}
+	for _, n := range c.Notices {
+		h, there := n.on(m, mark, now)
+		if !there {
+			continue
+		}
+		all = append(all, h)
+		if n.onNode() {
+			if seen == nil {
+				seen = make(map[string]time.Time)
+			}
+			seen[h.Reason] = h.Since
+		}
+	}
 	for _, h := range all {
 		switch {
 		case h.State == "":

@@ -59,13 +59,23 @@ func (t telling) atOwner() telling {
 //
 //nolint:gochecknoglobals // a table
 var tellings = []telling{
+	tells("NoticeSeen", "the machine is healthy, and a [notice](#machines-that-are-about-to-stop) says that it stops", func(s *State, e MachineMarked) string {
+		next := "scute decides how it is replaced"
+		if e.State == Failing {
+			next = "it is replaced from the notice's lead time on"
+		}
+		return when(e.Source == FromNotice && !s.says(e), "The machine is about to stop: %s; next: %s", e.Reason, next)
+	}),
 	tells("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(s *State, e MachineMarked) string {
 		return when(e.State == Failing && !s.says(e), "%s; next: the machine is unhealthy when the time of the check is over", marking(e))
 	}).warns(),
 	tells("MachineUnhealthy", "the machine is unhealthy", func(s *State, e MachineMarked) string {
 		return when(e.State == Unhealthy && !s.says(e), "%s; next: scute decides how it is replaced", marking(e))
 	}).warns(),
-	tells("MachineRecovered", "the machine is healthy again", func(_ *State, e MachineMarkCleared) string {
+	tells("MachineRecovered", "the machine is healthy again, or its notice is gone", func(s *State, e MachineMarkCleared) string {
+		if p := s.Patients[e.Machine.UID]; e.Cause == Recovered && p != nil && p.noticed() {
+			return "The notice is gone; nothing more is done"
+		}
 		return when(e.Cause == Recovered || e.Cause == "", "The machine is healthy again; nothing more is done")
 	}),
 	tells("MachineMarkCleared", "the machine is gone, or no policy selects it any more", func(_ *State, e MachineMarkCleared) string {

@@ -3,6 +3,7 @@ package remediator
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -16,7 +17,7 @@ func (p Policy) ReadsNodes() bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
 // onNode is what the checks say of the conditions that only the Node has.

@@ -194,7 +194,7 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 // climb: the policy's escalation steps come before a replacement, if the machine may be away for a while.
 func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 	rung, more := p.nextRung(f.Policy.Ladder)
-	if !more || p.Attempts > 0 || !f.away(m).none() {
+	if !more || p.noticed() || p.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
 	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", rung.Name, rung.Timeout)}

@@ -3,6 +3,7 @@ package remediator_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -301,6 +302,10 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			m.OnNode = &remediator.NodeLook{Err: rest(3)}
 			break
 		}
+		if value == "gone" {
+			m.OnNode = &remediator.NodeLook{}
+			break
+		}
 		if m.OnNode == nil || m.OnNode.Err != "" {
 			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
 		}
@@ -309,6 +314,19 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			since = since.Add(-duration(d, t, word(4)))
 		}
 		m.OnNode.Conditions[value] = remediator.Condition{Status: object.Truth(word(3)), Since: since}
+	case "notice": // on its Node, or its Machine: where, the key, and the value; - takes it off
+		if m.OnNode == nil || m.OnNode.Err != "" {
+			m.OnNode = &remediator.NodeLook{Conditions: make(map[string]remediator.Condition)}
+		}
+		on := map[string]*map[string]string{"NodeTaint": &m.OnNode.Taints, "NodeAnnotation": &m.OnNode.Annotations, "MachineAnnotation": &m.Annotations}[value]
+		*on = maps.Clone(*on)
+		if *on == nil {
+			*on = make(map[string]string)
+		}
+		(*on)[word(3)] = rest(4)
+		if word(4) == "-" {
+			delete(*on, word(3))
+		}
 	case "annotate":
 		set(t, d, strings.Join(words, " "), map[string]func() error{
 			"delete":          func() error { m.DeleteMark = word(3); return nil },
@@ -406,6 +424,17 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				condition, timeout, _ := strings.Cut(value, "/")
 				kind, status, _ := strings.Cut(condition, ":")
 				p.Checks.Node = append(p.Checks.Node, remediator.Check{Type: kind, Status: object.Truth(status), Timeout: duration(d, t, timeout)})
+				return nil
+			},
+			"notice": func() error { // the place, the key, and its value, or behind a slash the lead time
+				place, key, _ := strings.Cut(value, ":")
+				key, lead, timed := strings.Cut(key, "/")
+				key, wanted, _ := strings.Cut(key, ":")
+				n := remediator.Notice{On: v1alpha1.NoticePlace(place), Key: key, Value: wanted, Timed: timed}
+				if timed {
+					n.Lead = duration(d, t, lead)
+				}
+				p.Checks.Notices = append(p.Checks.Notices, n)
 				return nil
 			},
 			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),

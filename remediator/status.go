@@ -59,13 +59,11 @@ func started(s *State) []Beginning {
 	return list
 }
 
-// Sick counts the machines that are marked.
+// Sick counts the machines that are marked because something is wrong with them. One that is about to stop is healthy.
 func Sick(s *State) int {
 	n := 0
 	for _, p := range s.Patients {
-		if p.Mark != nil {
-			n++
-		}
+		n += count(p.sick())
 	}
 	return n
 }
@@ -114,7 +112,10 @@ func ofPatient(p *Patient) v1alpha1.SurgeRemediationStatus {
 		Phase: v1alpha1.RemediationMarked, Reason: p.Mark.Reason, Attempts: p.Attempts, MarkedAt: stamp(p.MarkedAt),
 		Message: p.Mark.Reason + "; its time is not over", Policy: p.Seen.PolicyName,
 	}
-	if p.Mark.State != Failing {
+	switch {
+	case p.noticed():
+		out.Message = "about to stop: " + p.Mark.Reason
+	case p.Mark.State != Failing:
 		out.Message = "unhealthy: " + p.Mark.Reason
 	}
 	d := p.Decision

@@ -39,6 +39,14 @@ type RepairPolicySpec struct {
 	// +optional
 	Checks RepairChecks `json:"checks,omitzero"`
 
+	// Notices are signs that a machine is about to stop though it is healthy, such as a spot interruption or a scheduled
+	// maintenance. A machine that has one is replaced as an unhealthy one is. It does not count for a mass failure, and no
+	// escalation step is tried for it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Notices []RepairNotice `json:"notices,omitempty"`
+
 	// HealthCheck makes and owns a MachineHealthCheck for each selected control plane, wired to scute, whose limit follows
 	// the control plane's size: (N-1)/2. On by default. Off: bring your own, with templateRef to a SurgeRemediationTemplate.
 	// +optional
@@ -147,6 +155,38 @@ type UnhealthyCondition struct {
 	Status string `json:"status"`
 	// Timeout is how long the condition must have lasted.
 	Timeout Duration `json:"timeout"`
+}
+
+// NoticePlace is where a notice is found. Nodes are read in their cluster, every 30 seconds.
+// +kubebuilder:validation:Enum=MachineAnnotation;NodeAnnotation;NodeCondition;NodeTaint
+type NoticePlace string
+
+// The places of notices.
+const (
+	NoticeNodeCondition     NoticePlace = "NodeCondition"
+	NoticeNodeTaint         NoticePlace = "NodeTaint"
+	NoticeNodeAnnotation    NoticePlace = "NodeAnnotation"
+	NoticeMachineAnnotation NoticePlace = "MachineAnnotation"
+)
+
+// RepairNotice is a sign that a machine is about to stop. It counts as long as it is there.
+// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.on in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="only the value of an annotation is a time"
+// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || !has(self.value)",fieldPath=".value",message="must not be set with leadTime"
+type RepairNotice struct {
+	// On says where the notice is found.
+	On NoticePlace `json:"on"`
+	// Key of the annotation or the taint, or type of the condition.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	Key string `json:"key"`
+	// Value that it has; by default any, and of a condition the status True.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Value string `json:"value,omitempty"`
+	// LeadTime says that the value of the annotation is the time at which the machine stops, such as 2026-01-31T18:00:00Z. The
+	// machine is replaced from this long before that time on. Without it, the notice counts at once.
+	// +optional
+	LeadTime *Duration `json:"leadTime,omitempty"`
 }
 
 // EscalationStep asks somebody else for a gentler cure, a reboot for example, by an object made from a template. When the

@@ -19,7 +19,8 @@ type UnhealthyMark struct {
 	Since metav1.Time `json:"since"`
 	// Reason names the check.
 	Reason string `json:"reason"`
-	// Source is who says so: MachineHealthCheck, Operator (the annotation cluster.x-k8s.io/remediate-machine) or Policy.
+	// Source is who says so: MachineHealthCheck, Operator (the annotation cluster.x-k8s.io/remediate-machine), Policy, or Notice (the
+	// machine is healthy, and about to stop).
 	Source string `json:"source"`
 	// Remediation is the id of the remediation, as scutectl and the log know it.
 	Remediation string `json:"remediation"`

@@ -56,7 +56,7 @@ func (e *Eye) Cache() cache.Cache { return e.cache }
 // Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
 func (e *Eye) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
 	l := &look{eye: e, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
-	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.rungs, l.power} {
+	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.rungs, l.power} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted
 		}

@@ -37,7 +37,7 @@ func TestStripMachine(t *testing.T) {
 			Annotations: map[string]string{
 				clusterv1.PausedAnnotation: "", v1alpha1.UnhealthyAnnotation: "{}", clusterv1.DeleteMachineAnnotation: "",
 				clusterv1.PreDrainDeleteHookAnnotationPrefix + "/x": "", "kubectl.kubernetes.io/last-applied-configuration": "long",
-				"cluster.x-k8s.io/conversion-data": "long",
+				"cluster.x-k8s.io/conversion-data": strings.Repeat("long", 100),
 			},
 		},
 		Spec: clusterv1.MachineSpec{ClusterName: "c", ProviderID: "p", Version: "v1"},

@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/kube/tenant"
 	"scute.dev/remediator"
@@ -25,8 +28,8 @@ const (
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
 	// nodesAtOnce are read side by side.
 	nodesAtOnce = 16
-	// mostConditions of a Node are read.
-	mostConditions = 100
+	// mostListed conditions, and taints, of a Node are read.
+	mostListed = 100
 )
 
 // nodeLooks are the last looks at the Nodes of owners.
@@ -106,7 +109,7 @@ func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]
 			continue
 		}
 		group.Go(func() error {
-			*looked = readNode(ctx, from, m.Node)
+			*looked = readNode(ctx, from, m.Node, f.Policy.Checks.Notices)
 			return nil
 		})
 	}
@@ -124,7 +127,7 @@ func (e *Eye) nodeReader(ctx context.Context, key types.NamespacedName) (*tenant
 }
 
 // readNode reads of a Node what facts are made of. A Node that does not exist has no conditions: its Machine says that it is gone.
-func readNode(ctx context.Context, from *tenant.Reader, name string) remediator.NodeLook {
+func readNode(ctx context.Context, from *tenant.Reader, name string, notices []remediator.Notice) remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
 	code, raw, err := from.Get(ctx, "api", "v1", "nodes", name)
@@ -132,7 +135,7 @@ func readNode(ctx context.Context, from *tenant.Reader, name string) remediator.
 	switch {
 	case err != nil:
 	case code == http.StatusOK:
-		looked, err = saidOf(raw)
+		looked, err = saidOf(raw, notices)
 	case code != http.StatusNotFound:
 		err = fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
 	}
@@ -142,25 +145,25 @@ func readNode(ctx context.Context, from *tenant.Reader, name string) remediator.
 	return looked
 }
 
-// nodeConditions are some: little that is sent may take much room, so they are counted while they are read.
-type nodeConditions []nodeCondition
+// some are a list: little that is sent may take much room, so its items are counted while they are read.
+type some[T any] []T
 
 type nodeCondition struct {
 	Type, Status, Reason string
 	LastTransitionTime   metav1.Time
 }
 
-// UnmarshalJSON reads a list of conditions.
-func (n *nodeConditions) UnmarshalJSON(raw []byte) error {
+// UnmarshalJSON reads a list.
+func (n *some[T]) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return err // null
 	}
 	for d.More() {
-		if len(*n) == mostConditions {
-			return fmt.Errorf("it has more than %d conditions", mostConditions)
+		if len(*n) == mostListed {
+			return fmt.Errorf("one of its lists has more than %d items", mostListed)
 		}
-		var one nodeCondition
+		var one T
 		if err := d.Decode(&one); err != nil {
 			return err
 		}
@@ -170,17 +173,26 @@ func (n *nodeConditions) UnmarshalJSON(raw []byte) error {
 }
 
 // saidOf is what is read of a Node.
-func saidOf(raw []byte) (remediator.NodeLook, error) {
+func saidOf(raw []byte, notices []remediator.Notice) (remediator.NodeLook, error) {
 	var node struct {
-		Status struct{ Conditions nodeConditions }
+		Metadata struct{ Annotations texts }
+		Spec     struct{ Taints some[corev1.Taint] }
+		Status   struct{ Conditions some[nodeCondition] }
 	}
+	node.Metadata.Annotations.of = keysOf(notices, v1alpha1.NoticeNodeAnnotation)
 	if err := json.Unmarshal(raw, &node); err != nil {
 		return remediator.NodeLook{}, fmt.Errorf("what the API server answers is none: %w", err)
 	}
-	looked := remediator.NodeLook{Conditions: make(map[string]remediator.Condition, len(node.Status.Conditions))}
+	looked := remediator.NodeLook{Conditions: make(map[string]remediator.Condition, len(node.Status.Conditions)), Annotations: node.Metadata.Annotations.found}
 	for _, c := range node.Status.Conditions {
 		looked.Conditions[object.Brief(c.Type, longestName)] = remediator.Condition{
 			Status: object.Truth(object.Brief(c.Status, longestName)), Reason: object.Brief(c.Reason, longestName), Since: c.LastTransitionTime.Time,
+		}
+	}
+	named := keysOf(notices, v1alpha1.NoticeNodeTaint)
+	for _, taint := range node.Spec.Taints {
+		if slices.Contains(named, taint.Key) {
+			looked.Taints = with(looked.Taints, taint.Key, taint.Value)
 		}
 	}
 	return looked, nil

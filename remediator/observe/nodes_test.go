@@ -31,7 +31,7 @@ func TestReadNode(t *testing.T) {
 		"not JSON":       {200, `<html>`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: invalid character '<' looking for beginning of value"}},
 		"sent elsewhere": {302, ``, remediator.NodeLook{Err: "reading the Node: the API server answers 302 Found"}},
 		"endless":        {200, `{"a":"` + strings.Repeat("x", 1<<20), remediator.NodeLook{Err: "reading the Node: it sends too much: more than 512 KiB"}},
-		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: it has more than 100 conditions"}},
+		"many":           {200, `{"status":{"conditions":[` + strings.Repeat("{},", 100) + `{}]}}`, remediator.NodeLook{Err: "reading the Node: what the API server answers is none: one of its lists has more than 100 items"}},
 		"none said":      {200, `{"status":{"conditions":null}}`, remediator.NodeLook{Conditions: map[string]remediator.Condition{}}},
 		"escapes": {
 			200, `{"status":{"conditions":[{"type":"\u001b[2JReady","status":"True","reason":"a\nb"}]}}`,
@@ -55,7 +55,7 @@ func TestReadNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer from.Close()
-			if diff := cmp.Diff(c.want, readNode(ctx, from, "n1")); diff != "" {
+			if diff := cmp.Diff(c.want, readNode(ctx, from, "n1", nil)); diff != "" {
 				t.Error(diff)
 			}
 		})

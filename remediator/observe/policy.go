@@ -155,6 +155,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 			f.Off = append(f.Off, remediator.InfrastructureCondition{Type: c.Type, Status: object.Truth(c.Status), Reason: c.Reason})
 		}
 	}
+	f.Checks.Notices = notices(s.Notices)
 	f.Hooks = slices.Clone(s.AllowedHooks)
 	if len(f.Checks.Node) == 0 {
 		for _, status := range []object.Truth{object.False, object.Unknown} {

@@ -28,11 +28,13 @@ func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 }
 
 // stripMeta keeps of annotations those that facts, hooks and triggers are made of.
-func stripMeta(o client.Object) {
+func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetManagedFields(nil)
 	o.SetFinalizers(nil)
 	annotations := o.GetAnnotations()
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return !telling(key) })
+	maps.DeleteFunc(annotations, func(key, value string) bool {
+		return !telling(key) && !slices.ContainsFunc(also, func(keep func(key, value string) bool) bool { return keep(key, value) })
+	})
 	if len(annotations) == 0 {
 		annotations = nil
 	}
@@ -53,7 +55,7 @@ func telling(key string) bool {
 }
 
 func stripMachine(m *clusterv1.Machine) {
-	stripMeta(m)
+	stripMeta(m, notable)
 	addresses := reachable(m)
 	m.Spec = clusterv1.MachineSpec{
 		ClusterName: m.Spec.ClusterName, InfrastructureRef: m.Spec.InfrastructureRef, Version: m.Spec.Version, FailureDomain: m.Spec.FailureDomain,

@@ -98,6 +98,6 @@ func accepted(code int) error {
 
 // heard says that a node's kubelet reports, or that this is unknown.
 func heard(raw []byte) bool {
-	said, err := saidOf(raw)
+	said, err := saidOf(raw, nil)
 	return err != nil || said.Conditions[string(corev1.NodeReady)].Status != object.Unknown
 }

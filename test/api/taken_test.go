@@ -59,6 +59,7 @@ func taken() []*rule {
 		fits("RepairPolicy", labels+`\.|\.values\[0\]$`, `^""$`, right, "the value of a label may be empty"),
 		fits("RepairPolicy", `^spec\.selector\.`, `^("|the key )`, toReport, "the type is Kubernetes' own, without bounds"),
 		fits("RepairPolicy|RepairLimits", `\.pauseRequests\[0\]$`, `^"`, right, "a text for people"),
+		fits("RepairPolicy", `\.notices\[0\]\.value$`, `^"`, right, "the value of an annotation is any text"),
 		fits("RepairPolicy", `\.failedWhen\[0\]\.value$`, `^"`, right, "what an object has in the field is any text"),
 		fits("RepairPolicy", `\.infrastructureConditions\[0\]\.reason$`, `^""$`, right, "any reason"),
 		fits("SurgeRemediation", `\.hold\.reason$`, `^"`, right, "a text for people"),

@@ -69,6 +69,7 @@ func TestNasty(t *testing.T) {
 			"a reboot does not help":           rebootedInVain,
 			"a MachineSet of its own":          machineSet,
 			"the Node alone says it":           nodeCondition,
+			"about to stop":                    aboutToStop,
 			"Metal3 power-cycles the host":     metal3,
 			"Tinkerbell fails to":              tinkerbell,
 		}) {

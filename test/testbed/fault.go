@@ -54,6 +54,24 @@ func (w *Workload) SetNodeCondition(ctx context.Context, name string, condition 
 	return nil
 }
 
+// SetNodeTaint taints a Node, as a node termination handler does.
+func (w *Workload) SetNodeTaint(ctx context.Context, name string, taint corev1.Taint) error {
+	c, err := w.Client(ctx)
+	if err != nil {
+		return err
+	}
+	node := &corev1.Node{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return fmt.Errorf("tainting node %s of %s/%s %s: %w", name, w.Namespace, w.Name, taint.Key, err)
+	}
+	original := node.DeepCopy()
+	node.Spec.Taints = append(node.Spec.Taints, taint)
+	if err := c.Patch(ctx, node, client.MergeFrom(original)); err != nil {
+		return fmt.Errorf("tainting node %s of %s/%s %s: %w", name, w.Namespace, w.Name, taint.Key, err)
+	}
+	return nil
+}
+
 // BreakEtcdMember makes the etcd member on that node answer as one that was removed from the etcd cluster.
 func (w *Workload) BreakEtcdMember(ctx context.Context, node string) error {
 	return w.changePod(ctx, "etcd-"+node, func(pod *corev1.Pod) {

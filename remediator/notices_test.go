@@ -1,0 +1,41 @@
+package remediator
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A machine that is about to stop is healthy: it counts for no mass failure, until it is broken too. People are told so.
+func TestNoticesAreNoFailures(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	m := Subject{Name: "m1", UID: "m1"}
+	var s State
+	var told []string
+	for _, c := range []struct {
+		event Event
+		sick  int
+	}{
+		{MachineMarked{Machine: m, State: Failing, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a"}, 0},
+		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a"}, 0},
+		{MachineMarked{Machine: m, State: Unhealthy, Source: FromPolicy, Reason: "Node Ready Unknown", FailureDomain: "a"}, 1},
+		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Node taint spot", FailureDomain: "a"}, 0},
+		{MachineMarkCleared{Machine: m, Cause: Recovered, Why: "no notice"}, 0},
+	} {
+		if n, ok := Tell(&s, c.event); ok {
+			told = append(told, n.Reason+": "+n.Note)
+		}
+		s.Apply(c.event, now)
+		if sick, unhealthy := Sick(&s), TollOf(&s, nil).Unhealthy["a"]; sick != c.sick || unhealthy != c.sick {
+			t.Errorf("after %+v: %d sick, %d in the failure domain, want %d", c.event, sick, unhealthy, c.sick)
+		}
+	}
+	want := []string{
+		"NoticeSeen: The machine is about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z; next: it is replaced from the notice's lead time on",
+		"NoticeSeen: The machine is about to stop: Machine annotation maintenance 2026-05-01T13:00:00Z; next: scute decides how it is replaced",
+		"MachineRecovered: The notice is gone; nothing more is done",
+	}
+	if got := strings.Join(told, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("told\n%s", got)
+	}
+}

@@ -1,0 +1,67 @@
+package observe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
+)
+
+// Of the taints and annotations of a Node only what notices name is kept, and a bounded part of it.
+func TestNoticesOfANode(t *testing.T) {
+	named := []remediator.Notice{{On: v1alpha1.NoticeNodeTaint, Key: "spot"}, {On: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {On: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
+	long := strings.Repeat("x", 1000)
+	for name, c := range map[string]struct {
+		body, err           string
+		taints, annotations map[string]string
+	}{
+		"both": {
+			body:   `{"metadata":{"annotations":{"other":"1","maintenance":"` + long + `"}},"spec":{"taints":[{"key":"spot","value":"soon","effect":"NoSchedule"},{"key":"maintenance"}]}}`,
+			taints: map[string]string{"spot": "soon"}, annotations: map[string]string{"maintenance": long[:longestText] + "..."},
+		},
+		"none":           {body: `{"metadata":{"annotations":null},"spec":{"taints":null}}`},
+		"an odd one":     {body: `{"metadata":{"annotations":{"a":1}}}`, err: "the annotation a"},
+		"many taints":    {body: `{"spec":{"taints":[` + strings.Repeat("{},", 100) + `{}]}}`, err: "more than 100 items"},
+		"no annotations": {body: `{"metadata":{"annotations":[]}}`},
+	} {
+		got, err := saidOf([]byte(c.body), named)
+		if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff([]map[string]string{c.taints, c.annotations}, []map[string]string{got.Taints, got.Annotations}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Of a Machine, the cache keeps what a notice may name, and the facts have what one does.
+func TestNoticesOfAMachine(t *testing.T) {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/maintenance": "now", "example.com/other": "", "example.com/long": strings.Repeat("x", 300)}}}
+	stripMachine(m)
+	l := &look{found: []*clusterv1.Machine{m}, facts: &remediator.Facts{Machines: make([]remediator.Machine, 1)}}
+	l.facts.Policy.Checks.Notices = notices([]v1alpha1.RepairNotice{
+		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
+		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
+		{On: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled"},
+	})
+	if err := l.notices(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"example.com/maintenance": "now"}, l.facts.Machines[0].Annotations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := []remediator.Notice{
+		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", Timed: true, Lead: time.Hour},
+		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
+		{On: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled", Value: "True"},
+	}
+	if diff := cmp.Diff(want, l.facts.Policy.Checks.Notices); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,66 @@
+package remediation
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/testbed"
+)
+
+// aboutToStop: the machine is healthy all the time. A maintenance that is far away, and is cancelled, changes nothing; a taint of the
+// Node has it replaced, the replacement first.
+func aboutToStop(ctx context.Context, t *testing.T) {
+	const maintenance, spot = "example.com/maintenance-at", "example.com/spot-interruption"
+	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) {
+		s.Notices = []v1alpha1.RepairNotice{
+			{On: v1alpha1.NoticeMachineAnnotation, Key: maintenance, LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
+			{On: v1alpha1.NoticeNodeTaint, Key: spot},
+		}
+	})
+	annotate := func(change func(annotations map[string]string)) {
+		m := &clusterv1.Machine{}
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+		before := m.DeepCopy()
+		if m.Annotations == nil {
+			m.Annotations = make(map[string]string)
+		}
+		change(m.Annotations)
+		must(t, shared.admin.Patch(ctx, m, client.MergeFrom(before)))
+	}
+	stops := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	annotate(func(a map[string]string) { a[maintenance] = stops })
+	await(ctx, t, "the maintenance is seen", func() string {
+		switch mark := w.mark(ctx, t); {
+		case mark == nil:
+			return "there is no mark"
+		case mark.State != "Failing" || mark.Source != "Notice" || mark.Reason != "Machine annotation "+maintenance+" "+stops:
+			t.Fatalf("the mark says %+v", mark)
+		}
+		return ""
+	})
+	awaitEvent(ctx, t, "Machine", w.victim, "NoticeSeen")
+	annotate(func(a map[string]string) { delete(a, maintenance) })
+	await(ctx, t, "the maintenance is forgotten", func() string {
+		if mark := w.mark(ctx, t); mark != nil {
+			return "the mark says " + mark.Reason
+		}
+		return ""
+	})
+	w.veterans(ctx, t)
+
+	must(t, w.SetNodeTaint(ctx, w.victim.Status.NodeRef.Name, corev1.Taint{Key: spot, Effect: corev1.TaintEffectNoSchedule}))
+	w.surges(ctx, t)
+	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
+	w.healed(ctx, t)
+	if !w.diary.decided(w.victim.Name, "RolloutSurge") {
+		t.Error("RolloutSurge was never decided")
+	}
+	remembered(ctx, t, w.policy, w.victim.Name, "RolloutSurge")
+	w.quorum.never(t, 3, 4)
+}
