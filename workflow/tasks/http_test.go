@@ -148,3 +148,15 @@ func TestHTTPEcho(t *testing.T) {
 		t.Errorf("the output is %s", output)
 	}
 }
+
+// A rollback keeps what a request may have changed.
+func TestHTTPKeeps(t *testing.T) {
+	for with, keeps := range map[string]bool{
+		`{"url": "http://a"}`: false, `{"url": "http://a", "method": "HEAD"}`: false, `{"url": "http://a", "method": "POST"}`: true,
+		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
+	} {
+		if got := (&tasks.HTTP{}).Keeps(json.RawMessage(with)); got != keeps {
+			t.Errorf("HTTP %s keeps: %t, want %t", with, got, keeps)
+		}
+	}
+}

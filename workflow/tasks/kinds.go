@@ -2,14 +2,16 @@ package tasks
 
 import (
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks/approve"
+	"scute.dev/workflow/tasks/exec"
 )
 
 // All are the kinds of tasks that a manifest can name, in the order of the documentation.
 func All() []Registration {
 	return []Registration{
 		{
-			Name: "Exec", Inputs: ExecWith{}, Does: "runs a command", Inverse: "none of its own: give `undo`",
-			New: func(o Options) task.Kind { return &Exec{Enabled: o.ExecEnabled} },
+			Name: "Exec", Inputs: exec.With{}, Does: "runs a command", Inverse: "none of its own: give `undo`",
+			New: func(o Options) task.Kind { return &exec.Kind{Enabled: o.ExecEnabled} },
 		},
 		{
 			Name: "HTTP", Inputs: HTTPWith{}, Does: "makes a request", Inverse: "none of its own: give `undo`",
@@ -50,8 +52,8 @@ func All() []Registration {
 			New: func(o Options) task.Kind { return &Providers{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Approve", Inputs: ApproveWith{}, Does: "waits for an operator's word", Inverse: "nothing to undo",
-			New: func(Options) task.Kind { return Approve{} },
+			Name: "Approve", Inputs: approve.With{}, Does: "waits for an operator's word", Inverse: "nothing to undo",
+			New: func(Options) task.Kind { return approve.Kind{} },
 		},
 		{
 			Name: "Diagnose", Inputs: DiagnoseWith{}, Does: "collects what tells why something failed", Inverse: "nothing to undo",

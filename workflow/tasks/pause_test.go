@@ -3,13 +3,13 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/approve"
 )
 
 func TestValidateLifecycleKinds(t *testing.T) {
@@ -32,8 +32,8 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"resume", &tasks.Resume{}, `{"task": "hold"}`, nil},
 		{"resume nothing", &tasks.Resume{}, `{}`, []string{"task: name the task of kind Pause"}},
 
-		{"approve", tasks.Approve{}, `{"message": "look"}`, nil},
-		{"approve without a word", tasks.Approve{}, ``, []string{"message: it is empty"}},
+		{"approve", approve.Kind{}, `{"message": "look"}`, nil},
+		{"approve without a word", approve.Kind{}, ``, []string{"message: it is empty"}},
 
 		{"move", &tasks.Move{}, `{"clusters": ["a"], "to": {"kubeconfig": "x"}}`, nil},
 		{"move nothing nowhere", &tasks.Move{}, `{}`, []string{"clusters: either some", "to: name the management cluster"}},
@@ -69,17 +69,6 @@ func TestValidateLifecycleKinds(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestApproveAsks(t *testing.T) {
-	_, err := tasks.Approve{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
-	var decision *task.DecisionError
-	if !errors.As(err, &decision) || decision.Why != "Is the network ready?" {
-		t.Errorf("%v", err)
-	}
-	if err := (tasks.Approve{}).Undo(t.Context(), &task.Call{}); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/exec"
 )
 
 // TestSecretsAreNotInputs: a secret in a manifest would be in the log for ever.
@@ -22,8 +23,8 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		{&tasks.HTTP{}, `{"url": "https://example.com/?access_token=x"}`, "url"},
 		{&tasks.HTTP{}, `{"url": "https://example.com", "headers": {"x-api-key": "x"}}`, "headers.x-api-key"},
 		{&tasks.HTTP{}, `{"url": "https://example.com", "queryFrom": [{"name": "token"}]}`, "queryFrom[0]"},
-		{&tasks.Exec{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD": "x"}}`, "env.DB_PASSWORD"},
-		{&tasks.Exec{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD_FILE": "x", "DB_PASSWORD": "${tasks.a.output.x}"}}`, ""},
+		{&exec.Kind{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD": "x"}}`, "env.DB_PASSWORD"},
+		{&exec.Kind{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD_FILE": "x", "DB_PASSWORD": "${tasks.a.output.x}"}}`, ""},
 		{&tasks.Job{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "x"}]}`, "env[0].value"},
 		{&tasks.Job{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
 	} {

@@ -1,4 +1,4 @@
-package tasks
+package approve
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run go on,
+// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run go on,
 // `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
 //
 // It asks for as long as `timeout` and `totalTimeout` say, for ever by default, and the deadline of the run goes on
 // meanwhile. When nobody has decided in time it fails, and `retry` or its failurePolicy applies.
-type Approve struct{}
+type Kind struct{}
 
-// ApproveWith are the inputs of Approve.
-type ApproveWith struct {
+// With are the inputs of Approve.
+type With struct {
 	// Message says what must be decided, and what the operator should check before.
 	Message string `json:"message"`
 }
 
 // Validate checks that there is a message.
-func (Approve) Validate(with json.RawMessage) []workflow.Problem {
-	var w ApproveWith
+func (Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
 	if problems := inputs.Strict(with, &w); len(problems) > 0 {
 		return problems
 	}
@@ -35,8 +35,8 @@ func (Approve) Validate(with json.RawMessage) []workflow.Problem {
 }
 
 // Run leaves the task to an operator.
-func (a Approve) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[ApproveWith](c, a.Validate)
+func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := inputs.Read[With](c, a.Validate)
 	if err != nil {
 		return nil, err
 	}
@@ -44,4 +44,4 @@ func (a Approve) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 // Undo has nothing to take back.
-func (Approve) Undo(context.Context, *task.Call) error { return nil }
+func (Kind) Undo(context.Context, *task.Call) error { return nil }

@@ -1,4 +1,4 @@
-package tasks
+package exec
 
 import (
 	"fmt"
@@ -16,18 +16,18 @@ const (
 	tailKept = 16 << 10
 )
 
-// commandOutput takes what a command says: into a file of the run's folder if there is one, and its end for a message.
-type commandOutput struct {
+// attemptLog takes what a command says: into a file of the run's folder if there is one, and its end for a message.
+type attemptLog struct {
 	mu      sync.Mutex
 	file    *os.File
 	written int
 	tail    []byte
 }
 
-// openOutput opens the log of an attempt. The folder is the operator's own: its content is not cleaned.
-func openOutput(c *task.Call) (*commandOutput, error) {
+// openLog opens the log of an attempt. The folder is the operator's own: its content is not cleaned.
+func openLog(c *task.Call) (*attemptLog, error) {
 	if c.Dir == "" {
-		return &commandOutput{}, nil
+		return &attemptLog{}, nil
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's folder: %w", err)
@@ -42,11 +42,11 @@ func openOutput(c *task.Call) (*commandOutput, error) {
 		file.Close()
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	return &commandOutput{file: file, written: int(info.Size())}, nil
+	return &attemptLog{file: file, written: int(info.Size())}, nil
 }
 
 // Write never fails: a full disk must not end the command.
-func (o *commandOutput) Write(p []byte) (int, error) {
+func (o *attemptLog) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if room := logLimit - o.written; o.file != nil && room > 0 {
@@ -65,14 +65,14 @@ func (o *commandOutput) Write(p []byte) (int, error) {
 }
 
 // Close closes the file.
-func (o *commandOutput) Close() {
+func (o *attemptLog) Close() {
 	if o.file != nil {
 		o.file.Close()
 	}
 }
 
 // Tail is the last lines, fit for the log.
-func (o *commandOutput) Tail() string {
+func (o *attemptLog) Tail() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return redact.Tail(string(o.tail))

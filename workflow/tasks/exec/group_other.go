@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tasks
+package exec
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package tasks_test
+package exec
 
 import (
 	"context"
@@ -15,14 +15,13 @@ import (
 	"time"
 
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks"
 )
 
 // TestMain is also the victim of TestExecDies: a process that runs a command and is killed.
 func TestMain(m *testing.M) {
 	if pid := os.Getenv("TASK_TEST_VICTIM"); pid != "" {
 		c := &task.Call{Run: "r", Task: "t", With: json.RawMessage(fmt.Sprintf(`{"command": ["sh", "-c", "echo $$ > %s; exec sleep 60"]}`, pid))}
-		_, err := (&tasks.Exec{Enabled: true}).Run(context.Background(), c)
+		_, err := (&Kind{Enabled: true}).Run(context.Background(), c)
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -44,7 +43,7 @@ func TestExec(t *testing.T) {
 		Failure: &task.Failure{Task: "broken", Cause: "error", Message: "no"},
 		With:    command(`echo hello; printf '["%s","%s","%s","%s","%s",%s,%s]' $SCUTE_RUN $SCUTE_TASK $SCUTE_ATTEMPT $SCUTE_KEY $OWN "$(cat $SCUTE_INPUTS)" "$(cat $SCUTE_FAILURE)" > $SCUTE_OUTPUT`),
 	}
-	output, err := (&tasks.Exec{Enabled: true}).Run(t.Context(), c)
+	output, err := (&Kind{Enabled: true}).Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +76,7 @@ func TestExecFails(t *testing.T) {
 		"a name of scute's": {json.RawMessage(`{"command": ["true"], "env": {"SCUTE_RUN": "x"}}`), "with.env.SCUTE_RUN", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := (&tasks.Exec{Enabled: true}).Run(t.Context(), &task.Call{With: c.with})
+			_, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{With: c.with})
 			if err == nil || !strings.Contains(err.Error(), c.says) || task.IsFinal(err) != c.final {
 				t.Errorf("final %t: %v\nwant it to say %q", task.IsFinal(err), err, c.says)
 			}
@@ -86,7 +85,7 @@ func TestExecFails(t *testing.T) {
 			}
 		})
 	}
-	problems := (&tasks.Exec{}).Validate(command("true"))
+	problems := (&Kind{}).Validate(command("true"))
 	if len(problems) != 1 || problems[0].Remedy != "run it locally, or start the daemon with --enable-exec" {
 		t.Errorf("problems %v", problems)
 	}
@@ -111,7 +110,7 @@ func TestExecStops(t *testing.T) {
 				cancel()
 			}()
 			started := time.Now()
-			_, err := (&tasks.Exec{Enabled: true}).Run(ctx, &task.Call{With: command("PIDS=" + pids + "; " + c.script)})
+			_, err := (&Kind{Enabled: true}).Run(ctx, &task.Call{With: command("PIDS=" + pids + "; " + c.script)})
 			if took := time.Since(started); took < c.min {
 				t.Errorf("it took %s", took)
 			}
@@ -126,7 +125,7 @@ func TestExecStops(t *testing.T) {
 // TestExecLeaves: a process that a command leaves behind does not hold up the task.
 func TestExecLeaves(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	if _, err := (&tasks.Exec{Enabled: true}).Run(t.Context(), &task.Call{With: command("sleep 3600 & echo $! > " + pids)}); err != nil {
+	if _, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{With: command("sleep 3600 & echo $! > " + pids)}); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(waitForFile(t, pids), syscall.SIGKILL); err != nil {
@@ -178,21 +177,13 @@ func waitForDeath(t *testing.T, pid int) {
 
 // What a command records before it fails is recorded, and what it did is kept by a rollback.
 func TestExecRecordsBeforeItFails(t *testing.T) {
-	output, err := (&tasks.Exec{Enabled: true}).Run(t.Context(), &task.Call{Run: "r", Task: "t", With: command(`echo '{"id": 7}' > $SCUTE_OUTPUT; exit 3`)})
+	output, err := (&Kind{Enabled: true}).Run(t.Context(), &task.Call{Run: "r", Task: "t", With: command(`echo '{"id": 7}' > $SCUTE_OUTPUT; exit 3`)})
 	if err == nil || strings.TrimSpace(string(output)) != `{"id": 7}` {
 		t.Errorf("output %s, error %v", output, err)
 	}
 	var kept *task.KeptError
-	if err := (&tasks.Exec{Enabled: true}).Undo(t.Context(), &task.Call{}); !errors.As(err, &kept) {
+	if err := (&Kind{Enabled: true}).Undo(t.Context(), &task.Call{}); !errors.As(err, &kept) {
 		t.Errorf("its undo says %v", err)
-	}
-	for with, keeps := range map[string]bool{
-		`{"url": "http://a"}`: false, `{"url": "http://a", "method": "HEAD"}`: false, `{"url": "http://a", "method": "POST"}`: true,
-		`{"url": "http://a", "method": "${tasks.a.output}"}`: true, `{}`: true,
-	} {
-		if got := (&tasks.HTTP{}).Keeps(json.RawMessage(with)); got != keeps {
-			t.Errorf("HTTP %s keeps: %t, want %t", with, got, keeps)
-		}
 	}
 }
 
@@ -206,7 +197,7 @@ func TestExecWarnsOfScripts(t *testing.T) {
 		`{"command": ["sh", "-c", "echo $1 $${tasks.a.output}", "_", "${tasks.a.output}"]}`: "",
 		`{"command": ["echo", "-c", "${tasks.a.output}"]}`:                                  "",
 	} {
-		problems := (&tasks.Exec{Enabled: true}).Validate(json.RawMessage(with))
+		problems := (&Kind{Enabled: true}).Validate(json.RawMessage(with))
 		switch {
 		case field == "" && len(problems) > 0:
 			t.Errorf("%s: %v", with, problems)

@@ -1,4 +1,4 @@
-package tasks
+package exec
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Exec runs a command on the machine that scute runs on.
+// Kind runs a command on the machine that scute runs on.
 //
 // The command is told who it is by SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY; the key is the same for all
 // attempts. SCUTE_INPUTS names a file with a JSON object, the outputs of the tasks that this one needs by name. What the
@@ -31,13 +31,13 @@ import (
 // scute itself is killed, so is the command (on Linux). What a command that succeeded left running is left alone.
 //
 // Its inverse is for the manifest to say: `undo: {command: [...]}`.
-type Exec struct {
+type Kind struct {
 	// Enabled must be set: whoever may make a WorkflowRun in a cluster must not by that run commands in the daemon.
 	Enabled bool
 }
 
-// ExecWith are the inputs of Exec.
-type ExecWith struct {
+// With are the inputs of Exec.
+type With struct {
 	// Command and its arguments. No shell is involved.
 	Command []string `json:"command"`
 	// Env is added to the environment of scute's own process.
@@ -47,16 +47,16 @@ type ExecWith struct {
 }
 
 const (
-	execOutputLimit = 64 << 10
-	// execGrace is what the command has to end after SIGTERM.
-	execGrace = 10 * time.Second
-	// execDrain is how long the output of a command that has ended is still read, if others hold it open.
-	execDrain = 2 * time.Second
+	outputLimit = 64 << 10
+	// stopWithin is what the command has to end after SIGTERM.
+	stopWithin = 10 * time.Second
+	// drainWithin is how long the output of a command that has ended is still read, if others hold it open.
+	drainWithin = 2 * time.Second
 )
 
 // Validate checks the inputs.
-func (e *Exec) Validate(with json.RawMessage) []workflow.Problem {
-	var w ExecWith
+func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
 	if problems := inputs.Strict(with, &w); len(problems) > 0 {
 		return problems
 	}
@@ -100,8 +100,8 @@ func scripted(command []string) (field string, found bool) {
 }
 
 // Run runs the command once.
-func (e *Exec) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[ExecWith](c, e.Validate)
+func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, e.Validate)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +113,11 @@ func (e *Exec) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, fmt.Errorf("making a folder for the command's files: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	environment, err := execFiles(dir, c)
+	environment, err := writeFiles(dir, c)
 	if err != nil {
 		return nil, err
 	}
-	output, err := openOutput(c)
+	output, err := openLog(c)
 	if err != nil {
 		return nil, err
 	}
@@ -131,31 +131,31 @@ func (e *Exec) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = output, output
-	cmd.WaitDelay = execDrain
-	err = runGroup(ctx, cmd, execGrace)
+	cmd.WaitDelay = drainWithin
+	err = runGroup(ctx, cmd, stopWithin)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it succeeded; a process that it left behind holds its output open
 	}
 	if err != nil {
 		recorded, _ := readOutput(filepath.Join(dir, "output")) // what made it fail is said, not what is wrong with this
-		return recorded, execError(ctx, with.Command[0], err, output)
+		return recorded, failure(ctx, with.Command[0], err, output)
 	}
 	return readOutput(filepath.Join(dir, "output"))
 }
 
 // Undo leaves what the command did: its inverse is another command, which the manifest gives as undo.
-func (*Exec) Undo(context.Context, *task.Call) error {
+func (*Kind) Undo(context.Context, *task.Call) error {
 	return &task.KeptError{Why: "a command has no built-in inverse, and the task gives no undo"}
 }
 
 // ReadsInputs says that a command gets them in a file.
-func (*Exec) ReadsInputs() {}
+func (*Kind) ReadsInputs() {}
 
 // Keeps says that a command has no inverse.
-func (*Exec) Keeps(json.RawMessage) bool { return true }
+func (*Kind) Keeps(json.RawMessage) bool { return true }
 
-// execFiles writes what the command reads, and returns the environment that names it.
-func execFiles(dir string, c *task.Call) ([]string, error) {
+// writeFiles writes what the command reads, and returns the environment that names it.
+func writeFiles(dir string, c *task.Call) ([]string, error) {
 	inputs := c.Inputs
 	if inputs == nil {
 		inputs = map[string]json.RawMessage{}
@@ -181,7 +181,7 @@ func execFiles(dir string, c *task.Call) ([]string, error) {
 	return environment, nil
 }
 
-func execError(ctx context.Context, command string, err error, output *commandOutput) error {
+func failure(ctx context.Context, command string, err error, output *attemptLog) error {
 	said := output.Tail()
 	if said != "" {
 		said = ": " + said
@@ -208,8 +208,8 @@ func readOutput(path string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading SCUTE_OUTPUT: %w", err)
 	}
-	if info.Size() > execOutputLimit {
-		return nil, task.Final(fmt.Errorf("the command wrote %d bytes to SCUTE_OUTPUT, and %d are allowed: write a reference to what is large", info.Size(), execOutputLimit))
+	if info.Size() > outputLimit {
+		return nil, task.Final(fmt.Errorf("the command wrote %d bytes to SCUTE_OUTPUT, and %d are allowed: write a reference to what is large", info.Size(), outputLimit))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

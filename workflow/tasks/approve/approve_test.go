@@ -1,0 +1,21 @@
+package approve_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks/approve"
+)
+
+func TestApproveAsks(t *testing.T) {
+	_, err := approve.Kind{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
+	var decision *task.DecisionError
+	if !errors.As(err, &decision) || decision.Why != "Is the network ready?" {
+		t.Errorf("%v", err)
+	}
+	if err := (approve.Kind{}).Undo(t.Context(), &task.Call{}); err != nil {
+		t.Error(err)
+	}
+}
