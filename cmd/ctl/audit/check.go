@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
 
@@ -21,8 +22,8 @@ func newCmdCheck(env *cli.Env) *cobra.Command {
 		Long: `Check a proof, without the log and without a cluster, and show the event that it proves. PROOF is a file, or - for the standard input.
 
 Exit status: 0 the proof holds, 1 it does not, 2 could not check.`,
-		Example: "  " + env.Name + " audit check event.tlog-proof --key scute.pub",
-		Args:    oneArg("the file of a proof"),
+		Example: kit.Examples(env, "$ audit check event.tlog-proof --key scute.pub"),
+		Args:    exactly(1, "the file of a proof"),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.unchecked(o.check(args[0])) },
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "Public key of the log, or a file with it")
@@ -76,7 +77,7 @@ func (o *options) check(file string) error {
 	m, c, err := seal.CheckProof(proof, key)
 	switch {
 	case errors.Is(err, seal.ErrProof), errors.Is(err, seal.ErrSignature):
-		o.env.Notef("%s: %v", o.env.Name, err)
+		o.Env.Notef("%s: %v", o.Env.Name, err)
 		return cli.Silently(exitViolated)
 	case err != nil:
 		return err
@@ -86,13 +87,13 @@ func (o *options) check(file string) error {
 	}
 	events, err := m.Events()
 	if err != nil {
-		o.env.Notef("The commit is proven, but its events cannot be read: %v", err)
+		o.Env.Notef("The commit is proven, but its events cannot be read: %v", err)
 	}
 	for _, e := range events {
 		p.Events = append(p.Events, provenEvent{ID: e.ID, Type: e.Type, Time: e.Time, Actor: e.Actor, Data: e.Data})
 	}
 	if o.format.Value != "" {
-		return o.format.Print(o.env.Out, p)
+		return o.format.Print(o.Env.Out, p)
 	}
 	return o.proven(p)
 }
@@ -103,13 +104,13 @@ func (o *options) proven(p proven) error {
 	for _, e := range p.Events {
 		out += fmt.Sprintf("Event         %s\n  type        %s\n  time        %s\n  actor       %s\n  data        %s\n", e.ID, e.Type, e.Time.Format(time.RFC3339Nano), e.Actor, e.Data)
 	}
-	_, err := fmt.Fprint(o.env.Out, out)
+	_, err := fmt.Fprint(o.Env.Out, out)
 	return err
 }
 
 func (o *options) readFile(file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(o.env.In)
+		return io.ReadAll(o.Env.In)
 	}
 	return os.ReadFile(file)
 }

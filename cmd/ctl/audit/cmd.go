@@ -19,8 +19,7 @@ const (
 
 // options are what the commands share.
 type options struct {
-	env    *cli.Env
-	flags  *reach.Flags
+	*kit.Kit
 	format output.Format
 
 	key, checkpoint, export, hashes string
@@ -36,15 +35,25 @@ log, or an export of it, against them.`,
 }
 
 func newOptions(env *cli.Env) *options {
-	o := &options{env: env, flags: reach.New()}
-	o.flags.Examine = true
+	o := &options{Kit: &kit.Kit{Env: env, Flags: reach.New()}}
+	o.Flags.Examine = true
 	return o
+}
+
+// exactly says of a command how many arguments it takes, and which.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return cli.Usagef("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
 }
 
 // addFlags registers what says where the log and its checkpoint are.
 func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	o.flags.AddFlags(f)
+	o.Flags.AddFlags(f)
 	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
 	f.StringVar(&o.export, "export", "", "Export of the log (log export) to verify, instead of the log; - for the standard input")
 	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
@@ -62,10 +71,10 @@ func (o *options) validate() error {
 	if err := o.format.Validate(); err != nil {
 		return err
 	}
-	if o.export != "" && o.flags.LogAlone() {
+	if o.export != "" && o.Flags.LogAlone() {
 		return cli.Usagef("--export excludes --log and --nats: give one of them")
 	}
-	return o.flags.Check()
+	return o.Flags.Check()
 }
 
 // unchecked ends a command with the code that says that nothing was verified.
@@ -74,6 +83,6 @@ func (o *options) unchecked(err error) error {
 	if err == nil || errors.As(err, &exit) {
 		return err
 	}
-	o.env.Notef("%s: could not check: %v", o.env.Name, err)
+	o.Env.Notef("%s: could not check: %v", o.Env.Name, err)
 	return cli.Silently(exitUnchecked)
 }

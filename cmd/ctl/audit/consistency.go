@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
 
@@ -21,13 +22,8 @@ OLD and NEW are files. The log, an export, or the leaf hashes (--hashes) show wh
 are held against NEW.
 
 Exit status: 0 consistent, 1 not consistent, 2 could not check.`,
-		Example: "  " + env.Name + " audit consistency may.checkpoint june.checkpoint --key scute.pub --hashes /mnt/audit",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usagef("%s needs two files: the older checkpoint and the newer one", cmd.CommandPath())
-			}
-			return nil
-		},
+		Example: kit.Examples(env, "$ audit consistency may.checkpoint june.checkpoint --key scute.pub --hashes /mnt/audit"),
+		Args:    exactly(2, "two files: the older checkpoint and the newer one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.unchecked(o.consistency(cmd.Context(), args[0], args[1]))
 		},
@@ -70,11 +66,11 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	out := consistent{from.LogID, from.Size, to.Size, ok}
 	switch {
 	case o.format.Value != "":
-		err = o.format.Print(o.env.Out, out)
+		err = o.format.Print(o.Env.Out, out)
 	case ok:
-		_, err = fmt.Fprintf(o.env.Out, "consistent: log %s, the checkpoint at %d continues the one at %d\n", out.LogID, out.New, out.Old)
+		_, err = fmt.Fprintf(o.Env.Out, "consistent: log %s, the checkpoint at %d continues the one at %d\n", out.LogID, out.New, out.Old)
 	default:
-		_, err = fmt.Fprintf(o.env.Out, "NOT CONSISTENT: log %s, the checkpoint at %d does not continue the one at %d: the same key signed two histories\n", out.LogID, out.New, out.Old)
+		_, err = fmt.Fprintf(o.Env.Out, "NOT CONSISTENT: log %s, the checkpoint at %d does not continue the one at %d: the same key signed two histories\n", out.LogID, out.New, out.Old)
 	}
 	if err != nil || ok {
 		return err

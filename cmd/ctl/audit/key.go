@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/audit"
 )
 
@@ -16,20 +17,20 @@ func newCmdKey(env *cli.Env) *cobra.Command {
 		Short: "Print the public key that the daemon publishes",
 		Long: `Print the public key that the daemon publishes. Keep it outside of the cluster: who can change the log may be able to change what is
 published there.`,
-		Example: "  " + env.Name + " audit key > scute.pub",
+		Example: kit.Examples(env, "$ audit key > scute.pub"),
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.flags.Check(); err != nil {
+			if err := o.Flags.Check(); err != nil {
 				return err
 			}
-			found, err := findConfigMap(cmd.Context(), o.flags)
+			found, err := findConfigMap(cmd.Context(), o.Flags)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(o.env.Out, found.Data[audit.KeyField])
+			_, err = fmt.Fprintln(o.Env.Out, found.Data[audit.KeyField])
 			return err
 		},
 	}
-	o.flags.AddFlags(cmd.Flags())
+	o.Flags.AddFlags(cmd.Flags())
 	return cmd
 }

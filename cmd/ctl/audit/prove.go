@@ -24,22 +24,13 @@ func newCmdProve(env *cli.Env) *cobra.Command {
 
 EVENT is the sequence of the commit, or the ID of one of its events. The proof holds the commit itself, the path from it to the root of the
 log, and the checkpoint. It is text in the form of C2SP tlog-proof, which ` + "`" + env.Name + ` audit check` + "`" + ` reads.`,
-		Example: "  " + env.Name + " audit prove 17 > event.tlog-proof\n  " + env.Name + " audit prove move-1a2b3c4d/0 > event.tlog-proof",
-		Args:    oneArg("the sequence of a commit or the ID of an event"),
+		Example: kit.Examples(env, "$ audit prove 17 > event.tlog-proof", "$ audit prove move-1a2b3c4d/0 > event.tlog-proof"),
+		Args:    exactly(1, "the sequence of a commit or the ID of an event"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.unchecked(o.prove(cmd.Context(), args[0])) },
 	}
 	o.addFlags(cmd)
 	o.addCheckpoint(cmd)
 	return cmd
-}
-
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return cli.Usagef("%s needs %s", cmd.CommandPath(), what)
-		}
-		return nil
-	}
 }
 
 func (o *options) prove(ctx context.Context, event string) error {
@@ -65,11 +56,11 @@ func (o *options) prove(ctx context.Context, event string) error {
 	}
 	proof, err := prover.Proof()
 	if errors.Is(err, seal.ErrProof) {
-		o.env.Notef("%s: %v", o.env.Name, err)
+		o.Env.Notef("%s: %v", o.Env.Name, err)
 		return cli.Silently(exitViolated)
 	}
 	if err == nil {
-		_, err = o.env.Out.Write(proof)
+		_, err = o.Env.Out.Write(proof)
 	}
 	return err
 }
@@ -105,7 +96,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case len(found) == 0:
-		return 0, fmt.Errorf("the log has no event %s: %s lists all", id, (&kit.Kit{Env: o.env, Flags: o.flags}).Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
+		return 0, fmt.Errorf("the log has no event %s: %s lists all", id, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
 	case len(found) > 1:
 		return 0, fmt.Errorf("event %s is in the commits %s: give one of them", id, strings.Trim(fmt.Sprint(found), "[]"))
 	}

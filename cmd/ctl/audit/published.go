@@ -31,11 +31,11 @@ type published struct {
 func (o *options) published(ctx context.Context) (*published, error) {
 	var fromCluster *corev1.ConfigMap
 	if o.key == "" || o.checkpoint == "" {
-		if o.flags.LogAlone() || o.export != "" {
+		if o.Flags.LogAlone() || o.export != "" {
 			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and --export: what is published must not come from where the log is")
 		}
 		var err error
-		if fromCluster, err = findConfigMap(ctx, o.flags); err != nil {
+		if fromCluster, err = findConfigMap(ctx, o.Flags); err != nil {
 			return nil, err
 		}
 	}

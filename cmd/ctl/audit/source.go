@@ -28,7 +28,7 @@ func (o *options) source(ctx context.Context) (*source, error) {
 	if o.export != "" {
 		return o.openExport()
 	}
-	log, err := o.flags.Log(ctx, o.env.Err)
+	log, err := o.Flags.Log(ctx, o.Env.Err)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (o *options) source(ctx context.Context) (*source, error) {
 }
 
 func (o *options) openExport() (*source, error) {
-	in := io.NopCloser(o.env.In)
+	in := io.NopCloser(o.Env.In)
 	if o.export != "-" {
 		f, err := os.Open(o.export)
 		if err != nil {
@@ -78,10 +78,10 @@ func (o *options) tree() (*seal.Tree, error) {
 	if o.hashes != "" {
 		return seal.ReadTree(o.hashes)
 	}
-	if o.flags.Dir == "" {
+	if o.Flags.Dir == "" {
 		return nil, nil //nolint:nilnil // no tree is no error
 	}
-	path := filepath.Join(o.flags.Dir, seal.Folder, seal.HashesFile)
+	path := filepath.Join(o.Flags.Dir, seal.Folder, seal.HashesFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil, nil //nolint:nilnil,nilerr // no tree is no error
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog/seal"
 )
 
@@ -22,9 +23,8 @@ checkpoint that was kept elsewhere. With the leaf hashes (--hashes) it says whic
 which checkpoints.
 
 Exit status: 0 intact, 1 violated, 2 could not check.`,
-		Example: "  " + env.Name + " audit verify\n  " +
-			env.Name + " audit verify --key scute.pub --checkpoint checkpoints --export log.jsonl\n  " +
-			env.Name + " audit verify --key scute.pub --checkpoint checkpoints --log /var/lib/scute",
+		Example: kit.Examples(env, "$ audit verify", "$ audit verify --key scute.pub --checkpoint checkpoints --export log.jsonl",
+			"$ audit verify --key scute.pub --checkpoint checkpoints --log /var/lib/scute"),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.unchecked(o.verify(cmd.Context())) },
 	}
@@ -63,7 +63,7 @@ func (o *options) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = src.close() }()
-	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.env.Progress()
+	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
 	err = src.each(ctx, func(m seal.Message) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
 		return verifier.Add(m)
@@ -88,10 +88,10 @@ func (o *options) verify(ctx context.Context) error {
 // say prints the verdict, and ends with its code.
 func (o *options) say(v verdict, p *published) error {
 	if !p.trusted {
-		o.env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
+		o.Env.Notef("The public key was read from the cluster, where who changed the log may have changed it too: keep it elsewhere, and give --key.")
 	}
 	if o.format.Value != "" {
-		if err := o.format.Print(o.env.Out, v); err != nil {
+		if err := o.format.Print(o.Env.Out, v); err != nil {
 			return err
 		}
 	} else if err := o.text(v); err != nil {
@@ -118,6 +118,6 @@ func (o *options) text(v verdict) error {
 	for _, n := range v.Notes {
 		out += "  note: " + n + "\n"
 	}
-	_, err := fmt.Fprint(o.env.Out, out)
+	_, err := fmt.Fprint(o.Env.Out, out)
 	return err
 }
