@@ -11,7 +11,7 @@ import (
 
 // Notice is a sign that a machine is about to stop, though it is healthy.
 type Notice struct {
-	On    v1alpha1.NoticePlace
+	Type  v1alpha1.NoticeType
 	Key   string
 	Value string // "" is any
 	// Timed says that the value is the time at which the machine stops. It is replaced from Lead before that on.
@@ -23,15 +23,15 @@ type Notice struct {
 const idle = 24 * time.Hour
 
 // onNode says that the notice is found on the Node.
-func (n Notice) onNode() bool { return n.On != v1alpha1.NoticeMachineAnnotation }
+func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
 
 // String is the notice as reasons name it.
 func (n Notice) String() string {
-	place := map[v1alpha1.NoticePlace]string{
+	place := map[v1alpha1.NoticeType]string{
 		v1alpha1.NoticeNodeCondition: "Node condition", v1alpha1.NoticeNodeTaint: "Node taint",
 		v1alpha1.NoticeNodeAnnotation: "Node annotation", v1alpha1.NoticeMachineAnnotation: "Machine annotation",
 	}
-	return place[n.On] + " " + n.Key
+	return place[n.Type] + " " + n.Key
 }
 
 // on is what the notice says of a machine; there is false without it.
@@ -66,15 +66,15 @@ const notATime = "is not a time, as 2026-01-31T18:00:00Z"
 // last.
 func (n Notice) read(m *Machine, mark *MachineMarked) (value string, there bool) {
 	switch {
-	case n.On == v1alpha1.NoticeMachineAnnotation:
+	case n.Type == v1alpha1.NoticeMachineAnnotation:
 		value, there = m.Annotations[n.Key]
 	case m.Node == "":
 	case !m.nodeRead() || m.OnNode.Conditions == nil:
 		return n.remembered(mark)
-	case n.On == v1alpha1.NoticeNodeCondition:
+	case n.Type == v1alpha1.NoticeNodeCondition:
 		value = string(m.OnNode.Conditions[n.Key].Status)
 		there = value != ""
-	case n.On == v1alpha1.NoticeNodeTaint:
+	case n.Type == v1alpha1.NoticeNodeTaint:
 		value, there = m.OnNode.Taints[n.Key]
 	default:
 		value, there = m.OnNode.Annotations[n.Key]

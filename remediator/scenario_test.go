@@ -430,7 +430,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				place, key, _ := strings.Cut(value, ":")
 				key, lead, timed := strings.Cut(key, "/")
 				key, wanted, _ := strings.Cut(key, ":")
-				n := remediator.Notice{On: v1alpha1.NoticePlace(place), Key: key, Value: wanted, Timed: timed}
+				n := remediator.Notice{Type: v1alpha1.NoticeType(place), Key: key, Value: wanted, Timed: timed}
 				if timed {
 					n.Lead = duration(d, t, lead)
 				}

@@ -157,24 +157,24 @@ type UnhealthyCondition struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// NoticePlace is where a notice is found. Nodes are read in their cluster, every 30 seconds.
+// NoticeType is where a notice is found. Nodes are read in their cluster, every 30 seconds.
 // +kubebuilder:validation:Enum=MachineAnnotation;NodeAnnotation;NodeCondition;NodeTaint
-type NoticePlace string
+type NoticeType string
 
-// The places of notices.
+// The types of notices.
 const (
-	NoticeNodeCondition     NoticePlace = "NodeCondition"
-	NoticeNodeTaint         NoticePlace = "NodeTaint"
-	NoticeNodeAnnotation    NoticePlace = "NodeAnnotation"
-	NoticeMachineAnnotation NoticePlace = "MachineAnnotation"
+	NoticeNodeCondition     NoticeType = "NodeCondition"
+	NoticeNodeTaint         NoticeType = "NodeTaint"
+	NoticeNodeAnnotation    NoticeType = "NodeAnnotation"
+	NoticeMachineAnnotation NoticeType = "MachineAnnotation"
 )
 
 // RepairNotice is a sign that a machine is about to stop. It counts as long as it is there.
-// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.on in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="only the value of an annotation is a time"
+// +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.type in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="only the value of an annotation is a time"
 // +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || !has(self.value)",fieldPath=".value",message="must not be set with leadTime"
 type RepairNotice struct {
-	// On says where the notice is found.
-	On NoticePlace `json:"on"`
+	// Type says where the notice is found.
+	Type NoticeType `json:"type"`
 	// Key of the annotation or the taint, or type of the condition.
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`

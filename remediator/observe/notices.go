@@ -22,8 +22,8 @@ const longestText = 256
 func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	var list []remediator.Notice
 	for _, n := range of {
-		one := remediator.Notice{On: n.On, Key: n.Key, Value: n.Value, Timed: n.LeadTime != nil, Lead: duration(n.LeadTime, 0)}
-		if n.On == v1alpha1.NoticeNodeCondition {
+		one := remediator.Notice{Type: n.Type, Key: n.Key, Value: n.Value, Timed: n.LeadTime != nil, Lead: duration(n.LeadTime, 0)}
+		if n.Type == v1alpha1.NoticeNodeCondition {
 			one.Value = cmp.Or(one.Value, string(object.True))
 		}
 		list = append(list, one)
@@ -32,10 +32,10 @@ func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 }
 
 // keysOf are the keys of the notices in one place.
-func keysOf(notices []remediator.Notice, on v1alpha1.NoticePlace) []string {
+func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 	var keys []string
 	for _, n := range notices {
-		if n.On == on {
+		if n.Type == on {
 			keys = append(keys, n.Key)
 		}
 	}

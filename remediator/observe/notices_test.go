@@ -15,7 +15,7 @@ import (
 
 // Of the taints and annotations of a Node only what notices name is kept, and a bounded part of it.
 func TestNoticesOfANode(t *testing.T) {
-	named := []remediator.Notice{{On: v1alpha1.NoticeNodeTaint, Key: "spot"}, {On: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {On: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
+	named := []remediator.Notice{{Type: v1alpha1.NoticeNodeTaint, Key: "spot"}, {Type: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {Type: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
 	long := strings.Repeat("x", 1000)
 	for name, c := range map[string]struct {
 		body, err           string
@@ -46,9 +46,9 @@ func TestNoticesOfAMachine(t *testing.T) {
 	stripMachine(m)
 	l := &look{found: []*clusterv1.Machine{m}, facts: &remediator.Facts{Machines: make([]remediator.Machine, 1)}}
 	l.facts.Policy.Checks.Notices = notices([]v1alpha1.RepairNotice{
-		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
-		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
-		{On: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled"},
+		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
+		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
+		{Type: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled"},
 	})
 	if err := l.notices(t.Context()); err != nil {
 		t.Fatal(err)
@@ -57,9 +57,9 @@ func TestNoticesOfAMachine(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want := []remediator.Notice{
-		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", Timed: true, Lead: time.Hour},
-		{On: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
-		{On: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled", Value: "True"},
+		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/maintenance", Timed: true, Lead: time.Hour},
+		{Type: v1alpha1.NoticeMachineAnnotation, Key: "example.com/long"},
+		{Type: v1alpha1.NoticeNodeCondition, Key: "VMEventScheduled", Value: "True"},
 	}
 	if diff := cmp.Diff(want, l.facts.Policy.Checks.Notices); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

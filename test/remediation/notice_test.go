@@ -19,8 +19,8 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 	const maintenance, spot = "example.com/maintenance-at", "example.com/spot-interruption"
 	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) {
 		s.Notices = []v1alpha1.RepairNotice{
-			{On: v1alpha1.NoticeMachineAnnotation, Key: maintenance, LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
-			{On: v1alpha1.NoticeNodeTaint, Key: spot},
+			{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, LeadTime: &v1alpha1.Duration{Duration: time.Hour}},
+			{Type: v1alpha1.NoticeNodeTaint, Key: spot},
 		}
 	})
 	annotate := func(change func(annotations map[string]string)) {
