@@ -2,52 +2,52 @@ package remediator
 
 import "scute.dev/kube/object"
 
-// Deed is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
-type Deed string
+// ActionType is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
+type ActionType string
 
 // The types of actions. None of them deletes a Machine: only its owner does.
 const (
 	// SetMark sets scute.dev/unhealthy on Machine to Value; "" takes it off.
-	SetMark Deed = "mark"
+	SetMark ActionType = "mark"
 	// SetDelete sets cluster.x-k8s.io/delete-machine on Machine to DeleteValue; Value "" takes ours off, and only ours.
-	SetDelete Deed = "mark for the owner's next scale-down"
+	SetDelete ActionType = "mark for the owner's next scale-down"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry on Machine to Value; "" takes it off.
-	SetCertificates Deed = "set the certificates' expiry"
+	SetCertificates ActionType = "set the certificates' expiry"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name on Machine's infrastructure machine to Value.
-	SetClonedFrom Deed = "set the template's name"
+	SetClonedFrom ActionType = "set the template's name"
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress on the owner to Value; "" takes off one that
 	// names Machine, and only that.
-	SetRelaxed Deed = "relax the preflight"
+	SetRelaxed ActionType = "relax the preflight"
 	// Touch sets scute.dev/touched on the owner to Value, so that it looks at what it does not watch; "" takes it off.
-	Touch Deed = "touch the owner"
-	// Scale sets the replicas at Where to Replicas, if they are Expect (or Replicas already); else ErrForeign.
-	Scale Deed = "scale"
+	Touch ActionType = "touch the owner"
+	// Scale sets the replicas at Where to Replicas, if they are Expect (or Replicas already); else ErrPreconditionFailed.
+	Scale ActionType = "scale"
 	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and
 	// HealthCheckSucceeded to False if it is not set.
-	HandOver Deed = "hand over to the owner"
+	HandOver ActionType = "hand over to the owner"
 	// Report sets the Machine's condition HealthCheckSucceeded to False if nothing else has. Its owner knows then that the machine is
 	// unhealthy, and is not asked to remediate it.
-	Report Deed = "report as unhealthy"
+	Report ActionType = "report as unhealthy"
 	// Withdraw takes OwnerRemediated off the Machine, unless its owner is deleting it. The machine is still unhealthy.
-	Withdraw Deed = "withdraw the hand-over"
-	// TakeBack takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
-	TakeBack Deed = "clear the remediation's conditions"
+	Withdraw ActionType = "withdraw the hand-over"
+	// ClearConditions takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
+	ClearConditions ActionType = "clear the remediation's conditions"
 	// Lead moves etcd's leadership away from Machine, to the member of node Value.
-	Lead Deed = "move etcd's leadership"
+	MoveLeadership ActionType = "move etcd's leadership"
 	// SkipDrain lets the deletion of Machine continue without the drain of its Node, SkipDetach without waiting for its
 	// volumes to be detached.
-	SkipDrain  Deed = "skip the drain"
-	SkipDetach Deed = "skip the wait for volumes"
+	SkipDrain  ActionType = "skip the drain"
+	SkipDetach ActionType = "skip the wait for volumes"
 	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
 	// ours.
-	SetOutOfService Deed = "take the node out of service"
-	// MakeRung creates the object of escalation step Value of the policy for Machine; DropRung deletes it.
-	MakeRung Deed = "ask for a gentler cure"
-	DropRung Deed = "take the gentler cure back"
+	SetOutOfService ActionType = "take the node out of service"
+	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
+	CreateStepObject ActionType = "create the step's object"
+	DeleteStepObject ActionType = "delete the step's object"
 	// MakeRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
 	// abort that an earlier one said. DropRequest deletes it, and lets it go.
-	MakeRequest Deed = "make the request"
-	DropRequest Deed = "drop the request"
+	CreateRequest ActionType = "make the request"
+	DeleteRequest ActionType = "drop the request"
 )
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
@@ -58,14 +58,14 @@ const OutOfServiceValue = "tainted"
 
 // Action is one write that is due.
 type Action struct {
-	Do      Deed
+	Type    ActionType
 	Machine Subject
 	Value   string
 	// For Scale.
 	Where            Where
 	Entry            string // in the topology
 	Replicas, Expect int32
-	// Object that DropRung deletes; nil where the policy's template says which.
+	// Object that DeleteStepObject deletes; nil where the policy's template says which.
 	Object *StepObject
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.
 	ours bool

@@ -16,9 +16,9 @@ func (s *State) ClaimedBy() string { return s.Holder }
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
-	case Setback, Claimed:
+	case TransientFailure, Claimed:
 	default:
-		s.Setback, s.SetbackSince = "", time.Time{}
+		s.Failure, s.FailingSince = "", time.Time{}
 	}
 	switch e := e.(type) {
 	case Registered:
@@ -30,33 +30,33 @@ func (s *State) Apply(e Event, at time.Time) {
 	case MachineMarkCleared:
 		s.cleared(e, at)
 	case Decided:
-		p := s.patient(e.Machine)
-		p.Decision, p.Seen, p.DecidedAt = e.Decision, e.Seen, at
+		u := s.recordOf(e.Machine)
+		u.Decision, u.Evidence, u.DecidedAt = e.Decision, e.Evidence, at
 		s.InStorm = s.InStorm || e.Decision.Rule == RuleStorm
 		s.Mass.waits(e.Decision)
 	case HoldSet:
-		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.HeldBy = true, e.Until, e.Reason, e.Request
+		u := s.recordOf(e.Machine)
+		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy = true, e.Until, e.Reason, e.Request
 	case HoldReleased:
-		p := s.patient(e.Machine)
-		p.Held, p.HoldUntil, p.HoldWhy, p.HeldBy, p.Aborted, p.AbortedBy = false, time.Time{}, "", "", false, ""
-		p.Attempts, p.Surprised, p.Unplaced = 0, false, false
+		u := s.recordOf(e.Machine)
+		u.Held, u.HoldUntil, u.HoldWhy, u.HeldBy, u.Aborted, u.AbortedBy = false, time.Time{}, "", "", false, ""
+		u.Attempts, u.Surprised, u.Unplaced = 0, false, false
 	case AbortRequested:
-		p := s.patient(e.Machine)
-		p.Aborted, p.AbortedBy = true, e.Request
+		u := s.recordOf(e.Machine)
+		u.Aborted, u.AbortedBy = true, e.Request
 	case EscalationStarted:
-		p := s.patient(e.Machine)
-		s.start(p, at)
-		p.Rung, p.RungSince, p.LastAttempt = e.Rung, at, at
-		p.makes(e)
+		u := s.recordOf(e.Machine)
+		s.start(u, at)
+		u.EscalationStep, u.EscalationSince, u.LastAttempt = e.Step, at, at
+		u.makes(e)
 	case EscalationEnded:
-		p := s.patient(e.Machine)
-		p.Rung, p.RungSince = "", time.Time{}
-		p.Climbed = append(p.Climbed, e.Rung)
+		u := s.recordOf(e.Machine)
+		u.EscalationStep, u.EscalationSince = "", time.Time{}
+		u.CompletedSteps = append(u.CompletedSteps, e.Step)
 	case NodeOutOfService:
-		s.patient(e.Machine).OutOfService = e.Why
+		s.recordOf(e.Machine).OutOfService = e.Why
 	case NodeInService:
-		s.patient(e.Machine).OutOfService = ""
+		s.recordOf(e.Machine).OutOfService = ""
 	case SurgeRequested:
 		s.begin(e, at)
 	case HandedOver:
@@ -65,11 +65,11 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.InStorm, s.StormPassed = false, at
 	case MassFailurePassed:
 		s.Mass.passes(e.Domain, at)
-	case Setback:
-		if s.Setback == "" {
-			s.SetbackSince = at
+	case TransientFailure:
+		if s.Failure == "" {
+			s.FailingSince = at
 		}
-		s.Setback = e.Message
+		s.Failure = e.Message
 	default:
 		if s.Active != nil {
 			s.applyActive(e, at)
@@ -78,60 +78,60 @@ func (s *State) Apply(e Event, at time.Time) {
 }
 
 func (s *State) marked(e MachineMarked, at time.Time) {
-	p := s.patient(e.Machine)
-	if p.Mark == nil {
-		*p = p.remembered()
-		p.MarkedAt = at
-		if !p.ClearedAt.IsZero() && at.Sub(p.ClearedAt) > proven {
-			p.Attempts, p.Unplaced = 0, false
+	u := s.recordOf(e.Machine)
+	if u.Mark == nil {
+		*u = u.remembered()
+		u.MarkedAt = at
+		if !u.ClearedAt.IsZero() && at.Sub(u.ClearedAt) > proven {
+			u.Attempts, u.Unplaced = 0, false
 		}
 	}
-	if e.State != Failing && p.UnhealthyAt.IsZero() {
-		p.UnhealthyAt = at
+	if e.State != Failing && u.UnhealthyAt.IsZero() {
+		u.UnhealthyAt = at
 	}
 	if e.State == Failing {
-		p.UnhealthyAt = time.Time{}
+		u.UnhealthyAt = time.Time{}
 	}
 	mark := e
-	p.Mark = &mark
+	u.Mark = &mark
 }
 
 func (s *State) cleared(e MachineMarkCleared, at time.Time) {
-	p := s.patient(e.Machine)
-	if p.Mark != nil && p.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, p.MarkedAt) {
-		s.end(End{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: p.MarkedAt, StepSince: p.RungSince, EndedAt: at, Reason: p.Mark.Reason, Decision: p.Decision, Seen: p.Seen, Attempts: p.Attempts})
+	u := s.recordOf(e.Machine)
+	if u.Mark != nil && u.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, u.MarkedAt) {
+		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
-	*p = p.remembered()
-	p.ClearedAt = at
+	*u = u.remembered()
+	u.ClearedAt = at
 	s.forget()
 }
 
 // makes remembers the object of a step.
-func (p *Patient) makes(e EscalationStarted) {
+func (u *UnhealthyMachine) makes(e EscalationStarted) {
 	if e.Object == nil {
 		return
 	}
-	if p.Objects == nil {
-		p.Objects = make(map[string]StepObject)
+	if u.Objects == nil {
+		u.Objects = make(map[string]StepObject)
 	}
-	p.Objects[e.Rung] = *e.Object
+	u.Objects[e.Step] = *e.Object
 }
 
 // remembered is what outlives an illness: consent, what was tried, and what was made for it, live as long as the machine.
-func (p *Patient) remembered() Patient {
-	return Patient{
-		Subject: p.Subject, Objects: p.Objects, OutOfService: p.OutOfService, ClearedAt: p.ClearedAt, Attempts: p.Attempts, LastAttempt: p.LastAttempt, Surprised: p.Surprised, Unplaced: p.Unplaced,
-		Held: p.Held, HoldUntil: p.HoldUntil, HoldWhy: p.HoldWhy, HeldBy: p.HeldBy, Aborted: p.Aborted, AbortedBy: p.AbortedBy,
+func (u *UnhealthyMachine) remembered() UnhealthyMachine {
+	return UnhealthyMachine{
+		Subject: u.Subject, Objects: u.Objects, OutOfService: u.OutOfService, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, Surprised: u.Surprised, Unplaced: u.Unplaced,
+		Held: u.Held, HoldUntil: u.HoldUntil, HoldWhy: u.HoldWhy, HeldBy: u.HeldBy, Aborted: u.Aborted, AbortedBy: u.AbortedBy,
 	}
 }
 
 // counted says that the next step for the machine continues what has begun. The escalation steps and the first
 // replacement after them count as one remediation.
-func (p *Patient) counted() bool { return p.Attempts == 0 && len(p.Climbed) > 0 }
+func (u *UnhealthyMachine) counted() bool { return u.Attempts == 0 && len(u.CompletedSteps) > 0 }
 
 // start counts what is begun for a machine.
-func (s *State) start(p *Patient, at time.Time) {
-	if p.counted() {
+func (s *State) start(u *UnhealthyMachine, at time.Time) {
+	if u.counted() {
 		return
 	}
 	s.Starts = append(s.Starts, at)
@@ -142,16 +142,18 @@ func (s *State) start(p *Patient, at time.Time) {
 
 // endedSince says that a remediation of the machine ended in this illness.
 func (s *State) endedSince(uid types.UID, since time.Time) bool {
-	return slices.ContainsFunc(s.Ends, func(e End) bool { return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded })
+	return slices.ContainsFunc(s.History, func(e PastRemediation) bool {
+		return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded
+	})
 }
 
 func (s *State) begin(e SurgeRequested, at time.Time) {
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
-	p := s.patient(e.Machine)
-	s.start(p, at)
-	p.Attempts, p.LastAttempt = e.Attempt, at
-	if p.Mark != nil {
-		s.Active.FailureDomain = p.Mark.FailureDomain
+	u := s.recordOf(e.Machine)
+	s.start(u, at)
+	u.Attempts, u.LastAttempt = e.Attempt, at
+	if u.Mark != nil {
+		s.Active.FailureDomain = u.Mark.FailureDomain
 	}
 }
 
@@ -170,7 +172,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.step(Replacing, at)
 	case SurgeRelaxed:
 		a.Request.Relaxed = true
-		s.patient(a.Victim).Decision.Relaxed = true
+		s.recordOf(a.Victim).Decision.Relaxed = true
 	case ScaleRaised:
 		a.Scale = ScaleUp
 	case ScaleRestored:
@@ -192,8 +194,8 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.uncancel()
 		a.step(Settling, at)
 	case SurgeConsumed:
-		victim := s.patient(a.Victim)
-		s.finish(End{Outcome: EndCancelled, Note: e.Why}, at)
+		victim := s.recordOf(a.Victim)
+		s.finish(PastRemediation{Outcome: EndCancelled, Note: e.Why}, at)
 		victim.LastAttempt = time.Time{} // not caused by the machine: no cooldown
 		victim.Surprised = e.Surprise
 	case CancelStarted:
@@ -221,8 +223,8 @@ func (s *State) applyActive(e Event, at time.Time) {
 		if a.Step == Settling {
 			s.chain(at) // the place is taken, by a machine that is not well
 		}
-		victim := s.patient(a.Victim)
-		s.finish(End{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		victim := s.recordOf(a.Victim)
+		s.finish(PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
 		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
 			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
@@ -250,15 +252,15 @@ func (a *Active) step(to Step, at time.Time) {
 
 func (s *State) succeed(e Succeeded, at time.Time) {
 	s.chain(at)
-	s.finish(End{Outcome: EndSucceeded, Note: e.Note}, at)
+	s.finish(PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 }
 
 // chain remembers that the replacement took the place of a machine that may itself have been one.
 func (s *State) chain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
-		p := s.Patients[uid]
-		return at.Sub(l.At) > proven && (p == nil || p.Mark == nil)
+		u := s.Unhealthy[uid]
+		return at.Sub(l.At) > proven && (u == nil || u.Mark == nil)
 	})
 	if a.Replacement.UID == "" {
 		return
@@ -266,41 +268,41 @@ func (s *State) chain(at time.Time) {
 	if s.Chain == nil {
 		s.Chain = make(map[types.UID]Link)
 	}
-	s.Chain[a.Replacement.UID] = Link{Length: s.chained(s.patient(a.Victim)) + 1, At: at}
+	s.Chain[a.Replacement.UID] = Link{Length: s.chained(s.recordOf(a.Victim)) + 1, At: at}
 	delete(s.Chain, a.Victim.UID)
 }
 
 // chained is how many replacements in a row failed before this machine.
-func (s *State) chained(p *Patient) int {
-	l := s.Chain[p.UID]
-	if p.MarkedAt.Sub(l.At) > proven {
+func (s *State) chained(u *UnhealthyMachine) int {
+	l := s.Chain[u.UID]
+	if u.MarkedAt.Sub(l.At) > proven {
 		return 0
 	}
 	return l.Length
 }
 
-func (s *State) finish(end End, at time.Time) {
+func (s *State) finish(end PastRemediation, at time.Time) {
 	a := s.Active
-	p := s.patient(a.Victim)
+	u := s.recordOf(a.Victim)
 	end.Victim, end.Replacement, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Request.Method, a.Request.Relaxed
-	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, p.MarkedAt, p.Attempts
-	end.Decision, end.Seen = p.Decision, p.Seen
-	if p.Mark != nil {
-		end.Reason = p.Mark.Reason
+	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, u.MarkedAt, u.Attempts
+	end.Decision, end.Evidence = u.Decision, u.Evidence
+	if u.Mark != nil {
+		end.Reason = u.Mark.Reason
 	}
-	p.LastAttempt = at
+	u.LastAttempt = at
 	s.Active = nil
 	s.end(end)
 	if a.Step == Settling || a.Step == Deleting {
-		delete(s.Patients, a.Victim.UID)
+		delete(s.Unhealthy, a.Victim.UID)
 	}
 	s.forget()
 }
 
-func (s *State) end(e End) {
-	s.Ends = append(s.Ends, e)
-	if extra := len(s.Ends) - keptEnds; extra > 0 {
-		s.Ends = slices.Delete(s.Ends, 0, extra)
+func (s *State) end(e PastRemediation) {
+	s.History = append(s.History, e)
+	if extra := len(s.History) - historyLimit; extra > 0 {
+		s.History = slices.Delete(s.History, 0, extra)
 	}
 }
 
@@ -308,23 +310,23 @@ func (s *State) end(e End) {
 // lives as long as its machine, and nothing says when a healthy one is gone: more of them are retained than anybody writes by hand.
 func (s *State) forget() {
 	const kept, orders = 32, 1000
-	var well []*Patient
+	var well []*UnhealthyMachine
 	ordered := 0
-	for _, p := range s.Patients {
-		if p.Mark == nil {
-			well = append(well, p)
-			ordered += count(p.ordered())
+	for _, u := range s.Unhealthy {
+		if u.Mark == nil {
+			well = append(well, u)
+			ordered += count(u.ordered())
 		}
 	}
 	remembered := kept + min(ordered, orders)
 	if len(well) <= remembered {
 		return
 	}
-	slices.SortFunc(well, func(a, b *Patient) int {
+	slices.SortFunc(well, func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(count(b.ordered()), count(a.ordered())), b.ClearedAt.Compare(a.ClearedAt), cmp.Compare(a.UID, b.UID))
 	})
-	for _, p := range well[remembered:] {
-		delete(s.Patients, p.UID)
-		delete(s.Chain, p.UID)
+	for _, u := range well[remembered:] {
+		delete(s.Unhealthy, u.UID)
+		delete(s.Chain, u.UID)
 	}
 }

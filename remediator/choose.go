@@ -18,26 +18,26 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 		return beside(s, f, now)
 	}
 	var events []Event
-	var first *Patient
-	climber := s.climber()
-	for _, p := range byUrgency(s, f) {
-		m := f.machine(p.Subject)
-		d := s.decide(p, m, f, now)
-		if before := cmp.Or(first, climber); d.acts() && before != nil && before != p {
+	var first *UnhealthyMachine
+	escalating := s.escalating()
+	for _, u := range byUrgency(s, f) {
+		m := f.machine(u.Subject)
+		d := s.decide(u, m, f, now)
+		if before := cmp.Or(first, escalating); d.acts() && before != nil && before != u {
 			d = turn(before.Subject, f)
 		}
-		if d.Verdict == Freeze && f.blinking() && p.Decision.Verdict != "" {
+		if d.Verdict == Freeze && f.withinGracePeriod() && u.Decision.Verdict != "" {
 			continue // a decision is valid for a moment
 		}
-		begins := d.acts() && !f.Policy.DryRun && p.Rung == ""
-		if begins || !p.Decision.same(d) { // the started action is recorded with the evidence for it
-			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
+		begins := d.acts() && !f.Policy.DryRun && u.EscalationStep == ""
+		if begins || !u.Decision.same(d) { // the started action is recorded with the evidence for it
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
 		}
 		if begins {
-			return append(events, begin(p, m, f, d, now)) // the others are told at the next round
+			return append(events, begin(u, m, f, d, now)) // the others are told at the next round
 		}
 		if first == nil && d.acts() {
-			first = p
+			first = u
 		}
 	}
 	return events
@@ -47,25 +47,25 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 // before, comes first. What was decided before and needs a human stays.
 func beside(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
-	for _, p := range byUrgency(s, f) {
-		if p.UID == s.Active.Victim.UID || p.Decision.Verdict == Freeze || p.Decision.Verdict == CannotRemediate {
+	for _, u := range byUrgency(s, f) {
+		if u.UID == s.Active.Victim.UID || u.Decision.Verdict == Freeze || u.Decision.Verdict == CannotRemediate {
 			continue
 		}
 		d := turn(s.Active.Victim, f)
-		if !contains(s.Active.Request.Baseline, f.machine(p.Subject)) {
+		if !contains(s.Active.Request.Baseline, f.machine(u.Subject)) {
 			d.Reason = "it was made in the remediation of machine " + s.Active.Victim.Name + ", which is not over"
 		}
 		if s.Active.Frozen != "" {
 			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+s.Active.Frozen+")", s.Active.FrozenNext
 		}
-		for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
-			if other := rule(p, f.machine(p.Subject), f, now); other != nil {
+		for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
+			if other := rule(u, f.machine(u.Subject), f, now); other != nil {
 				d = *other
 				break
 			}
 		}
-		if !p.Decision.same(d) {
-			events = append(events, Decided{Machine: p.Subject, Decision: d, Seen: see(f)})
+		if !u.Decision.same(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
 		}
 	}
 	return events
@@ -81,12 +81,12 @@ func turn(before Subject, f *Facts) Decision {
 		"machine %s comes first: one at a time, the most broken first; it is replaced, or taken back, within %s", before.Name, t.ScaleUp+t.Ready+t.Removal)}
 }
 
-// climber is whom a gentler cure was asked for, nil without: it may be away at any moment, so no other is taken meanwhile,
+// escalating is the machine that is in an escalation step, nil without: it may be away at any moment, so no other is taken meanwhile,
 // not even one that has become more urgent.
-func (s *State) climber() *Patient {
-	for _, p := range s.patients() {
-		if p.Rung != "" && p.Mark != nil {
-			return p
+func (s *State) escalating() *UnhealthyMachine {
+	for _, u := range s.unhealthy() {
+		if u.EscalationStep != "" && u.Mark != nil {
+			return u
 		}
 	}
 	return nil
@@ -118,19 +118,19 @@ func (d Decision) acts() bool {
 
 // byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
 // the rest; in each group, the longest unhealthy first.
-func byUrgency(s *State, f *Facts) []*Patient {
-	list := slices.DeleteFunc(s.patients(), func(p *Patient) bool {
-		m := f.machine(p.Subject)
-		return m == nil || m.Deleting || p.Mark == nil || p.Mark.State != Unhealthy
+func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
+	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
+		m := f.machine(u.Subject)
+		return m == nil || m.Deleting || u.Mark == nil || u.Mark.State != Unhealthy
 	})
-	slices.SortStableFunc(list, func(a, b *Patient) int {
+	slices.SortStableFunc(list, func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(f.urgency(a), f.urgency(b)), a.UnhealthyAt.Compare(b.UnhealthyAt))
 	})
 	return list
 }
 
-func (f *Facts) urgency(p *Patient) int {
-	m := f.machine(p.Subject)
+func (f *Facts) urgency(u *UnhealthyMachine) int {
+	m := f.machine(u.Subject)
 	switch {
 	case !f.isControlPlane():
 		return 0
@@ -150,19 +150,19 @@ func (f *Facts) answers(m *Machine) bool {
 }
 
 // begin is the fact that starts what was decided.
-func begin(p *Patient, m *Machine, f *Facts, d Decision, now time.Time) Event {
-	attempt := p.Attempts + 1
+func begin(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
+	attempt := u.Attempts + 1
 	switch d.Verdict {
 	case Escalate:
-		rung, _ := p.nextRung(f.Policy.Ladder)
-		return EscalationStarted{Machine: p.Subject, Rung: rung.Name, Object: rung.object(p.Name)}
+		step, _ := u.nextStep(f.Policy.Escalation)
+		return EscalationStarted{Machine: u.Subject, Step: step.Name, Object: step.object(u.Name)}
 	case OwnerRemediation:
-		return HandedOver{Machine: p.Subject, Baseline: f.baseline(), Attempt: attempt}
+		return HandedOver{Machine: u.Subject, Baseline: f.baseline(), Attempt: attempt}
 	default:
-		e := SurgeRequested{Machine: p.Subject, Method: d.Verdict, Relaxed: d.Relaxed, Baseline: f.baseline(), Attempt: attempt}
+		e := SurgeRequested{Machine: u.Subject, Method: d.Verdict, Relaxed: d.Relaxed, Baseline: f.baseline(), Attempt: attempt}
 		e.From, e.To, e.Where = f.Owner.Replicas, f.Owner.Replicas, AtOwner
 		if d.Verdict == RolloutSurge {
-			e.Lever, e.Original, e.Pull = f.lever(m, now)
+			e.Trigger, e.Original, e.TriggerValue = f.trigger(m, now)
 			return e
 		}
 		if f.Cluster.Topology {
@@ -173,12 +173,12 @@ func begin(p *Patient, m *Machine, f *Facts, d Decision, now time.Time) Event {
 	}
 }
 
-// lever is how to make a machine outdated: by the documented one where the owner has it, else by what it was cloned from.
-func (f *Facts) lever(m *Machine, now time.Time) (lever Lever, original, pull string) {
-	if f.Owner.CertificateLever {
-		return LeverCertificates, m.Certificates, now.UTC().Format(time.RFC3339)
+// trigger is how to make a machine outdated: by the documented one where the owner has it, else by what it was cloned from.
+func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
+	if f.Owner.CertificateTrigger {
+		return TriggerCertificates, m.Certificates, now.UTC().Format(time.RFC3339)
 	}
-	return LeverClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
+	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
 // extra is how many machines a surge by replicas asks for. An even number of them is refused where etcd is stacked. Of workers, their
@@ -205,9 +205,9 @@ func (f *Facts) baseline() []Subject {
 }
 
 // see keeps of the facts what a decision was taken on.
-func see(f *Facts) Seen {
+func see(f *Facts) Evidence {
 	q := Count(f.Etcd)
-	seen := Seen{
+	seen := Evidence{
 		Replicas: f.Owner.Replicas, Machines: len(f.Machines), External: f.Owner.ExternalEtcd, Voters: q.Voters, Learners: q.Learners,
 		Silent: q.Silent, Version: f.Owner.Version, MaxSurge: f.Owner.MaxSurge, PolicyName: f.Policy.Name, DryRun: f.Policy.DryRun,
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 // dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
-func (s *State) dangers(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	if f.isControlPlane() {
 		if d := blind(f); d != nil {
 			return d
 		}
 	}
-	if d := p.unread(m); d != nil {
+	if d := u.unread(m); d != nil {
 		return d
 	}
 	blocks := f.blocks(m)
@@ -133,8 +133,8 @@ func Blind(f *Facts) bool {
 	return f.isControlPlane() && (f.Cluster.Reach != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
 }
 
-// blinking: it may be seen again in a moment.
-func (f *Facts) blinking() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
+// withinGracePeriod: it may be seen again in a moment.
+func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindFor }
 
 // blind: rule a. The cluster is out of reach, or quorum is.
 func blind(f *Facts) *Decision {

@@ -10,31 +10,31 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Asks says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is
+// NeedsEtcdProbe says that a decision on these facts needs the cluster asked (its API server, and etcd's members): something is
 // unhealthy or in progress, and the cluster was not asked yet. Otherwise nothing is asked, nor while limits keep all
 // unhealthy machines waiting.
-func Asks(s *State, f *Facts, now time.Time) bool {
+func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || !f.Owner.Found || f.Cluster.Reach != object.Absent {
 		return false
 	}
-	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool {
-		return p.Mark != nil && p.Mark.State == Unhealthy && !s.limited(p, f, now)
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
+		return u.Mark != nil && u.Mark.State == Unhealthy && !s.limited(u, f, now)
 	})
 }
 
 // limited says that nothing but a limit decides about a machine, of the policy or of the fleet. Where its replacement would be made
 // depends on the method, and so on what etcd answers.
-func (s *State) limited(p *Patient, f *Facts, now time.Time) bool {
-	m := f.machine(p.Subject)
+func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
+	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
 		return false
 	}
-	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
-		if rule(p, m, f, now) != nil {
+	for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
+		if rule(u, m, f, now) != nil {
 			return false
 		}
 	}
-	d := s.limits(p, m, f, now)
+	d := s.limits(u, m, f, now)
 	return d != nil && d.Verdict == Wait && d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown
 }
 
@@ -48,7 +48,7 @@ func Surging(s *State) bool {
 // Decide returns the events that follow from an observation. It is called again with these applied, until it returns
 // none. It depends only on the state and the facts; the order of the machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, ladder, services, storm, massFailures, advance, choose} {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{marks, orders, escalation, services, storm, massFailures, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
 			if s.Owner.UID == "" {
 				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
@@ -59,13 +59,15 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// patients returns them in the order of their names, so that nothing depends on the order of a map.
-func (s *State) patients() []*Patient {
-	list := make([]*Patient, 0, len(s.Patients))
-	for _, p := range s.Patients {
-		list = append(list, p)
+// unhealthy returns them in the order of their names, so that nothing depends on the order of a map.
+func (s *State) unhealthy() []*UnhealthyMachine {
+	list := make([]*UnhealthyMachine, 0, len(s.Unhealthy))
+	for _, u := range s.Unhealthy {
+		list = append(list, u)
 	}
-	slices.SortFunc(list, func(a, b *Patient) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	slices.SortFunc(list, func(a, b *UnhealthyMachine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
 	return list
 }
 
@@ -77,16 +79,16 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
 			continue // without a readable policy it is unknown which machines are unhealthy: marks stay as they are
 		}
-		p := s.Patients[m.UID]
-		h := Judge(m, p.mark(), f.Policy.Checks, now)
+		u := s.Unhealthy[m.UID]
+		h := Judge(m, u.mark(), f.Policy.Checks, now)
 		switch {
-		case h.State == "" && p != nil && p.Mark != nil:
+		case h.State == "" && u != nil && u.Mark != nil:
 			why := "healthy again"
-			if p.noticed() {
+			if u.noticed() {
 				why = "no notice says any more that it stops"
 			}
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: why})
-		case h.State != "" && !p.says(h):
+		case h.State != "" && !u.says(h):
 			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen}
 			if mark.Since.IsZero() {
 				mark.Since = now
@@ -94,15 +96,15 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 			events = append(events, mark)
 		}
 	}
-	for _, p := range s.patients() {
-		if p.Mark == nil || s.Active != nil && s.Active.Victim.UID == p.UID && f.Policy.Name != "" {
+	for _, u := range s.unhealthy() {
+		if u.Mark == nil || s.Active != nil && s.Active.Victim.UID == u.UID && f.Policy.Name != "" {
 			continue // the end of the active one is recorded by the remediation itself
 		}
-		switch m := f.machine(p.Subject); {
+		switch m := f.machine(u.Subject); {
 		case f.Policy.Name == "":
-			events = append(events, MachineMarkCleared{Machine: p.Subject, Cause: Deselected, Why: "no RepairPolicy selects it"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Why: "no RepairPolicy selects it"})
 		case m == nil:
-			events = append(events, MachineMarkCleared{Machine: p.Subject, Cause: MachineGone, Why: "it is gone"})
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Why: "it is gone"})
 		}
 	}
 	return events
@@ -110,38 +112,38 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 
 // says reports that the present mark equals what was observed now. A condition of which only the time changed is no
 // change.
-func (p *Patient) says(h Health) bool {
-	return p != nil && p.Mark != nil && p.Mark.State == h.State && p.Mark.Reason == h.Reason && p.Mark.Source == h.Source &&
-		sameTimes(p.Mark.Seen, h.Seen)
+func (u *UnhealthyMachine) says(h Health) bool {
+	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
+		sameTimes(u.Mark.Seen, h.Seen)
 }
 
 // mark that the log has of a machine, nil without.
-func (p *Patient) mark() *MachineMarked {
-	if p == nil {
+func (u *UnhealthyMachine) mark() *MachineMarked {
+	if u == nil {
 		return nil
 	}
-	return p.Mark
+	return u.Mark
 }
 
 // orders takes in what operators wrote on the requests. A hold or an abort ends only when the request that said it no longer
 // does: a request that is made later says nothing yet, and gets both written on it.
 func orders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
-	for _, p := range s.patients() {
-		m := f.machine(p.Subject)
-		if m == nil || m.Request == nil || p.Mark == nil {
+	for _, u := range s.unhealthy() {
+		m := f.machine(u.Subject)
+		if m == nil || m.Request == nil || u.Mark == nil {
 			continue
 		}
 		r := m.Request
-		released := p.Held && !r.Hold && !r.after(p.HeldBy) || p.Aborted && !r.Abort && !r.after(p.AbortedBy)
+		released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
 		if released {
-			events = append(events, HoldReleased{Machine: p.Subject})
+			events = append(events, HoldReleased{Machine: u.Subject})
 		}
-		if r.Abort && (released || !p.Aborted || r.after(p.AbortedBy)) {
-			events = append(events, AbortRequested{Machine: p.Subject, Request: r.UID})
+		if r.Abort && (released || !u.Aborted || r.after(u.AbortedBy)) {
+			events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})
 		}
-		if r.Hold && (released || !p.Held || r.after(p.HeldBy) || !p.HoldUntil.Equal(r.HoldUntil) || p.HoldWhy != r.HoldWhy) {
-			events = append(events, HoldSet{Machine: p.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
+		if r.Hold && (released || !u.Held || r.after(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldWhy != r.HoldWhy) {
+			events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldWhy, Request: r.UID})
 		}
 	}
 	return events
@@ -152,35 +154,35 @@ func (r *Request) after(said types.UID) bool { return said != "" && said != r.UI
 
 // missed says that an order of an earlier request is not on this one. It counts as long as the machine lives, so it is written
 // there, where an operator can take it off.
-func (p *Patient) missed(r *Request, now time.Time) bool {
-	return p.Aborted && !r.Abort && r.after(p.AbortedBy) || p.held(now) && !r.Hold && r.after(p.HeldBy)
+func (u *UnhealthyMachine) missed(r *Request, now time.Time) bool {
+	return u.Aborted && !r.Abort && r.after(u.AbortedBy) || u.held(now) && !r.Hold && r.after(u.HeldBy)
 }
 
 // ordered says that an operator aborted or holds it.
-func (p *Patient) ordered() bool { return p.Aborted || p.Held }
+func (u *UnhealthyMachine) ordered() bool { return u.Aborted || u.Held }
 
 // held by an operator, at this time.
-func (p *Patient) held(now time.Time) bool {
-	return p.Held && (p.HoldUntil.IsZero() || now.Before(p.HoldUntil))
+func (u *UnhealthyMachine) held(now time.Time) bool {
+	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
-// ladder ends an escalation step whose time is over, that has failed, or that an operator has cancelled.
-func ladder(s *State, f *Facts, now time.Time) []Event {
+// escalation ends an escalation step whose time is over, that has failed, or that an operator has cancelled.
+func escalation(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
-	for _, p := range s.patients() {
-		m := f.machine(p.Subject)
-		if p.Rung == "" || m == nil || f.Policy.Unreadable != "" {
+	for _, u := range s.unhealthy() {
+		m := f.machine(u.Subject)
+		if u.EscalationStep == "" || m == nil || f.Policy.Unreadable != "" {
 			continue
 		}
-		rung, ok := rungNamed(f.Policy.Ladder, p.Rung)
-		failed := m.FailedRungs[p.Rung]
-		ended := EscalationEnded{Machine: p.Subject, Rung: p.Rung, Reason: failed}
+		step, ok := stepNamed(f.Policy.Escalation, u.EscalationStep)
+		failed := m.FailedSteps[u.EscalationStep]
+		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
 		switch {
 		case failed != "":
 			ended.Outcome = StepFailed
-		case !ok || p.Aborted || m.Skip:
+		case !ok || u.Aborted || m.Skip:
 			ended.Outcome = StepCancelled
-		case !now.Before(p.RungSince.Add(rung.Timeout)):
+		case !now.Before(u.EscalationSince.Add(step.Timeout)):
 			ended.Outcome = StepTimedOut
 		default:
 			continue
@@ -200,5 +202,5 @@ func storm(s *State, f *Facts, _ time.Time) []Event {
 
 func stormy(f *Facts) bool {
 	l := f.Policy.Limits
-	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Ledger.Sick >= l.StormFloor && f.Ledger.Sick*100 >= l.StormPercent*f.Ledger.Watched
+	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Ledger.Unhealthy >= l.StormFloor && f.Ledger.Unhealthy*100 >= l.StormPercent*f.Ledger.Watched
 }

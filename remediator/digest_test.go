@@ -31,7 +31,7 @@ func (n *node) digest() digest {
 	}
 	b.note(o.Relaxed)
 	b.touched(o.Touched)
-	for _, e := range slices.Backward(n.state.Ends) {
+	for _, e := range slices.Backward(n.state.History) {
 		if e.Outcome == remediator.EndCancelled && e.Cause == remediator.TimedOut {
 			b.over(e.EndedAt, time.Minute)
 			break
@@ -106,7 +106,7 @@ func (b *writer) active(a *remediator.Active) {
 		return
 	}
 	r := a.Request
-	b.add(r.Method, r.Relaxed, r.From, r.To, r.Where, r.Lever, r.Original, b.which(a.Victim.UID), b.which(a.Replacement.UID), a.Ready, a.Scale, a.Step, a.Cause, a.Frozen)
+	b.add(r.Method, r.Relaxed, r.From, r.To, r.Where, r.Trigger, r.Original, b.which(a.Victim.UID), b.which(a.Replacement.UID), a.Ready, a.Scale, a.Step, a.Cause, a.Frozen)
 	timeout := map[remediator.Step]time.Duration{remediator.Cancelling: 30 * time.Second, remediator.Settling: 8 * time.Minute}[a.Step]
 	b.over(a.Since, cmp.Or(timeout, 4*time.Minute))
 	if a.Frozen != "" {
@@ -132,24 +132,24 @@ func (b *writer) machine(m *machine) {
 		return slices.ContainsFunc(list, func(s remediator.Subject) bool { return s.UID == m.UID })
 	}
 	if a != nil {
-		b.add(in(a.Request.Baseline), in(a.Extras), m.Certificates == a.Request.Pull, m.CertificatesStatus == a.Request.Pull)
+		b.add(in(a.Request.Baseline), in(a.Extras), m.Certificates == a.Request.TriggerValue, m.CertificatesStatus == a.Request.TriggerValue)
 	}
 	b.add(n.last == nil || in(n.last.Request.Baseline), m.Certificates != "", m.CertificatesStatus != "")
-	p := n.state.Patients[m.UID]
-	if p == nil {
+	u := n.state.Unhealthy[m.UID]
+	if u == nil {
 		b.add("well")
 		return
 	}
-	b.over(p.LastAttempt, time.Minute)
-	b.add(m.Request != nil && m.Request.Created.Before(p.ClearedAt))
-	if p.Mark == nil {
+	b.over(u.LastAttempt, time.Minute)
+	b.add(m.Request != nil && m.Request.Created.Before(u.ClearedAt))
+	if u.Mark == nil {
 		return
 	}
 	earlier := 0 // among those that are unhealthy, the one that is unhealthy longest comes first
-	for _, other := range n.state.Patients {
-		if other.Mark != nil && other.UnhealthyAt.Before(p.UnhealthyAt) {
+	for _, other := range n.state.Unhealthy {
+		if other.Mark != nil && other.UnhealthyAt.Before(u.UnhealthyAt) {
 			earlier++
 		}
 	}
-	b.add(p.Mark.State, p.Mark.Source, strings.Contains(m.Mark, string(p.Mark.State)), strings.Contains(m.Mark, string(remediator.Scheduled)), earlier)
+	b.add(u.Mark.State, u.Mark.Source, strings.Contains(m.Mark, string(u.Mark.State)), strings.Contains(m.Mark, string(remediator.Scheduled)), earlier)
 }

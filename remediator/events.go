@@ -68,7 +68,7 @@ type Decision struct {
 }
 
 // Seen is the evidence for a decision, small enough to be stored forever.
-type Seen struct {
+type Evidence struct {
 	Replicas   int32    `json:"replicas"`
 	Machines   int      `json:"machines"`
 	Ready      int      `json:"ready"`
@@ -97,13 +97,13 @@ const (
 	StepRecovered StepOutcome = "Recovered" // in logs of version 1 only: now the mark is cleared
 )
 
-// Lever is how a machine is made outdated.
-type Lever string
+// RolloutTrigger is how a machine is made outdated.
+type RolloutTrigger string
 
-// The levers.
+// The triggers.
 const (
-	LeverCertificates Lever = "certificates-expiry"
-	LeverClonedFrom   Lever = "cloned-from-name"
+	TriggerCertificates RolloutTrigger = "certificates-expiry"
+	TriggerClonedFrom   RolloutTrigger = "cloned-from-name"
 )
 
 // Where replicas are asked for.
@@ -149,7 +149,7 @@ type (
 	Decided struct {
 		Machine  Subject  `json:"machine"`
 		Decision Decision `json:"decision"`
-		Seen     Seen     `json:"seen"`
+		Evidence Evidence `json:"seen"`
 	}
 	// HoldSet: an operator, or the policy, keeps the machine. Until zero: until it is taken off.
 	HoldSet struct {
@@ -173,14 +173,14 @@ type (
 	// EscalationStarted: the object of this escalation step is about to be created.
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
-		Rung    string  `json:"rung"`
+		Step    string  `json:"rung"`
 		// Object that is made, so that it is found when the policy no longer says so; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
 	// EscalationEnded: the machine did not recover by the step, or the step is over before its time. Version 1 is in upcast.go.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
-		Rung    string  `json:"step"`
+		Step    string  `json:"step"`
 		// Outcome is "" in logs of version 1 that do not say it.
 		Outcome StepOutcome `json:"outcome,omitempty"`
 		// Reason is what of the step's object tells that it has failed.
@@ -208,12 +208,12 @@ type (
 		To    int32 `json:"to"`
 		Where Where `json:"where"`
 		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
-		Entry string `json:"entry,omitempty"`
-		Lever Lever  `json:"lever,omitempty"`
+		Entry   string         `json:"entry,omitempty"`
+		Trigger RolloutTrigger `json:"lever,omitempty"`
 		// Original value of the rollout trigger, to be restored; "" for none.
 		Original string `json:"original,omitempty"`
-		// Pull is the value that the lever is set to.
-		Pull string `json:"pull,omitempty"`
+		// Pull is the value that the trigger is set to.
+		TriggerValue string `json:"pull,omitempty"`
 		// Baseline are the machines that were there.
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
@@ -287,8 +287,8 @@ type (
 	Cancelled struct {
 		Cause Cause `json:"cause"`
 	}
-	// Setback: an action failed with a transient error; it is tried again.
-	Setback struct {
+	// TransientFailure: an action failed with a transient error; it is tried again.
+	TransientFailure struct {
 		Message string `json:"message"`
 	}
 	// StormPassed: a mass failure that kept this owner waiting is over.
@@ -354,7 +354,7 @@ func (Frozen) event()              {}
 func (Thawed) event()              {}
 func (Succeeded) event()           {}
 func (Cancelled) event()           {}
-func (Setback) event()             {}
+func (TransientFailure) event()    {}
 func (StormPassed) event()         {}
 func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}

@@ -47,7 +47,7 @@ type smallWorld struct {
 }
 
 func smallWorlds() []smallWorld {
-	lever := func(w *world) { w.owner.CertificateLever = true }
+	lever := func(w *world) { w.owner.CertificateTrigger = true }
 	replicas := func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }
 	plain := func(w *world) { // OwnerRemediation is all that there is
 		w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
@@ -74,7 +74,7 @@ type search struct {
 
 func newSearch(c smallWorld) *search {
 	w := newWorld(time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC))
-	w.owner.CertificateLever, w.cluster.FailureDomains = false, nil
+	w.owner.CertificateTrigger, w.cluster.FailureDomains = false, nil
 	w.policy.Attempts, w.policy.Limits.PerWindow = 1000, 1000
 	w.policy.Limits.Cooldown = time.Minute
 	w.policy.Timeouts = remediator.Timeouts{ScaleUp: 4 * time.Minute, Ready: 4 * time.Minute, Removal: 4 * time.Minute}

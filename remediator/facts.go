@@ -33,7 +33,7 @@ type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
-	// Etcd is nil when it was not asked: Asks says when it must be.
+	// Etcd is nil when it was not asked: NeedsEtcdProbe says when it must be.
 	Etcd   *Etcd
 	Policy Policy
 	Ledger Ledger
@@ -61,7 +61,7 @@ type OwnerFacts struct {
 	// Tested: the minor version of the owner's controller is one whose inner bookkeeping we have tested.
 	Tested bool
 	// CertificateLever: the owner rolls machines out whose certificates are about to expire.
-	CertificateLever bool
+	CertificateTrigger bool
 	// Retry bounds a control plane's own remediation of one machine after another.
 	Retry Retry
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, "" without.
@@ -153,10 +153,10 @@ type Machine struct {
 	// Unwired names a MachineHealthCheck that remediates the machine without scute, "" without.
 	Unwired string
 
-	// Rungs are the escalation steps whose object exists for this machine: those of the policy, and those in the log.
-	Rungs []string
-	// FailedRungs are those of them that have failed, with what their objects say.
-	FailedRungs map[string]string
+	// StepObjects are the escalation steps whose object exists for this machine: those of the policy, and those in the log.
+	StepObjects []string
+	// FailedSteps are those of them that have failed, with what their objects say.
+	FailedSteps map[string]string
 
 	// OnNode is what its Node says in its own cluster, nil where it was not read: it is read only where the policy
 	// needs it.
@@ -228,7 +228,7 @@ type Policy struct {
 	Methods    map[v1alpha1.RepairMethod]bool // allowed
 	Accepts    bool                           // delete-first where maxSurge is 0
 	Hold       time.Duration
-	Ladder     []Rung
+	Escalation []EscalationStep
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
@@ -240,8 +240,8 @@ type Policy struct {
 	Attempts int
 }
 
-// Rung is an escalation step before a replacement.
-type Rung struct {
+// EscalationStep is an escalation step before a replacement.
+type EscalationStep struct {
 	Name    string
 	Timeout time.Duration
 	// APIVersion and Kind of the object that is made.
@@ -289,10 +289,10 @@ type Removal struct{ Drain, Detach time.Duration }
 // Ledger is the usage of the policy's limits: what is in progress and was observed, all its owners together, this one
 // not counted.
 type Ledger struct {
-	Active  int         // remediations in progress
-	Started []time.Time // begun, as far back as the window
-	Watched int         // machines, this owner's too
-	Sick    int         // of them unhealthy, this owner's too
+	Active    int         // remediations in progress
+	Started   []time.Time // begun, as far back as the window
+	Watched   int         // machines, this owner's too
+	Unhealthy int         // of them unhealthy, this owner's too
 	// StormPassed is when the last mass failure ended, zero without.
 	StormPassed time.Time
 }

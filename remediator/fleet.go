@@ -138,7 +138,7 @@ func Total(counts map[string]int) int {
 }
 
 // fleetAllows applies the limits of the whole fleet; nil when they allow to begin something.
-func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits
 	if l.Unreadable != "" {
 		return &Decision{Verdict: Freeze, Rule: "unreadable-limits", Reason: "RepairLimits default cannot be read: " + l.Unreadable + "; nothing is begun", Next: "correct RepairLimits default"}
@@ -146,7 +146,7 @@ func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *De
 	if d := s.massFailure(f, now); d != nil {
 		return d
 	}
-	if d := s.destination(p, m, f, now); d != nil {
+	if d := s.destination(u, m, f, now); d != nil {
 		return d
 	}
 	begun := 0
@@ -163,7 +163,7 @@ func (s *State) fleetAllows(p *Patient, m *Machine, f *Facts, now time.Time) *De
 	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active), Total(own.Active), "are in progress"); d != nil {
 		return d
 	}
-	if p.counted() {
+	if u.counted() {
 		return nil
 	}
 	return f.bounded(Limit{Rule: ruleFleetWindow}, l.PerWindow, f.Fleet.Begun+begun, own.Begun+begun, fmt.Sprintf("were begun within %s", l.Window))
@@ -186,9 +186,9 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 }
 
 // destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
-func (s *State) destination(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
-	for _, name := range f.destinations(p, m) {
+	for _, name := range f.destinations(u, m) {
 		domain := f.domain(name)
 		end := s.calm(f, domain).Add(l.Cooldown)
 		switch {
@@ -237,11 +237,11 @@ func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, nam
 // destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
 // takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
 // several is chance (util/failuredomains in Cluster API). The machines of another owner are where the machine is.
-func (f *Facts) destinations(p *Patient, m *Machine) []string {
+func (f *Facts) destinations(u *UnhealthyMachine, m *Machine) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
 	}
-	method := f.method(p, m).Verdict
+	method := f.method(u, m).Verdict
 	type load struct{ upToDate, all int }
 	loads := make(map[string]load, len(f.Cluster.FailureDomains))
 	for i := range f.Machines {
@@ -344,17 +344,17 @@ func TollOf(s *State, f *Facts) Toll {
 		return recorded
 	}
 	t := Toll{Unhealthy: make(map[string]int), Active: make(map[string]int)}
-	for _, p := range s.patients() {
-		if p.Mark == nil {
+	for _, u := range s.unhealthy() {
+		if u.Mark == nil {
 			continue
 		}
-		domain := where(p.Subject, p.Mark.FailureDomain)
-		if p.sick() {
+		domain := where(u.Subject, u.Mark.FailureDomain)
+		if u.failed() {
 			t.Unhealthy[domain]++
 		}
-		if p.Rung != "" && s.Active == nil && len(t.Active) == 0 {
+		if u.EscalationStep != "" && s.Active == nil && len(t.Active) == 0 {
 			t.Active[domain]++
-			t.Since = p.RungSince
+			t.Since = u.EscalationSince
 		}
 	}
 	if s.Active != nil {

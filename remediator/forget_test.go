@@ -27,8 +27,8 @@ func TestForget(t *testing.T) {
 		s.Apply(remediator.MachineMarkCleared{Machine: m, Cause: remediator.Recovered}, at)
 	}
 	ordered, others := 0, 0
-	for _, p := range s.Patients {
-		if p.Held || p.Aborted {
+	for _, u := range s.Unhealthy {
+		if u.Held || u.Aborted {
 			ordered++
 		} else {
 			others++

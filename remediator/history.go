@@ -12,13 +12,13 @@ import (
 // recovered before anything was begun for it is not in it.
 func History(s *State, policy string) []v1alpha1.PastRemediation {
 	var list []v1alpha1.PastRemediation
-	for i := len(s.Ends) - 1; i >= 0; i-- {
-		e := &s.Ends[i]
+	for i := len(s.History) - 1; i >= 0; i-- {
+		e := &s.History[i]
 		started := e.StartedAt
 		if started.IsZero() {
 			started = e.StepSince
 		}
-		if started.IsZero() || e.Seen.PolicyName != policy {
+		if started.IsZero() || e.Evidence.PolicyName != policy {
 			continue
 		}
 		status := ofEnd(e)

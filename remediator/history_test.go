@@ -22,7 +22,7 @@ func TestHistory(t *testing.T) {
 	}
 	unhealthy := func(m remediator.Subject, policy string, verdict remediator.Verdict) {
 		apply(remediator.MachineMarked{Machine: m, State: remediator.Unhealthy, Reason: "Node Ready Unknown", Source: remediator.FromPolicy, Since: at},
-			remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: verdict, Rule: "r"}, Seen: remediator.Seen{PolicyName: policy}})
+			remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: verdict, Rule: "r"}, Evidence: remediator.Evidence{PolicyName: policy}})
 	}
 	apply(remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", Cluster: "a"}})
 
@@ -34,7 +34,7 @@ func TestHistory(t *testing.T) {
 	ended := at
 	m2 := remediator.Subject{Name: "m2", UID: "m2"}
 	unhealthy(m2, "repair", remediator.Escalate)
-	apply(remediator.EscalationStarted{Machine: m2, Rung: "reboot"})
+	apply(remediator.EscalationStarted{Machine: m2, Step: "reboot"})
 	rebooted := at
 	apply(remediator.MachineMarkCleared{Machine: m2, Cause: remediator.Recovered, Why: "healthy again"})
 	m3 := remediator.Subject{Name: "m3", UID: "m3"}

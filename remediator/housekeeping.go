@@ -19,17 +19,17 @@ import (
 func tidy(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
-		actions = append(actions, Action{Do: Touch})
+		actions = append(actions, Action{Type: Touch})
 	}
 	for i := range f.Machines {
 		if m := &f.Machines[i]; f.leftBehind(m) {
-			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
 		}
 	}
 	name, ok := f.orphan()
-	ended := func(e End) bool { return e.Victim.Name == name || e.Replacement.Name == name }
-	if ok && f.leaving() == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.Ends, ended) {
-		actions = append(actions, Action{Do: SetRelaxed, Machine: Subject{Name: name}})
+	ended := func(e PastRemediation) bool { return e.Victim.Name == name || e.Replacement.Name == name }
+	if ok && f.leaving() == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.History, ended) {
+		actions = append(actions, Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 	}
 	return actions
 }
@@ -44,23 +44,23 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		p := s.Patients[m.UID]
+		u := s.Unhealthy[m.UID]
 		if m.Deleting {
 			continue
 		}
 		// Only of a machine that has a mark or a request it is looked up whether such objects are there.
-		actions = append(actions, rungs(p, m, f)...)
-		if want := s.markOn(p); want != m.Mark {
-			actions = append(actions, Action{Do: SetMark, Machine: m.subject(), Value: want})
+		actions = append(actions, stepActions(u, m, f)...)
+		if want := s.markOn(u); want != m.Mark {
+			actions = append(actions, Action{Type: SetMark, Machine: m.subject(), Value: want})
 		}
-		actions = append(actions, s.request(p, m, now)...)
-		if m.recovered(p, s) {
-			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
+		actions = append(actions, s.request(u, m, now)...)
+		if m.recovered(u, s) {
+			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
 		}
 	}
 	slices.SortStableFunc(actions, func(a, b Action) int {
 		return cmp.Or(
-			cmp.Compare(count(b.Do == DropRung), count(a.Do == DropRung)), // a step may put the control plane at risk
+			cmp.Compare(count(b.Type == DeleteStepObject), count(a.Type == DeleteStepObject)), // a step may put the control plane at risk
 			cmp.Compare(a.Machine.Name, b.Machine.Name), cmp.Compare(a.Machine.UID, b.Machine.UID),
 		)
 	})
@@ -68,33 +68,33 @@ func housekeeping(s *State, f *Facts, now time.Time) []Action {
 }
 
 // markOn is the annotation that a machine should have; "" for none.
-func (s *State) markOn(p *Patient) string {
-	if p == nil || p.Mark == nil {
+func (s *State) markOn(u *UnhealthyMachine) string {
+	if u == nil || u.Mark == nil {
 		return ""
 	}
-	state := p.Mark.State
-	if s.Active != nil && s.Active.Victim.UID == p.UID && !s.Active.takingBack() {
+	state := u.Mark.State
+	if s.Active != nil && s.Active.Victim.UID == u.UID && !s.Active.takingBack() {
 		state = Scheduled
 	}
 	return toJSON(v1alpha1.UnhealthyMark{
-		State: string(state), Since: metav1.Time{Time: p.Mark.Since.UTC().Truncate(time.Second)}, Reason: p.Mark.Reason,
-		Source: string(p.Mark.Source), Remediation: s.Owner.Remediation(p.Name),
+		State: string(state), Since: metav1.Time{Time: u.Mark.Since.UTC().Truncate(time.Second)}, Reason: u.Mark.Reason,
+		Source: string(u.Mark.Source), Remediation: s.Owner.Remediation(u.Name),
 	})
 }
 
 // request: an unhealthy machine has one, also where no MachineHealthCheck made it. One that we no longer need goes, unless
 // a MachineHealthCheck still says that the machine is unhealthy: it deletes the request itself when it no longer does.
-func (s *State) request(p *Patient, m *Machine, now time.Time) []Action {
+func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
-	case p == nil && m.forgotten(now):
-		return []Action{{Do: DropRequest, Machine: m.subject()}}
-	case p == nil:
+	case u == nil && m.forgotten(now):
+		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
+	case u == nil:
 		return nil
-	case p.Mark != nil && p.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && p.missed(m.Request, now)):
-		return []Action{{Do: MakeRequest, Machine: m.subject(), Value: p.orders(now)}}
-	case p.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(p.ClearedAt) &&
+	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.missed(m.Request, now)):
+		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orders(now)}}
+	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
-		return []Action{{Do: DropRequest, Machine: m.subject()}}
+		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
 	default:
 		return nil
 	}
@@ -113,11 +113,11 @@ func (m *Machine) forgotten(now time.Time) bool {
 }
 
 // orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
-func (p *Patient) orders(now time.Time) string {
+func (u *UnhealthyMachine) orders(now time.Time) string {
 	const longest = 512 // of a reason
-	spec := v1alpha1.SurgeRemediationSpec{Abort: p.Aborted}
-	if p.held(now) {
-		spec.Hold = &v1alpha1.RemediationHold{Until: stamp(p.HoldUntil), Reason: strings.ToValidUTF8(p.HoldWhy[:min(len(p.HoldWhy), longest)], "")}
+	spec := v1alpha1.SurgeRemediationSpec{Abort: u.Aborted}
+	if u.held(now) {
+		spec.Hold = &v1alpha1.RemediationHold{Until: stamp(u.HoldUntil), Reason: strings.ToValidUTF8(u.HoldWhy[:min(len(u.HoldWhy), longest)], "")}
 	}
 	if !spec.Abort && spec.Hold == nil {
 		return ""
@@ -126,12 +126,12 @@ func (p *Patient) orders(now time.Time) string {
 }
 
 // recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
-func (m *Machine) recovered(p *Patient, s *State) bool {
-	if p != nil && p.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
+func (m *Machine) recovered(u *UnhealthyMachine, s *State) bool {
+	if u != nil && u.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
 	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
-	if p == nil && check.Reason != HandOverReason {
+	if u == nil && check.Reason != HandOverReason {
 		return false // nothing tells that it was scute
 	}
 	if m.Unwired != "" && check.Reason != HandOverReason {
@@ -142,16 +142,16 @@ func (m *Machine) recovered(p *Patient, s *State) bool {
 		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)
 }
 
-// rungs makes sure that the object of the current step exists, and those of others do not.
-func rungs(p *Patient, m *Machine, f *Facts) []Action {
+// steps makes sure that the object of the current step exists, and those of others do not.
+func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
-	for _, step := range p.steps(f.Policy.Ladder) {
-		wanted, there := p != nil && p.Mark != nil && p.Rung == step && !p.Aborted && !m.Skip && !f.riskyAway(m), slices.Contains(m.Rungs, step)
+	for _, step := range u.steps(f.Policy.Escalation) {
+		wanted, there := u != nil && u.Mark != nil && u.EscalationStep == step && !u.Aborted && !m.Skip && !f.riskyAway(m), slices.Contains(m.StepObjects, step)
 		switch {
 		case wanted && !there:
-			actions = append(actions, Action{Do: MakeRung, Machine: m.subject(), Value: step})
+			actions = append(actions, Action{Type: CreateStepObject, Machine: m.subject(), Value: step})
 		case !wanted && there:
-			actions = append(actions, Action{Do: DropRung, Machine: m.subject(), Value: step, Object: p.made(step)})
+			actions = append(actions, Action{Type: DeleteStepObject, Machine: m.subject(), Value: step, Object: u.made(step)})
 		}
 	}
 	return actions

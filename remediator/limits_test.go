@@ -34,9 +34,9 @@ func TestStarts(t *testing.T) {
 		return remediator.MachineMarked{Machine: m, State: remediator.Unhealthy, Reason: "r", Source: remediator.FromPolicy, Since: now}
 	}
 	m := machine(0)
-	apply(marked(m), remediator.EscalationStarted{Machine: m, Rung: "reboot"})
+	apply(marked(m), remediator.EscalationStarted{Machine: m, Step: "reboot"})
 	started(1)
-	apply(remediator.EscalationEnded{Machine: m, Rung: "reboot"}, remediator.EscalationStarted{Machine: m, Rung: "power"}, remediator.EscalationEnded{Machine: m, Rung: "power"})
+	apply(remediator.EscalationEnded{Machine: m, Step: "reboot"}, remediator.EscalationStarted{Machine: m, Step: "power"}, remediator.EscalationEnded{Machine: m, Step: "power"})
 	apply(remediator.HandedOver{Machine: m, Attempt: 1})
 	started(1)
 	apply(remediator.CancelStarted{Cause: remediator.TimedOut}, remediator.Cancelled{Cause: remediator.TimedOut}, remediator.HandedOver{Machine: m, Attempt: 2})

@@ -47,13 +47,13 @@ func (r remediation) scales() bool { return r.Request.Method == Surge }
 type rolloutSurge struct{ steady }
 
 func (rolloutSurge) ask(r remediation) []Action {
-	return r.surge(r.pull(r.Request.Pull))
+	return r.surge(r.pull(r.Request.TriggerValue))
 }
 
 func (rolloutSurge) hold(remediation) []Action { return nil }
 
-// undo gives the lever its value from before, where it is seen to be pulled. What a machine was cloned from is looked up only
-// while something is wrong with it: the delete mark comes before the lever and goes after it, so that it is looked up until then.
+// undo gives the trigger its value from before, where it is seen to be pulled. What a machine was cloned from is looked up only
+// while something is wrong with it: the delete mark comes before the trigger and goes after it, so that it is looked up until then.
 func (rolloutSurge) undo(r remediation) []Action {
 	if !r.pulled() {
 		return nil
@@ -63,26 +63,26 @@ func (rolloutSurge) undo(r remediation) []Action {
 
 func (rolloutSurge) undone(r remediation) bool { return !r.pulled() }
 
-// pulled says that the lever on the victim is not back, as its owner sees it.
+// pulled says that the trigger on the victim is not back, as its owner sees it.
 func (r remediation) pulled() bool {
 	switch {
 	case r.victim == nil:
 		return false
-	case r.Request.Lever == LeverCertificates:
-		return r.Request.Pull != "" && (r.victim.Certificates == r.Request.Pull || r.victim.CertificatesStatus == r.Request.Pull)
+	case r.Request.Trigger == TriggerCertificates:
+		return r.Request.TriggerValue != "" && (r.victim.Certificates == r.Request.TriggerValue || r.victim.CertificatesStatus == r.Request.TriggerValue)
 	default:
-		return r.victim.ClonedFrom == r.Request.Pull
+		return r.victim.ClonedFrom == r.Request.TriggerValue
 	}
 }
 
-// pull sets the lever to a value.
+// pull sets the trigger to a value.
 func (r remediation) pull(value string) []Action {
 	switch {
 	case r.victim == nil:
 		return nil
-	case r.Request.Lever == LeverCertificates && r.victim.Certificates != value:
+	case r.Request.Trigger == TriggerCertificates && r.victim.Certificates != value:
 		return []Action{r.set(SetCertificates, value)}
-	case r.Request.Lever == LeverClonedFrom && r.victim.ClonedFrom != value:
+	case r.Request.Trigger == TriggerClonedFrom && r.victim.ClonedFrom != value:
 		return []Action{r.set(SetClonedFrom, value)}
 	default:
 		return nil
@@ -122,7 +122,7 @@ func (r remediation) counted() []Action {
 	if m == nil || m.DeleteMark != DeleteValue || !r.Ready || r.extra(m) || r.method.asking(r) || r.victim.DeleteMark == "" {
 		return nil
 	}
-	return []Action{{Do: SetDelete, Machine: m.subject()}}
+	return []Action{{Type: SetDelete, Machine: m.subject()}}
 }
 
 // leadAway moves etcd's leadership off a victim whose owner cannot: its components are not well. A member that does not answer
@@ -139,7 +139,7 @@ func (r remediation) leadAway() []Action {
 			continue
 		}
 		if r.facts.stays(other) {
-			return []Action{r.set(Lead, other.Node)}
+			return []Action{r.set(MoveLeadership, other.Node)}
 		}
 		if to == nil {
 			to = other
@@ -148,7 +148,7 @@ func (r remediation) leadAway() []Action {
 	if to == nil {
 		return nil
 	}
-	return []Action{r.set(Lead, to.Node)}
+	return []Action{r.set(MoveLeadership, to.Node)}
 }
 
 // stays says that a member of etcd is on a machine that is well, and that nobody deletes. Leadership on another one would have to be
@@ -177,10 +177,10 @@ func (r remediation) relaxOff() []Action {
 	return []Action{r.set(SetRelaxed, "")}
 }
 
-// touch makes the owner look at what it does not watch: a lever on another object.
+// touch makes the owner look at what it does not watch: a trigger on another object.
 func (r remediation) touch(needed bool, why string) []Action {
 	want := ""
-	if needed && r.Request.Lever == LeverClonedFrom {
+	if needed && r.Request.Trigger == TriggerClonedFrom {
 		want = fmt.Sprintf("%s-%d%s", r.Victim.Name, r.Request.Attempt, why)
 	}
 	if r.facts.Owner.Touched == want || !r.facts.isControlPlane() {
@@ -214,7 +214,7 @@ func (workerSurge) undo(r remediation) []Action {
 	if len(back) == 0 || r.Cause == Aborted || r.victim == nil || r.victim.DeleteMark != "" {
 		return back
 	}
-	unhealthy := r.patient != nil && r.patient.Mark != nil && r.patient.Mark.State == Unhealthy
+	unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy
 	if r.committed() || unhealthy && len(r.newcomers) == 0 {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...)
 	}
@@ -245,7 +245,7 @@ func (r remediation) report() []Action {
 	var actions []Action
 	for _, m := range r.stranded {
 		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False {
-			actions = append(actions, Action{Do: Report, Machine: m.subject()})
+			actions = append(actions, Action{Type: Report, Machine: m.subject()})
 		}
 	}
 	return actions
@@ -265,10 +265,10 @@ func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
 		return nil
-	case r.patient != nil && r.patient.Mark != nil:
+	case r.unhealthy != nil && r.unhealthy.Mark != nil:
 		return h.hold(r)
 	default:
-		return []Action{r.set(TakeBack, "")}
+		return []Action{r.set(ClearConditions, "")}
 	}
 }
 
@@ -309,7 +309,7 @@ func (r remediation) scaleUp() []Action {
 	if r.Scale != ScaleUnseen || len(r.newcomers) > 0 || r.rolling() || r.replicas == r.Request.To {
 		return nil
 	}
-	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
+	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
 // scaleDown restores replicas as soon as a new machine exists (for workers: is ready), or a rollout creates one.
@@ -323,11 +323,11 @@ func (r remediation) scaleDown() []Action {
 	for _, m := range r.newcomers {
 		unwanted = unwanted || r.extra(m)
 		if r.extra(m) && m.DeleteMark == "" && (r.surplus() || r.method.asking(r)) {
-			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
 	if !unwanted && r.filling() && len(r.newcomers) > 0 && r.newcomers[0].DeleteMark == "" {
-		actions = append(actions, Action{Do: SetDelete, Machine: r.newcomers[0].subject(), Value: DeleteValue})
+		actions = append(actions, Action{Type: SetDelete, Machine: r.newcomers[0].subject(), Value: DeleteValue})
 	}
 	return append(actions, r.scaleBack()...)
 }
@@ -336,5 +336,5 @@ func (r remediation) scaleBack() []Action {
 	if !r.method.asking(r) {
 		return nil
 	}
-	return []Action{{Do: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.Request.To}}
+	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.Request.To}}
 }

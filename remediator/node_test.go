@@ -39,7 +39,7 @@ func (n *node) clone() *node {
 	w.machines = make([]*machine, 0, len(n.w.machines)+1)
 	for _, m := range n.w.machines {
 		copied := *m
-		copied.Conditions, copied.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Rungs)
+		copied.Conditions, copied.StepObjects = maps.Clone(m.Conditions), slices.Clone(m.StepObjects)
 		if m.Request != nil {
 			request := *m.Request
 			copied.Request = &request
@@ -121,7 +121,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 			return did
 		}
 		n.tell("> %s", action(a))
-		n.w.owner.Observed = n.w.owner.Observed && a.Do != remediator.Scale
+		n.w.owner.Observed = n.w.owner.Observed && a.Type != remediator.Scale
 		if err := n.w.perform(f, a); err != nil {
 			n.tell("%v", err)
 			break
@@ -135,7 +135,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 
 func (n *node) look() *remediator.Facts {
 	f := n.w.look(false)
-	if remediator.Asks(&n.state, f, n.w.now) {
+	if remediator.NeedsEtcdProbe(&n.state, f, n.w.now) {
 		f = n.w.look(true)
 	}
 	return f

@@ -71,11 +71,11 @@ func (check Check) onNode(m *Machine, mark *MachineMarked, now time.Time) (h Hea
 func (m *Machine) nodeRead() bool { return m.OnNode != nil && m.OnNode.Err == "" }
 
 // unread is a wait for a Node that cannot be read any more, where nothing else says that the machine is unhealthy; nil without.
-func (p *Patient) unread(m *Machine) *Decision {
-	if p.Mark == nil || m.nodeRead() {
+func (u *UnhealthyMachine) unread(m *Machine) *Decision {
+	if u.Mark == nil || m.nodeRead() {
 		return nil
 	}
-	if _, rests := p.Mark.Seen[p.Mark.Reason]; !rests {
+	if _, rests := u.Mark.Seen[u.Mark.Reason]; !rests {
 		return nil
 	}
 	why := "it was not read"

@@ -99,7 +99,7 @@ func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
 }
 
 // noticed says that the machine is healthy, as far as is known, and about to stop.
-func (p *Patient) noticed() bool { return p.Mark != nil && p.Mark.Source == FromNotice }
+func (u *UnhealthyMachine) noticed() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
 
-// sick says that the machine is marked because something is wrong with it, which counts for a mass failure.
-func (p *Patient) sick() bool { return p.Mark != nil && !p.noticed() }
+// failed says that the machine is marked because something is wrong with it, which counts for a mass failure.
+func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && !u.noticed() }

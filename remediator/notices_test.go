@@ -22,11 +22,11 @@ func TestNoticesAreNoFailures(t *testing.T) {
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Node taint spot", FailureDomain: "a"}, 0},
 		{MachineMarkCleared{Machine: m, Cause: Recovered, Why: "no notice"}, 0},
 	} {
-		if n, ok := Tell(&s, c.event); ok {
+		if n, ok := NotificationOf(&s, c.event); ok {
 			told = append(told, n.Reason+": "+n.Note)
 		}
 		s.Apply(c.event, now)
-		if sick, unhealthy := Sick(&s), TollOf(&s, nil).Unhealthy["a"]; sick != c.sick || unhealthy != c.sick {
+		if sick, unhealthy := CountUnhealthy(&s), TollOf(&s, nil).Unhealthy["a"]; sick != c.sick || unhealthy != c.sick {
 			t.Errorf("after %+v: %d sick, %d in the failure domain, want %d", c.event, sick, unhealthy, c.sick)
 		}
 	}

@@ -29,15 +29,15 @@ const takenBack = "the replacement is cancelled, and decided again"
 
 // Ahead says what happens next to a machine. Of the policy its times are used. ok is false when nothing is to happen.
 func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
-	p := s.Patients[uid]
-	if p != nil {
-		o.Rule, o.Held, o.Aborted = p.Decision.Rule, p.Held, p.Aborted
+	u := s.Unhealthy[uid]
+	if u != nil {
+		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	}
 	switch {
 	case s.Active != nil && s.Active.Victim.UID == uid:
 		s.Active.ahead(&o, s.Owner.Name, policy.Timeouts)
-	case p != nil && p.Mark != nil:
-		p.ahead(&o, policy)
+	case u != nil && u.Mark != nil:
+		u.ahead(&o, policy)
 	default:
 		return Outlook{}, false
 	}
@@ -82,30 +82,30 @@ func (a *Active) ahead(o *Outlook, owner string, t Timeouts) {
 }
 
 // ahead of a machine for which no replacement was asked.
-func (p *Patient) ahead(o *Outlook, policy Policy) {
-	o.Since = p.Mark.Since
-	if p.Mark.State == Failing {
+func (u *UnhealthyMachine) ahead(o *Outlook, policy Policy) {
+	o.Since = u.Mark.Since
+	if u.Mark.State == Failing {
 		o.Rule, o.Next = "", "it is unhealthy when the time of the check is over"
 		return
 	}
-	d := p.Decision
-	o.Since = p.DecidedAt
+	d := u.Decision
+	o.Since = u.DecidedAt
 	o.Next, o.Frozen = d.Reason, d.Verdict == Freeze
 	switch {
 	case d.Verdict == "":
-		o.Since, o.Next = p.MarkedAt, "scute decides how it is replaced"
-	case p.Seen.DryRun && d.acts():
+		o.Since, o.Next = u.MarkedAt, "scute decides how it is replaced"
+	case u.Evidence.DryRun && d.acts():
 		o.Next = "nothing: the policy is a dry run"
-	case p.Rung != "":
-		o.Since, o.Next, o.Then = p.RungSince, "step "+p.Rung+" of the policy's escalation makes it healthy", "the next step, or a replacement"
-		if rung, ok := rungNamed(policy.Ladder, p.Rung); ok {
-			o.Until = p.RungSince.Add(rung.Timeout)
+	case u.EscalationStep != "":
+		o.Since, o.Next, o.Then = u.EscalationSince, "step "+u.EscalationStep+" of the policy's escalation makes it healthy", "the next step, or a replacement"
+		if step, ok := stepNamed(policy.Escalation, u.EscalationStep); ok {
+			o.Until = u.EscalationSince.Add(step.Timeout)
 		}
-	case d.Rule == "hold" && !p.HoldUntil.IsZero():
-		o.Until, o.Then = p.HoldUntil, "it is decided again"
+	case d.Rule == "hold" && !u.HoldUntil.IsZero():
+		o.Until, o.Then = u.HoldUntil, "it is decided again"
 	case d.Rule == "policy-hold" && policy.Hold > 0:
-		o.Until, o.Then = p.UnhealthyAt.Add(policy.Hold), "it is decided again"
-	case d.Rule == "cooldown" && !p.LastAttempt.IsZero() && policy.Limits.Cooldown > 0:
-		o.Until, o.Then = p.LastAttempt.Add(policy.Limits.Cooldown), "it is decided again"
+		o.Until, o.Then = u.UnhealthyAt.Add(policy.Hold), "it is decided again"
+	case d.Rule == "cooldown" && !u.LastAttempt.IsZero() && policy.Limits.Cooldown > 0:
+		o.Until, o.Then = u.LastAttempt.Add(policy.Limits.Cooldown), "it is decided again"
 	}
 }

@@ -21,7 +21,7 @@ func TestAhead(t *testing.T) {
 	}
 	policy := Policy{
 		Timeouts: Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute}, Hold: 10 * time.Minute, Limits: Limits{Cooldown: time.Minute},
-		Ladder: []Rung{{Name: "reboot", Timeout: 3 * time.Minute}},
+		Escalation: []EscalationStep{{Name: "reboot", Timeout: 3 * time.Minute}},
 	}
 	for name, c := range map[string]struct {
 		events []Event
@@ -36,7 +36,7 @@ func TestAhead(t *testing.T) {
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
 		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "it is decided again", Held: true}},
 		"policy holds":   {[]Event{marked, waits("policy-hold")}, Outlook{Rule: "policy-hold", Since: at, Next: "something else comes first", Until: at.Add(10 * time.Minute), Then: "it is decided again"}},
-		"a step is made": {[]Event{marked, EscalationStarted{Machine: victim, Rung: "reboot"}, Decided{Machine: victim, Decision: Decision{Verdict: Escalate, Rule: "escalation"}}}, Outlook{Rule: "escalation", Since: at, Next: "step reboot of the policy's escalation makes it healthy", Until: at.Add(3 * time.Minute), Then: "the next step, or a replacement"}},
+		"a step is made": {[]Event{marked, EscalationStarted{Machine: victim, Step: "reboot"}, Decided{Machine: victim, Decision: Decision{Verdict: Escalate, Rule: "escalation"}}}, Outlook{Rule: "escalation", Since: at, Next: "step reboot of the policy's escalation makes it healthy", Until: at.Add(3 * time.Minute), Then: "the next step, or a replacement"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &State{}

@@ -221,7 +221,7 @@ func (w *world) outdated() []*machine {
 	var out []*machine
 	for _, m := range w.machines {
 		expires, err := time.Parse(time.RFC3339, m.CertificatesStatus)
-		if m.Template != w.target || m.ClonedFrom != m.Template || w.owner.CertificateLever && err == nil && !expires.After(w.now.Add(30*24*time.Hour)) {
+		if m.Template != w.target || m.ClonedFrom != m.Template || w.owner.CertificateTrigger && err == nil && !expires.After(w.now.Add(30*24*time.Hour)) {
 			if !m.Deleting {
 				out = append(out, m)
 			}

@@ -82,7 +82,7 @@ func newPlayer(t *rapid.T) *player {
 	}
 	p.store(remediator.Registered{Owner: p.w.owner.Owner}, remediator.Claimed{Holder: "one"})
 	p.tell("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.wish,
-		p.w.cluster.Topology, p.w.owner.CertificateLever, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)
+		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)
 	return p
 }
 
@@ -166,13 +166,13 @@ func (p *player) turn(faults bool) {
 			p.act()
 		}
 		p.tell("  > %s", action(a))
-		p.w.owner.Observed = p.w.owner.Observed && a.Do != remediator.Scale // until its controller acts
+		p.w.owner.Observed = p.w.owner.Observed && a.Type != remediator.Scale // until its controller acts
 		if err := p.w.perform(f, a); err != nil {
 			if !errors.Is(err, errForeign) {
 				p.fail("%v", err)
 			}
 			p.tell("  %v", err)
-			p.store(remediator.Setback{Message: err.Error()})
+			p.store(remediator.TransientFailure{Message: err.Error()})
 			return
 		}
 	}
@@ -228,7 +228,7 @@ func (p *player) die() {
 
 func (p *player) look(unasked bool) *remediator.Facts {
 	f := p.w.look(false)
-	if remediator.Asks(&p.state, f, p.w.now) && !unasked {
+	if remediator.NeedsEtcdProbe(&p.state, f, p.w.now) && !unasked {
 		reach := p.w.cluster.Reach
 		f = p.w.look(true)
 		f.Cluster.Reach = reach

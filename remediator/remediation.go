@@ -15,10 +15,10 @@ import (
 type remediation struct {
 	*Active
 	suspended
-	facts   *Facts
-	patient *Patient // nil when the log no longer knows the machine
-	now     time.Time
-	method  method
+	facts     *Facts
+	unhealthy *UnhealthyMachine // nil when the log no longer knows the machine
+	now       time.Time
+	method    method
 
 	victim *Machine // nil when it is gone
 	// newcomers are the new machines: they did not exist when the remediation started, and are not being deleted.
@@ -31,7 +31,7 @@ type remediation struct {
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, patient: s.Patients[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
+	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		veteran := contains(a.Request.Baseline, m)
@@ -51,8 +51,8 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 
 // stranded says that a machine never joined and is unhealthy, and that its owner may be told so.
 func (s *State) stranded(m *Machine) bool {
-	p := s.Patients[m.UID]
-	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && p != nil && p.Mark != nil && p.Mark.State == Unhealthy
+	u := s.Unhealthy[m.UID]
+	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
 }
 
 // replicas of the object where they were asked for.

@@ -32,7 +32,7 @@ var (
 // alone: what it runs ends with it, and somebody may be looking after that. A limit of 0 is none.
 func (r remediation) outwaited(since time.Time, limit time.Duration) bool {
 	free := r.by == nil || r.by.writes == writesAll
-	alone := r.victim.Skip || r.patient != nil && (r.patient.Aborted || r.patient.held(r.now)) || r.facts.pauseRequested()
+	alone := r.victim.Skip || r.unhealthy != nil && (r.unhealthy.Aborted || r.unhealthy.held(r.now)) || r.facts.pauseRequested()
 	return free && !alone && limit > 0 && !since.IsZero() && r.now.Sub(since) >= limit
 }
 

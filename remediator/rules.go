@@ -33,15 +33,15 @@ func ask(next, rule, format string, args ...any) *Decision {
 }
 
 // decide applies the rules in their order; the first that has something to say decides.
-func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision {
-	for _, rule := range []func(*Patient, *Machine, *Facts, time.Time) *Decision{
-		foreignState, s.consent, s.patience, s.limits, s.dangers, s.climb,
+func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
+	for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{
+		foreignState, s.consent, s.patience, s.limits, s.dangers, s.escalate,
 	} {
-		if d := rule(p, m, f, now); d != nil {
+		if d := rule(u, m, f, now); d != nil {
 			return *d
 		}
 	}
-	d := f.method(p, m)
+	d := f.method(u, m)
 	if d.acts() {
 		for _, other := range []*Decision{f.untidied(m), f.ownersPatience(d, m, now)} {
 			if other != nil {
@@ -54,13 +54,13 @@ func (s *State) decide(p *Patient, m *Machine, f *Facts, now time.Time) Decision
 
 // method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a
 // method that deletes the machine first is tried, if the policy accepts that and it is safe.
-func (f *Facts) method(p *Patient, m *Machine) Decision {
+func (f *Facts) method(u *UnhealthyMachine, m *Machine) Decision {
 	choose := worker
 	if f.isControlPlane() {
 		choose = controlPlane
 	}
 	d := choose(m, f)
-	if !p.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
+	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}
 	if first := f.deletedFirst(m); first.Verdict == OwnerRemediation {
@@ -70,7 +70,7 @@ func (f *Facts) method(p *Patient, m *Machine) Decision {
 }
 
 // foreignState: somebody else has the owner in hand.
-func foreignState(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
+func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	switch {
 	case !f.known():
 		return unknownOwner(m, f)
@@ -90,7 +90,7 @@ func foreignState(_ *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
 }
 
 // consent: a human, or the policy, does not want it now.
-func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) consent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
 	case f.Policy.Unreadable != "":
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unread() + "; nothing is begun", Next: f.Policy.correct()}
@@ -102,13 +102,13 @@ func (s *State) consent(p *Patient, m *Machine, f *Facts, now time.Time) *Decisi
 		return ask("take the annotation off", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
 		return ask("take the annotation off", "paused", "the machine has the annotation cluster.x-k8s.io/paused")
-	case p.Aborted:
+	case u.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing more is begun for this machine", Next: "release it to have it decided again"}
-	case p.held(now):
-		d := wait("hold", "held by an operator%s%s", until(p.HoldUntil), because(p.HoldWhy))
+	case u.held(now):
+		d := wait("hold", "held by an operator%s%s", until(u.HoldUntil), because(u.HoldWhy))
 		d.Next = "release it when you have seen enough"
 		return d
-	case now.Before(p.UnhealthyAt.Add(f.Policy.Hold)):
+	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
 		return wait("policy-hold", "the policy holds each machine for %s before anything is done", f.Policy.Hold)
 	default:
 		return nil
@@ -130,22 +130,22 @@ func because(why string) string {
 }
 
 // patience: it was tried before.
-func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) patience(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
-	case p.Rung != "" && f.riskyAway(m):
+	case u.EscalationStep != "" && f.riskyAway(m):
 		r := f.away(m)
-		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is taken back: " + r.why, Next: r.next}
-	case p.Rung != "":
-		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + p.Rung + " of the policy's escalation is in progress"}
-	case p.Surprised:
+		return &Decision{Verdict: Freeze, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is taken back: " + r.why, Next: r.next}
+	case u.EscalationStep != "":
+		return &Decision{Verdict: Escalate, Rule: "escalation", Reason: "step " + u.EscalationStep + " of the policy's escalation is in progress"}
+	case u.Surprised:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine in place of this one, which was marked: it would again", Next: "see how " + f.Owner.Name + " chooses the machine that it deletes (a rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release it to have it tried again"}
-	case p.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", p.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
-	case s.chained(p) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(p)), Next: "find out what makes the machines fail; replacing them does not help"}
-	case !p.LastAttempt.IsZero() && now.Before(p.LastAttempt.Add(cooldown)):
-		return wait("cooldown", "the last attempt was at %s; the next may begin %s later", p.LastAttempt.UTC().Format(time.RFC3339), cooldown)
+	case u.Attempts >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "attempts", Reason: fmt.Sprintf("%d attempts have not replaced it", u.Attempts), Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to start the count of its attempts again, or raise maxAttempts"}
+	case s.chained(u) >= f.Policy.Attempts:
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: fmt.Sprintf("it is the last of %d replacements in a row that failed in turn", s.chained(u)), Next: "find out what makes the machines fail; replacing them does not help"}
+	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
+		return wait("cooldown", "the last attempt was at %s; the next may begin %s later", u.LastAttempt.UTC().Format(time.RFC3339), cooldown)
 	case now.Before(s.ownerCooldown().Add(cooldown)):
 		return wait("cooldown", "the last attempt at %s was taken back at %s; the next may begin %s later", f.Owner.Name, s.ownerCooldown().UTC().Format(time.RFC3339), cooldown)
 	default:
@@ -155,8 +155,8 @@ func (s *State) patience(p *Patient, m *Machine, f *Facts, now time.Time) *Decis
 
 // ownerCooldown is when an attempt of this owner last failed; zero for never.
 func (s *State) ownerCooldown() time.Time {
-	for i := len(s.Ends) - 1; i >= 0; i-- {
-		if e := s.Ends[i]; e.Outcome == EndCancelled && e.Cause == TimedOut {
+	for i := len(s.History) - 1; i >= 0; i-- {
+		if e := s.History[i]; e.Outcome == EndCancelled && e.Cause == TimedOut {
 			return e.EndedAt
 		}
 	}
@@ -164,7 +164,7 @@ func (s *State) ownerCooldown() time.Time {
 }
 
 // limits of the policy, all its owners together, and then those of the whole fleet.
-func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decision {
+func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
 	passed := f.Ledger.StormPassed
 	if s.StormPassed.After(passed) {
@@ -184,20 +184,20 @@ func (s *State) limits(p *Patient, m *Machine, f *Facts, now time.Time) *Decisio
 		return wait("storm-cooldown", "a mass failure ended at %s; no remediation begins for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
 	case f.Ledger.Active >= l.AtOnce:
 		return wait("at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
-	case begun >= l.PerWindow && !p.counted():
+	case begun >= l.PerWindow && !u.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)
 	default:
-		return s.fleetAllows(p, m, f, now)
+		return s.fleetAllows(u, m, f, now)
 	}
 }
 
-// climb: the policy's escalation steps come before a replacement, if the machine may be away for a while.
-func (s *State) climb(p *Patient, m *Machine, f *Facts, _ time.Time) *Decision {
-	rung, more := p.nextRung(f.Policy.Ladder)
-	if !more || p.noticed() || p.Attempts > 0 || !f.away(m).none() {
+// escalate: the policy's escalation steps come before a replacement, if the machine may be away for a while.
+func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
+	step, more := u.nextStep(f.Policy.Escalation)
+	if !more || u.noticed() || u.Attempts > 0 || !f.away(m).none() {
 		return nil
 	}
-	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", rung.Name, rung.Timeout)}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("step %s of the policy's escalation is tried for %s before the machine is replaced", step.Name, step.Timeout)}
 }
 
 // allows says that the policy lets a method be used; one that names none allows all.

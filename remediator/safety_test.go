@@ -78,8 +78,8 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 
 func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
 	g.begun = g.faults
-	patient := g.state.Patients[victim.UID]
-	if patient == nil || patient.Mark == nil || patient.Mark.State != remediator.Unhealthy {
+	unhealthy := g.state.Unhealthy[victim.UID]
+	if unhealthy == nil || unhealthy.Mark == nil || unhealthy.Mark.State != remediator.Unhealthy {
 		return victim.Name + " is not marked unhealthy"
 	}
 	m := g.w.machine(victim.Name)

@@ -105,15 +105,15 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 
 func (s *story) look() *remediator.Facts {
 	f := s.world.look(false)
-	if remediator.Asks(&s.state, f, s.world.now) {
+	if remediator.NeedsEtcdProbe(&s.state, f, s.world.now) {
 		f = s.world.look(true)
 	}
 	made := remediator.StepObjects(&s.state)
 	for i := range f.Machines { // an object is found where the policy or the log says of which kind it is
 		m := &f.Machines[i]
-		m.Rungs = slices.DeleteFunc(m.Rungs, func(step string) bool {
+		m.StepObjects = slices.DeleteFunc(m.StepObjects, func(step string) bool {
 			_, logged := made[m.UID][step]
-			return !logged && !slices.ContainsFunc(f.Policy.Ladder, func(r remediator.Rung) bool { return r.Name == step })
+			return !logged && !slices.ContainsFunc(f.Policy.Escalation, func(r remediator.EscalationStep) bool { return r.Name == step })
 		})
 	}
 	return f
@@ -201,7 +201,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		for _, pair := range words[1:] {
 			key, value, _ := strings.Cut(pair, "=")
 			set(t, d, pair, map[string]func() error{
-				"active": integer(&l.Active, value), "watched": integer(&l.Watched, value), "sick": integer(&l.Sick, value),
+				"active": integer(&l.Active, value), "watched": integer(&l.Watched, value), "sick": integer(&l.Unhealthy, value),
 				"started": func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
 				"storm":   func() error { l.StormPassed = w.now.Add(-duration(d, t, value)); return nil },
 			}[key])
@@ -335,8 +335,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"out-of-service":  func() error { m.OutOfService = word(3); return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
-			"rungs":           func() error { m.Rungs = words[3:]; return nil },
-			"rung-failed":     func() error { m.FailedRungs = map[string]string{word(3): rest(4)}; return nil },
+			"rungs":           func() error { m.StepObjects = words[3:]; return nil },
+			"rung-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
 	case "infra": // on, gone, or off, and for how long that is said
@@ -373,11 +373,11 @@ func (s *story) owner(t *testing.T, d *datadriven.TestData, b *strings.Builder, 
 			"kind": func() error {
 				o.Kind = value
 				if value != string(remediator.ControlPlane) {
-					o.CertificateLever, s.world.cluster.FailureDomains = false, nil
+					o.CertificateTrigger, s.world.cluster.FailureDomains = false, nil
 				}
 				return nil
 			},
-			"tested": boolean(&o.Tested, value), "certificate-lever": boolean(&o.CertificateLever, value),
+			"tested": boolean(&o.Tested, value), "certificate-lever": boolean(&o.CertificateTrigger, value),
 			"external-etcd": boolean(&o.ExternalEtcd, value), "paused": boolean(&o.Paused, value), "deleting": boolean(&o.Deleting, value),
 			"observed": boolean(&o.Observed, value), "found": boolean(&o.Found, value),
 			"max-surge": integer(&o.MaxSurge, value), "replicas": integer(&o.Replicas, value),
@@ -448,11 +448,11 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
 			"rung": func() error {
 				name, timeout, _ := strings.Cut(value, "/")
-				if p.Ladder = slices.Clone(p.Ladder); timeout == "-" {
-					p.Ladder = slices.DeleteFunc(p.Ladder, func(r remediator.Rung) bool { return r.Name == name })
+				if p.Escalation = slices.Clone(p.Escalation); timeout == "-" {
+					p.Escalation = slices.DeleteFunc(p.Escalation, func(step remediator.EscalationStep) bool { return step.Name == name })
 					return nil
 				}
-				p.Ladder = append(p.Ladder, remediator.Rung{Name: name, Timeout: duration(d, t, timeout), APIVersion: "example.com/v1", Kind: "Cure"})
+				p.Escalation = append(p.Escalation, remediator.EscalationStep{Name: name, Timeout: duration(d, t, timeout), APIVersion: "example.com/v1", Kind: "Cure"})
 				return nil
 			},
 		}[key])
@@ -583,12 +583,12 @@ func (s *story) summary() string {
 
 // action says a write in one line.
 func action(a remediator.Action) string {
-	out := string(a.Do)
+	out := string(a.Type)
 	if a.Machine.Name != "" {
 		out += " " + a.Machine.Name
 	}
-	if a.Do == remediator.Scale {
-		return fmt.Sprintf("%s at the %s from %d to %d", a.Do, a.Where, a.Expect, a.Replicas)
+	if a.Type == remediator.Scale {
+		return fmt.Sprintf("%s at the %s from %d to %d", a.Type, a.Where, a.Expect, a.Replicas)
 	}
 	if a.Value == "" {
 		return out + " -"
@@ -596,7 +596,7 @@ func action(a remediator.Action) string {
 	return out + " " + a.Value
 }
 
-// telling says a fact in one line.
+// notice says a fact in one line.
 func telling(e remediator.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "remediator.")
 	data, err := json.Marshal(e)
@@ -654,7 +654,7 @@ func decided(e remediator.Decided) string {
 	if e.Decision.Next != "" {
 		out += " Next: " + e.Decision.Next
 	}
-	seen := e.Seen
+	seen := e.Evidence
 	out += fmt.Sprintf("\n  seen: replicas %d, machines %d, ready %d", seen.Replicas, seen.Machines, seen.Ready)
 	for _, list := range []struct {
 		word  string

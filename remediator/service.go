@@ -35,16 +35,16 @@ func (m *Machine) off() bool {
 // services says which Nodes must be out of service, and which must be in service again.
 func services(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
-	for _, p := range s.patients() {
-		m := f.machine(p.Subject)
+	for _, u := range s.unhealthy() {
+		m := f.machine(u.Subject)
 		if m == nil || f.Policy.Unreadable != "" {
 			continue
 		}
-		switch back := p.inService(m, f); {
-		case p.OutOfService != "" && back != "":
-			events = append(events, NodeInService{Machine: p.Subject, Why: back})
-		case p.OutOfService == "" && back == "" && m.off() && !p.held(now) && f.mayBegin():
-			events = append(events, NodeOutOfService{Machine: p.Subject, Node: m.Node, Why: m.OffBy})
+		switch back := u.inService(m, f); {
+		case u.OutOfService != "" && back != "":
+			events = append(events, NodeInService{Machine: u.Subject, Why: back})
+		case u.OutOfService == "" && back == "" && m.off() && !u.held(now) && f.mayBegin():
+			events = append(events, NodeOutOfService{Machine: u.Subject, Node: m.Node, Why: m.OffBy})
 		}
 	}
 	return events
@@ -63,7 +63,7 @@ func (m *Machine) silent() bool {
 
 // inService is why the Node of a machine must not be out of service; "" when it may. It is no reason that it could not
 // be determined whether the machine is off.
-func (p *Patient) inService(m *Machine, f *Facts) string {
+func (u *UnhealthyMachine) inService(m *Machine, f *Facts) string {
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition].Status
 	switch {
 	case f.Policy.Name == "":
@@ -72,13 +72,13 @@ func (p *Patient) inService(m *Machine, f *Facts) string {
 		return "the RepairPolicy does not ask for it"
 	case f.Policy.DryRun:
 		return "the RepairPolicy is a dry run"
-	case m.Skip || m.Paused || p.Aborted:
+	case m.Skip || m.Paused || u.Aborted:
 		return "an operator wants the machine left alone"
 	case ready == object.True || ready == object.False:
 		return "its Node reports again"
 	case m.Off == object.False:
 		return "its infrastructure machine does not say that it is off"
-	case p.Mark == nil || p.Mark.State != Unhealthy:
+	case u.Mark == nil || u.Mark.State != Unhealthy:
 		return "the machine is not unhealthy"
 	default:
 		return ""
@@ -90,13 +90,13 @@ func serving(s *State, f *Facts) []Action {
 	var actions []Action
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		switch p := s.Patients[m.UID]; {
-		case p != nil && p.OutOfService != "":
+		switch u := s.Unhealthy[m.UID]; {
+		case u != nil && u.OutOfService != "":
 			if m.OutOfService != OutOfServiceValue {
-				actions = append(actions, Action{Do: SetOutOfService, Machine: m.subject(), Value: OutOfServiceValue})
+				actions = append(actions, Action{Type: SetOutOfService, Machine: m.subject(), Value: OutOfServiceValue})
 			}
 		case m.OutOfService != "":
-			actions = append(actions, Action{Do: SetOutOfService, Machine: m.subject()})
+			actions = append(actions, Action{Type: SetOutOfService, Machine: m.subject()})
 		}
 	}
 	return actions

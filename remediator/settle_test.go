@@ -147,7 +147,7 @@ func (g *guard) release() (did string) {
 			m.Request.Hold = false
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 		}
-		if patient := g.state.Patients[m.UID]; a == nil && patient != nil && patient.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, patient.Decision.Rule) && !m.Deleting {
+		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting {
 			did = g.w.delete(m)
 		}
 	}
@@ -174,9 +174,9 @@ func (g *guard) unsettled() string {
 			return m.Name + " " + wrong
 		}
 	}
-	for _, patient := range g.state.Patients {
-		if (patient.Mark != nil || patient.Rung != "") && !w.stale(w.machine(patient.Name)) {
-			return patient.Name + " is in the state"
+	for _, unhealthy := range g.state.Unhealthy {
+		if (unhealthy.Mark != nil || unhealthy.EscalationStep != "") && !w.stale(w.machine(unhealthy.Name)) {
+			return unhealthy.Name + " is in the state"
 		}
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 )
 
 // keptEnds bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
-const keptEnds = 20
+const historyLimit = 20
 
 // keptStarts bounds how many starts a state remembers: more than any policy allows within its window.
 const keptStarts = 1000
@@ -19,12 +19,12 @@ type State struct {
 	Owner  Owner
 	Holder string
 
-	// Patients are the machines that are unhealthy, or were and are retained for a cooldown.
-	Patients map[types.UID]*Patient
+	// Unhealthy are the machines that are unhealthy, or were and are retained for a cooldown.
+	Unhealthy map[types.UID]*UnhealthyMachine
 	// Active is the remediation in progress, nil without one.
 	Active *Active
 	// Ends are the last remediations that ended, the newest last.
-	Ends []End
+	History []PastRemediation
 	// Starts are when remediations were begun, the newest last. What recovered by itself is none.
 	Starts []time.Time
 	// Chain says how many replacements in a row led to a machine that is alive.
@@ -34,8 +34,8 @@ type State struct {
 	StormPassed time.Time
 	Mass        MassFailures
 
-	Setback      string
-	SetbackSince time.Time
+	Failure      string
+	FailingSince time.Time
 }
 
 // proven is how long a replacement must have been well to end a chain of failures: what is wrong with it then is something
@@ -48,8 +48,8 @@ type Link struct {
 	At     time.Time // when the machine took its place
 }
 
-// Patient is what the log records of one machine.
-type Patient struct {
+// UnhealthyMachine is what the log records of one machine.
+type UnhealthyMachine struct {
 	Subject
 	// Mark is nil when the machine is healthy, as far as the log knows.
 	Mark *MachineMarked
@@ -58,7 +58,7 @@ type Patient struct {
 	UnhealthyAt time.Time
 
 	Decision  Decision
-	Seen      Seen
+	Evidence  Evidence
 	DecidedAt time.Time
 
 	Held      bool
@@ -76,10 +76,10 @@ type Patient struct {
 	// OutOfService is how it is known that the machine is off, while its Node must be tainted out-of-service; else "".
 	OutOfService string
 
-	// Rung is the current escalation step, "" without; Climbed are the completed ones.
-	Rung      string
-	RungSince time.Time
-	Climbed   []string
+	// EscalationStep is the current escalation step, "" without; CompletedSteps are the completed ones.
+	EscalationStep  string
+	EscalationSince time.Time
+	CompletedSteps  []string
 	// Objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
@@ -156,7 +156,7 @@ const (
 )
 
 // End of a remediation.
-type End struct {
+type PastRemediation struct {
 	Victim      Subject
 	Replacement Subject
 	Method      Verdict
@@ -165,7 +165,7 @@ type End struct {
 	Cause       Cause
 	Note        string
 	Decision    Decision
-	Seen        Seen
+	Evidence    Evidence
 	Attempts    int
 	MarkedAt    time.Time
 	StartedAt   time.Time
@@ -183,26 +183,26 @@ func (o Owner) ID() string {
 // Remediation is the id of a machine's remediation.
 func (o Owner) Remediation(machine string) string { return o.ID() + "/" + machine }
 
-func (s *State) patient(m Subject) *Patient {
-	if s.Patients == nil {
-		s.Patients = make(map[types.UID]*Patient)
+func (s *State) recordOf(m Subject) *UnhealthyMachine {
+	if s.Unhealthy == nil {
+		s.Unhealthy = make(map[types.UID]*UnhealthyMachine)
 	}
-	p := s.Patients[m.UID]
-	if p == nil {
-		p = &Patient{Subject: m}
-		s.Patients[m.UID] = p
+	u := s.Unhealthy[m.UID]
+	if u == nil {
+		u = &UnhealthyMachine{Subject: m}
+		s.Unhealthy[m.UID] = u
 	}
-	return p
+	return u
 }
 
 // Clone is a copy that shares nothing that Apply changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Patients = make(map[types.UID]*Patient, len(s.Patients))
-	for uid, p := range s.Patients {
-		copied := *p
-		copied.Climbed, copied.Objects = slices.Clone(p.Climbed), maps.Clone(p.Objects)
-		c.Patients[uid] = &copied
+	c.Unhealthy = make(map[types.UID]*UnhealthyMachine, len(s.Unhealthy))
+	for uid, u := range s.Unhealthy {
+		copied := *u
+		copied.CompletedSteps, copied.Objects = slices.Clone(u.CompletedSteps), maps.Clone(u.Objects)
+		c.Unhealthy[uid] = &copied
 	}
 	if s.Active != nil {
 		active := *s.Active
@@ -210,6 +210,6 @@ func (s *State) Clone() *State {
 		c.Active = &active
 	}
 	c.Mass = s.Mass.clone()
-	c.Ends, c.Starts, c.Chain = slices.Clone(s.Ends), slices.Clone(s.Starts), maps.Clone(s.Chain)
+	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c
 }

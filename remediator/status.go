@@ -16,7 +16,7 @@ import (
 // Due says that something is in progress or waits for a decision: the owner must be reconciled after a restart even if
 // no watch says so.
 func Due(s *State) bool {
-	return s.Active != nil || slices.ContainsFunc(s.patients(), func(p *Patient) bool { return p.Mark != nil || p.OutOfService != "" })
+	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil || u.OutOfService != "" })
 }
 
 // Busy says that a remediation of the owner, or an escalation step, is in progress: it counts for the policy's limits.
@@ -33,9 +33,9 @@ type Beginning struct {
 // scute removes the taint.
 func Begun(s *State) []Beginning {
 	list := started(s)
-	for _, p := range s.patients() {
-		if p.OutOfService != "" {
-			list = append(list, Beginning{Machine: p.Subject, Message: "its Node is tainted out-of-service", Next: "bring its Node back, or take outOfService out of the RepairPolicy"})
+	for _, u := range s.unhealthy() {
+		if u.OutOfService != "" {
+			list = append(list, Beginning{Machine: u.Subject, Message: "its Node is tainted out-of-service", Next: "bring its Node back, or take outOfService out of the RepairPolicy"})
 		}
 	}
 	return list
@@ -51,19 +51,19 @@ func started(s *State) []Beginning {
 		}
 		list = append(list, b)
 	}
-	for _, p := range s.patients() {
-		if p.Rung != "" && p.Mark != nil && (s.Active == nil || s.Active.Victim.UID != p.UID) {
-			list = append(list, Beginning{Machine: p.Subject, Message: "step " + p.Rung + " of the policy's escalation comes before a replacement"})
+	for _, u := range s.unhealthy() {
+		if u.EscalationStep != "" && u.Mark != nil && (s.Active == nil || s.Active.Victim.UID != u.UID) {
+			list = append(list, Beginning{Machine: u.Subject, Message: "step " + u.EscalationStep + " of the policy's escalation comes before a replacement"})
 		}
 	}
 	return list
 }
 
-// Sick counts the machines that are marked because something is wrong with them. One that is about to stop is healthy.
-func Sick(s *State) int {
+// CountUnhealthy counts the machines that are marked because something is wrong with them. One that is about to stop is healthy.
+func CountUnhealthy(s *State) int {
 	n := 0
-	for _, p := range s.Patients {
-		n += count(p.sick())
+	for _, u := range s.Unhealthy {
+		n += count(u.failed())
 	}
 	return n
 }
@@ -73,24 +73,24 @@ func Started(s *State) []time.Time { return slices.Clone(s.Starts) }
 
 // Status of the remediation of one machine, as a user sees it. ok is false when the log knows nothing of the machine.
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
-	p := s.Patients[uid]
+	u := s.Unhealthy[uid]
 	var machine string
 	if a := s.Active; a != nil && a.Victim.UID == uid {
-		machine, out = a.Victim.Name, s.ofActive(p)
-	} else if p != nil && p.Mark != nil {
-		machine, out = p.Name, ofPatient(p)
+		machine, out = a.Victim.Name, s.ofActive(u)
+	} else if u != nil && u.Mark != nil {
+		machine, out = u.Name, ofMachine(u)
 	} else if end := s.lastEnd(uid); end != nil {
 		machine, out = end.Victim.Name, ofEnd(end)
 	} else {
 		return out, false
 	}
-	if p != nil && out.FinishedAt == nil {
-		out.Aborted = p.Aborted
-		if p.OutOfService != "" {
-			out.Message += "; its Node is tainted out-of-service: " + p.OutOfService
+	if u != nil && out.FinishedAt == nil {
+		out.Aborted = u.Aborted
+		if u.OutOfService != "" {
+			out.Message += "; its Node is tainted out-of-service: " + u.OutOfService
 		}
-		if p.Held {
-			out.Hold = &v1alpha1.RemediationHold{Until: stamp(p.HoldUntil), Reason: p.HoldWhy}
+		if u.Held {
+			out.Hold = &v1alpha1.RemediationHold{Until: stamp(u.HoldUntil), Reason: u.HoldWhy}
 		}
 	}
 	out.RemediationID = s.Owner.Remediation(machine)
@@ -98,31 +98,31 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	return out, true
 }
 
-func (s *State) lastEnd(uid types.UID) *End {
-	for i := len(s.Ends) - 1; i >= 0; i-- {
-		if s.Ends[i].Victim.UID == uid {
-			return &s.Ends[i]
+func (s *State) lastEnd(uid types.UID) *PastRemediation {
+	for i := len(s.History) - 1; i >= 0; i-- {
+		if s.History[i].Victim.UID == uid {
+			return &s.History[i]
 		}
 	}
 	return nil
 }
 
-func ofPatient(p *Patient) v1alpha1.SurgeRemediationStatus {
+func ofMachine(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Phase: v1alpha1.RemediationMarked, Reason: p.Mark.Reason, Attempts: p.Attempts, MarkedAt: stamp(p.MarkedAt),
-		Message: p.Mark.Reason + "; its time is not over", Policy: p.Seen.PolicyName,
+		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: stamp(u.MarkedAt),
+		Message: u.Mark.Reason + "; its time is not over", Policy: u.Evidence.PolicyName,
 	}
 	switch {
-	case p.noticed():
-		out.Message = "about to stop: " + p.Mark.Reason
-	case p.Mark.State != Failing:
-		out.Message = "unhealthy: " + p.Mark.Reason
+	case u.noticed():
+		out.Message = "about to stop: " + u.Mark.Reason
+	case u.Mark.State != Failing:
+		out.Message = "unhealthy: " + u.Mark.Reason
 	}
-	d := p.Decision
-	if d.Verdict == "" || p.Mark.State == Failing {
+	d := u.Decision
+	if d.Verdict == "" || u.Mark.State == Failing {
 		return out
 	}
-	out.Decision, out.Message, out.Next, out.Quorum = said(d), d.Reason, d.Next, picture(p.Seen)
+	out.Decision, out.Message, out.Next, out.Quorum = said(d), d.Reason, d.Next, picture(u.Evidence)
 	switch d.Verdict {
 	case Wait:
 		out.Phase = v1alpha1.RemediationWaiting
@@ -138,7 +138,7 @@ func ofPatient(p *Patient) v1alpha1.SurgeRemediationStatus {
 	default:
 		out.Phase = v1alpha1.RemediationWaiting
 	}
-	if p.Seen.DryRun && d.acts() {
+	if u.Evidence.DryRun && d.acts() {
 		out.Message = "dry run, nothing is touched: it would be " + said(d) + ": " + d.Reason
 	}
 	return out
@@ -152,24 +152,24 @@ func said(d Decision) string {
 	return string(d.Verdict)
 }
 
-func (s *State) ofActive(p *Patient) v1alpha1.SurgeRemediationStatus {
+func (s *State) ofActive(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	a := s.Active
 	out := v1alpha1.SurgeRemediationStatus{
 		Replacement: a.Replacement.Name, StartedAt: stamp(a.StartedAt), Attempts: a.Request.Attempt,
 		Decision: said(Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}),
 	}
-	if p != nil {
-		out.MarkedAt, out.Quorum, out.Policy = stamp(p.MarkedAt), picture(p.Seen), p.Seen.PolicyName
-		if p.Mark != nil {
-			out.Reason = p.Mark.Reason
+	if u != nil {
+		out.MarkedAt, out.Quorum, out.Policy = stamp(u.MarkedAt), picture(u.Evidence), u.Evidence.PolicyName
+		if u.Mark != nil {
+			out.Reason = u.Mark.Reason
 		}
 	}
 	out.Phase, out.Message, out.Next = s.progress()
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
-	if s.Setback != "" {
-		out.Message += "; trying again after: " + s.Setback
+	if s.Failure != "" {
+		out.Message += "; trying again after: " + s.Failure
 		out.Next = cmp.Or(out.Next, "nothing if it passes; else fix the cause, it continues by itself")
 	}
 	return out
@@ -203,9 +203,9 @@ func (s *State) progress() (phase v1alpha1.RemediationPhase, message, next strin
 	}
 }
 
-func ofEnd(e *End) v1alpha1.SurgeRemediationStatus {
+func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Seen.PolicyName, Quorum: picture(e.Seen),
+		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: picture(e.Evidence),
 		Decision: said(e.Decision), MarkedAt: stamp(e.MarkedAt), StartedAt: stamp(e.StartedAt), FinishedAt: stamp(e.EndedAt),
 	}
 	switch {
@@ -225,7 +225,7 @@ func ofEnd(e *End) v1alpha1.SurgeRemediationStatus {
 }
 
 // picture of quorum, from what a decision saw.
-func picture(seen Seen) *v1alpha1.QuorumStatus {
+func picture(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil
 	}

@@ -104,9 +104,9 @@ var suspensions = []suspension{
 	}},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesBack, func(r remediation) (string, string, bool) {
 		switch {
-		case r.facts.blinking() && r.Frozen == freezeQuorum:
+		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
 			return r.FrozenReason, r.FrozenNext, true
-		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.blinking():
+		case !r.facts.isControlPlane() || r.in(Settling) || r.facts.withinGracePeriod():
 			return "", "", false
 		}
 		d := blind(r.facts)
@@ -127,10 +127,10 @@ var suspensions = []suspension{
 		return "RepairPolicy " + p.Name + " is asked to begin nothing: " + strings.Join(p.Paused, "; "), "it continues when the pause requests are gone", r.unasked() && len(p.Paused) > 0
 	}},
 	{freezeHold, "nothing is asked for yet, or a hand-over that the owner has not acted on, and an operator holds the machine", writesBack, func(r remediation) (string, string, bool) {
-		if !r.unasked() && !r.unanswered() || r.patient == nil || !r.patient.held(r.now) {
+		if !r.unasked() && !r.unanswered() || r.unhealthy == nil || !r.unhealthy.held(r.now) {
 			return "", "", false
 		}
-		return "held by an operator" + until(r.patient.HoldUntil) + because(r.patient.HoldWhy), "release it when you have seen enough", true
+		return "held by an operator" + until(r.unhealthy.HoldUntil) + because(r.unhealthy.HoldWhy), "release it when you have seen enough", true
 	}},
 }
 
@@ -159,7 +159,7 @@ func (r remediation) unanswered() bool {
 // owner knows best.
 func (r remediation) unsafe() risk {
 	f := r.facts
-	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.blinking() {
+	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.withinGracePeriod() {
 		return risk{}
 	}
 	switch {

@@ -304,9 +304,9 @@ func (c oneCase) listed() bool {
 // method picks how to surge: the owner's own rollout where it is available, else by replicas.
 func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	f := c.f
-	lever := f.Owner.CertificateLever || f.Owner.Tested && c.m.ClonedFrom != ""
+	triggered := f.Owner.CertificateTrigger || f.Owner.Tested && c.m.ClonedFrom != ""
 	switch {
-	case lever && f.Policy.allows(v1alpha1.MethodRolloutSurge):
+	case triggered && f.Policy.allows(v1alpha1.MethodRolloutSurge):
 		return Decision{Verdict: RolloutSurge, Relaxed: relaxed, Rule: rule, Reason: reason}
 	case !f.Policy.allows(v1alpha1.MethodSurge) && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return c.deleteFirst(rule, "the policy allows no surge that is available")

@@ -33,7 +33,7 @@ func (c Counts) Others(namespace string) bool {
 }
 
 // Evidence is what there is to say of a mass failure: how many machines are healthy and unhealthy, by failure domain.
-type Evidence struct {
+type MassEvidence struct {
 	healthy, unhealthy map[string]*sum
 	rehearsed          [2]Counts // healthy and unhealthy machines of policies in dry run
 }
@@ -64,8 +64,8 @@ func (s *sum) believed(namespace string) int {
 }
 
 // Weigh gathers the evidence from the machines that policies select, and those of them that are marked.
-func Weigh(selected, marked Counts) *Evidence {
-	e := &Evidence{healthy: make(map[string]*sum), unhealthy: make(map[string]*sum), rehearsed: [2]Counts{{}, {}}}
+func Weigh(selected, marked Counts) *MassEvidence {
+	e := &MassEvidence{healthy: make(map[string]*sum), unhealthy: make(map[string]*sum), rehearsed: [2]Counts{{}, {}}}
 	count := func(to map[string]*sum, rehearsed Counts, p Party, domain string, n int) {
 		switch {
 		case n <= 0:
@@ -94,7 +94,7 @@ func Weigh(selected, marked Counts) *Evidence {
 // For is the evidence as a namespace takes it: machines, and the unhealthy ones of them. What one other namespace says alone
 // neither makes a mass failure nor hides one: of the others, the one with the most unhealthy machines does not count as
 // unhealthy, nor the one with the most healthy machines as healthy. Where namespaces trust each other, all count.
-func (e *Evidence) For(namespace string, trust bool) (machines, unhealthy map[string]int) {
+func (e *MassEvidence) For(namespace string, trust bool) (machines, unhealthy map[string]int) {
 	machines, unhealthy = make(map[string]int), make(map[string]int)
 	believed := func(sums map[string]*sum, rehearsed Counts, to ...map[string]int) {
 		for domain, s := range sums {
@@ -141,11 +141,11 @@ const (
 // Awaited are the limits of the fleet that an owner's machines wait for.
 func Awaited(s *State) []Limit {
 	var limits []Limit
-	for _, p := range s.patients() {
-		switch p.Decision.Rule {
+	for _, u := range s.unhealthy() {
+		switch u.Decision.Rule {
 		case ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce:
-			if p.Mark != nil && p.Decision.Verdict == Wait {
-				limits = append(limits, Limit{p.Decision.Rule, p.Decision.Domain})
+			if u.Mark != nil && u.Decision.Verdict == Wait {
+				limits = append(limits, Limit{u.Decision.Rule, u.Decision.Domain})
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func kinds() []remediator.Event {
 		remediator.Thawed{},
 		remediator.Succeeded{},
 		remediator.Cancelled{},
-		remediator.Setback{},
+		remediator.TransientFailure{},
 		remediator.StormPassed{},
 		remediator.MassFailurePassed{},
 		remediator.Admitted{},
@@ -111,7 +111,7 @@ func TestAnyFacts(t *testing.T) {
 				t.Fatalf("a copy's facts reach the state: %s", diff)
 			}
 			f := w.look(rapid.Bool().Draw(t, "asked"))
-			_, _, _, _ = remediator.Asks(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
+			_, _, _, _ = remediator.NeedsEtcdProbe(&s, f, now), remediator.Decide(&s, f, now), remediator.Actions(&s, f, now), remediator.Wake(&s, f, now)
 			if diff := cmp.Diff(s.Clone(), twin.Clone()); diff != "" {
 				t.Fatalf("a decision changes the state: %s", diff)
 			}
@@ -160,8 +160,8 @@ func anyValue(t *rapid.T, w *world, v reflect.Value) {
 			*p = rapid.SampledFrom([]remediator.Verdict{remediator.RolloutSurge, remediator.Surge, remediator.OwnerRemediation, remediator.Wait, remediator.Freeze, "?"}).Draw(t, name)
 		case *remediator.Cause:
 			*p = rapid.SampledFrom([]remediator.Cause{remediator.Recovered, remediator.TimedOut, remediator.Aborted, remediator.OwnerGone, remediator.Deselected, ""}).Draw(t, name)
-		case *remediator.Lever:
-			*p = rapid.SampledFrom([]remediator.Lever{remediator.LeverCertificates, remediator.LeverClonedFrom, "", "?"}).Draw(t, name)
+		case *remediator.RolloutTrigger:
+			*p = rapid.SampledFrom([]remediator.RolloutTrigger{remediator.TriggerCertificates, remediator.TriggerClonedFrom, "", "?"}).Draw(t, name)
 		case *remediator.Where:
 			*p = rapid.SampledFrom([]remediator.Where{remediator.AtOwner, remediator.AtTopology, ""}).Draw(t, name)
 		case *remediator.Owner:
@@ -206,7 +206,7 @@ func anyWorld(t *rapid.T, now time.Time) *world {
 		n += (n + 1) % 2
 	}
 	w.cluster.Topology = rapid.Bool().Draw(t, "topology")
-	w.owner.CertificateLever = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate lever")
+	w.owner.CertificateTrigger = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate lever")
 	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
 	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
 	w.policy.Accepts = rapid.Bool().Draw(t, "accepts delete-first")
@@ -222,7 +222,7 @@ func anyWorld(t *rapid.T, now time.Time) *world {
 	}
 	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
 	if rapid.IntRange(0, 5).Draw(t, "ladder") == 0 {
-		w.policy.Ladder = []remediator.Rung{{Name: "reboot", Timeout: 5 * time.Minute}}
+		w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 5 * time.Minute}}
 	}
 	return w
 }
@@ -240,7 +240,7 @@ func TestForgets(t *testing.T) {
 		return &s
 	}
 	first := fold()
-	if n := len(first.Patients); n > 50 {
+	if n := len(first.Unhealthy); n > 50 {
 		t.Errorf("%d machines are remembered", n)
 	}
 	for range 10 {

@@ -70,7 +70,7 @@ var (
 	})
 
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
-		return when(r.patient != nil && r.patient.Aborted, "an operator aborted it")
+		return when(r.unhealthy != nil && r.unhealthy.Aborted, "an operator aborted it")
 	})
 	skipped = cancels("the machine has the annotation skip-remediation", Aborted, func(r remediation) string {
 		return when(r.victim != nil && r.victim.Skip, "the machine has the annotation cluster.x-k8s.io/skip-remediation now")
@@ -79,9 +79,9 @@ var (
 		return when(r.facts.Policy.Name == "", "no RepairPolicy selects the machine any more")
 	})
 	recovered = cancels("the machine is healthy, no other machine goes for it when this is taken back, and what freezes it, if anything, does not keep scute from seeing or writing", Recovered, func(r remediation) string {
-		healthy := r.patient == nil || r.patient.Mark == nil
+		healthy := r.unhealthy == nil || r.unhealthy.Mark == nil
 		free := slices.Contains([]string{"", freezeForeign, freezeRisk, freezeRequest, freezeHold}, r.Frozen)
-		return when(healthy && free && !r.committed() && !r.facts.blinking(), "the machine is healthy again")
+		return when(healthy && free && !r.committed() && !r.facts.withinGracePeriod(), "the machine is healthy again")
 	})
 
 	turned     = cancels("components of the machine have not been well for a minute, so that the owner makes no other one; its preflight may not be relaxed, and the owner may remediate the machine itself", Worsened, remediation.turned)
@@ -192,7 +192,7 @@ func (r remediation) overdue(limit time.Duration) bool {
 
 // lasts says that a step has taken longer. Time in which no action is possible does not count.
 func (r remediation) lasts(limit time.Duration) bool {
-	return r.Frozen == "" && !r.facts.blinking() && r.now.Sub(r.Since) > limit
+	return r.Frozen == "" && !r.facts.withinGracePeriod() && r.now.Sub(r.Since) > limit
 }
 
 // worsened says that what was decided for a machine whose components were healthy, or reported so, no longer holds. The
@@ -227,7 +227,7 @@ func (r remediation) turned() string {
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
 // no rollout makes one.
 func (r remediation) mayTurn() bool {
-	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.blinking() && !r.rolling() && len(r.newcomers) == 0
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newcomers) == 0
 }
 
 // brokenSince is since when components of the machine are not well.
@@ -247,8 +247,8 @@ func (m *Machine) brokenSince() time.Time {
 // components of the unhealthy machine are broken; it does delete the unhealthy machine. One that the owner was asked to
 // remediate is not counted on.
 func (r remediation) late() *Machine {
-	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.patient == nil || r.patient.Mark == nil || r.patient.Mark.State != Unhealthy || !r.tooMany() ||
-		r.patient.Aborted || r.patient.held(r.now) || r.facts.pauseRequested() {
+	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.unhealthy == nil || r.unhealthy.Mark == nil || r.unhealthy.Mark.State != Unhealthy || !r.tooMany() ||
+		r.unhealthy.Aborted || r.unhealthy.held(r.now) || r.facts.pauseRequested() {
 		return nil
 	}
 	for _, m := range r.newcomers {

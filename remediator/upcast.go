@@ -4,14 +4,14 @@ package remediator
 // because the machine had recovered: older programs said the latter with Cured.
 type escalationEndedV1 struct {
 	Machine Subject `json:"machine"`
-	Rung    string  `json:"rung"`
+	Step    string  `json:"rung"`
 	Failed  string  `json:"failed,omitempty"`
 	Cured   bool    `json:"cured,omitempty"`
 }
 
 // v2 is the next version of it. It is not changed when there is a third: then it returns another struct.
 func (v1 escalationEndedV1) v2() EscalationEnded {
-	v2 := EscalationEnded{Machine: v1.Machine, Rung: v1.Rung, Reason: v1.Failed}
+	v2 := EscalationEnded{Machine: v1.Machine, Step: v1.Step, Reason: v1.Failed}
 	switch {
 	case v1.Cured:
 		v2.Outcome = StepRecovered

@@ -16,7 +16,7 @@ func TestEscalationEndedOfVersion1(t *testing.T) {
 		`,"failed":".status is Failed"`: {Outcome: remediator.StepFailed, Reason: ".status is Failed"},
 		`,"cured":true`:                 {Outcome: remediator.StepRecovered},
 	} {
-		want.Machine, want.Rung = remediator.Subject{Name: "m1", UID: "u1"}, "reboot"
+		want.Machine, want.Step = remediator.Subject{Name: "m1", UID: "u1"}, "reboot"
 		got, err := catalog.Decode(eventlog.Event{
 			Type: "dev.scute.remediation.escalation-ended.v1",
 			Data: json.RawMessage(`{"machine":{"name":"m1","uid":"u1"},"rung":"reboot"` + fields + `}`),

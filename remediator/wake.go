@@ -32,35 +32,35 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.Deleting {
-			if h := Judge(m, s.Patients[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
+			if h := Judge(m, s.Unhealthy[m.UID].mark(), f.Policy.Checks, now); h.Left > 0 {
 				at(h.Left)
 			}
 			if m.Node != "" && f.Policy.ReadsNodes() {
 				at(lookAgain)
 			}
-			if m.Request != nil && s.Patients[m.UID] == nil {
+			if m.Request != nil && s.Unhealthy[m.UID] == nil {
 				until(m.Request.Created.Add(settledIn))
 			}
 		}
 	}
-	for _, p := range s.Patients {
-		if p.OutOfService != "" {
+	for _, u := range s.Unhealthy {
+		if u.OutOfService != "" {
 			at(lookAgain)
 		}
-		if p.Mark == nil {
+		if u.Mark == nil {
 			continue
 		}
-		until(p.HoldUntil)
-		until(p.LastAttempt.Add(f.Policy.Limits.Cooldown))
-		if !p.UnhealthyAt.IsZero() {
+		until(u.HoldUntil)
+		until(u.LastAttempt.Add(f.Policy.Limits.Cooldown))
+		if !u.UnhealthyAt.IsZero() {
 			at(lookAgain)
-			if f.Cluster.Reach != object.Absent && f.blinking() {
+			if f.Cluster.Reach != object.Absent && f.withinGracePeriod() {
 				at(blindFor)
 			}
-			until(p.UnhealthyAt.Add(f.Policy.Hold))
+			until(u.UnhealthyAt.Add(f.Policy.Hold))
 		}
-		if rung, ok := rungNamed(f.Policy.Ladder, p.Rung); ok {
-			until(p.RungSince.Add(rung.Timeout))
+		if step, ok := stepNamed(f.Policy.Escalation, u.EscalationStep); ok {
+			until(u.EscalationSince.Add(step.Timeout))
 		}
 	}
 	if s.InStorm || len(s.Mass.Waited) > 0 {
@@ -71,7 +71,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	}
 	if a := s.Active; a != nil {
 		at(lookAgain)
-		if f.blinking() {
+		if f.withinGracePeriod() {
 			at(blindFor)
 		}
 		until(a.Since.Add(f.Policy.Timeouts.ScaleUp))

@@ -77,7 +77,7 @@ func newWorld(now time.Time) *world {
 		now: now, target: template, say: func(string, ...any) {},
 		owner: remediator.OwnerFacts{
 			Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0a0b0c0d-1111", Cluster: "blue"},
-			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateLever: true,
+			Found: true, Generation: 1, Observed: true, MaxSurge: 1, Version: "v1.35.0", Tested: true, CertificateTrigger: true,
 			Retry: remediator.Retry{MinHealthy: time.Hour},
 		},
 		cluster: remediator.ClusterFacts{Found: true, Reach: object.True, FailureDomains: []string{"a", "b", "c"}},
@@ -250,27 +250,27 @@ func (w *world) set(m *machine, name string, status object.Truth, reason string)
 	}
 }
 
-// look is what an Eye sees; asked etcd or not.
+// look is what an Observer sees; asked etcd or not.
 func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
 	w.owner.RollingOut = w.rollout()
 	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	w.topology(f)
-	f.Policy.Methods, f.Policy.Ladder = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Ladder)
+	f.Policy.Methods, f.Policy.Escalation = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Escalation)
 	f.Policy.Paused, f.Ledger.Started = slices.Clone(w.policy.Paused), slices.Clone(w.ledger.Started)
 	if w.policy.Unreadable != "" {
 		f.Policy = remediator.Policy{Name: w.policy.Name, UID: w.policy.UID, Unreadable: w.policy.Unreadable}
 	}
 	if w.policy.Name == "" {
-		f.Policy.Ladder = nil
+		f.Policy.Escalation = nil
 	}
 	for _, m := range w.machines {
 		if m.Unseen {
 			continue
 		}
 		seen := m.Machine
-		seen.Conditions, seen.Hooks, seen.Rungs = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.Rungs)
+		seen.Conditions, seen.Hooks, seen.StepObjects = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.StepObjects)
 		if m.Request != nil {
 			request := *m.Request
 			seen.Request = &request

@@ -56,7 +56,7 @@ func settling(r remediation) []Action {
 	actions := r.method.hold(r)
 	for _, m := range r.newcomers {
 		if r.method.undone(r) && (!r.extra(m) || !r.tooMany()) && m.DeleteMark == DeleteValue {
-			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()})
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
 		}
 	}
 	return slices.Concat(actions, r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
@@ -69,9 +69,9 @@ func unwinding(r remediation) []Action {
 	for _, m := range r.newcomers {
 		switch {
 		case m.DeleteMark == "" && r.unwanted():
-			actions = append(actions, Action{Do: SetDelete, Machine: m.subject(), Value: DeleteValue})
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		case m.DeleteMark == DeleteValue && r.in(Sparing) && !r.unwanted() && r.method.undone(r):
-			actions = append(actions, Action{Do: SetDelete, Machine: m.subject()}) // people want it now
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // people want it now
 		}
 	}
 	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
@@ -97,7 +97,7 @@ func (r remediation) giveBack() []Action {
 		if handedOver(m) {
 			return nil // one at a time
 		}
-		return []Action{{Do: HandOver, Machine: m.subject()}}
+		return []Action{{Type: HandOver, Machine: m.subject()}}
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (r remediation) keep() []Action {
 	var actions []Action
 	for _, m := range r.newcomers {
 		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) {
-			actions = append(actions, Action{Do: TakeBack, Machine: m.subject()})
+			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
 		}
 	}
 	return actions
@@ -122,7 +122,7 @@ func (r remediation) giveBackOff() []Action {
 	if !ok || !mine || r.short() {
 		return nil
 	}
-	return []Action{{Do: SetRelaxed, Machine: Subject{Name: name}}}
+	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
 // gate is the one place where safety and consent are checked before a write, in whatever state it is called for.
@@ -168,18 +168,18 @@ func (g gate) permits(a Action) bool {
 
 // risks says that after the write a machine may be away, or what it runs may be.
 func (a Action) risks() bool {
-	switch a.Do {
-	case HandOver, MakeRung, SkipDrain, SkipDetach:
+	switch a.Type {
+	case HandOver, CreateStepObject, SkipDrain, SkipDetach:
 		return true
 	default:
-		return a.Do == SetOutOfService && a.Value != ""
+		return a.Type == SetOutOfService && a.Value != ""
 	}
 }
 
 // takesOff says that a write only takes off what scute has written.
 func (a Action) takesOff() bool {
-	switch a.Do {
-	case DropRung, DropRequest, TakeBack, Withdraw:
+	switch a.Type {
+	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
 		return true
 	case SetMark, SetDelete, SetRelaxed, SetOutOfService, Touch:
 		return a.Value == ""
@@ -191,22 +191,22 @@ func (a Action) takesOff() bool {
 // corrects says that a mark which is there says something else now: that nothing is scheduled any more.
 func (g gate) corrects(a Action) bool {
 	m := g.facts.machine(a.Machine)
-	return a.Do == SetMark && m != nil && m.Mark != ""
+	return a.Type == SetMark && m != nil && m.Mark != ""
 }
 
 // consents says that neither the policy nor a human is against it. What was begun by a hand-over comes to its end where pause requests
 // ask to begin nothing; what would be one step more is not made.
 func (g gate) consents(a Action) bool {
-	m, p := g.facts.machine(a.Machine), g.state.Patients[a.Machine.UID]
+	m, u := g.facts.machine(a.Machine), g.state.Unhealthy[a.Machine.UID]
 	switch {
 	case m == nil || m.Skip || m.Paused || g.facts.Owner.Paused || g.facts.Policy.Unreadable != "":
 		return false
-	case p != nil && (p.Aborted || p.held(g.now)):
+	case u != nil && (u.Aborted || u.held(g.now)):
 		return false
-	case a.Do == HandOver:
+	case a.Type == HandOver:
 		return true
 	default:
-		return p != nil && !g.facts.pauseRequested()
+		return u != nil && !g.facts.pauseRequested()
 	}
 }
 
@@ -221,11 +221,11 @@ func (g gate) holds(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
 	switch {
-	case !f.isControlPlane() || a.Do != HandOver && a.Do != MakeRung:
+	case !f.isControlPlane() || a.Type != HandOver && a.Type != CreateStepObject:
 		return true
 	case blind(f) != nil:
 		return false
-	case a.Do == MakeRung:
+	case a.Type == CreateStepObject:
 		return f.away(m).none()
 	default:
 		return f.removed(m).none()
@@ -249,8 +249,8 @@ func noteOf(annotation string) (n note, ok bool) {
 	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
 }
 
-func (r remediation) set(deed Deed, value string) Action {
-	return Action{Do: deed, Machine: r.Victim, Value: value}
+func (r remediation) set(do ActionType, value string) Action {
+	return Action{Type: do, Machine: r.Victim, Value: value}
 }
 
 // answering says that a member of etcd was asked, and is well.

@@ -21,20 +21,20 @@ func told(name string) []remediator.Event {
 		remediator.MachineMarked{Machine: victim, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromPolicy, Since: at},
 		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
 	}
-	seen := remediator.Seen{Replicas: 3, Machines: 3, Ready: 2, Broken: []string{victim.Name}, Voters: 3, PolicyName: "careful"}
+	seen := remediator.Evidence{Replicas: 3, Machines: 3, Ready: 2, Broken: []string{victim.Name}, Voters: 3, PolicyName: "careful"}
 	switch name {
 	case "replaced":
 		return append(marked,
-			remediator.Decided{Machine: victim, Seen: seen, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "relaxed", Reason: "its etcd answers, its kubelet is dead"}},
+			remediator.Decided{Machine: victim, Evidence: seen, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "relaxed", Reason: "its etcd answers, its kubelet is dead"}},
 			remediator.MachineMarked{Machine: victim, State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
-			remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Baseline: baseline, Attempt: 1},
+			remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Trigger: remediator.TriggerCertificates, Baseline: baseline, Attempt: 1},
 			remediator.ReplacementObserved{Replacement: newcomer},
 			remediator.ReplacementReady{Replacement: newcomer},
 			remediator.VictimDeleting{}, remediator.VictimGone{},
 			remediator.Succeeded{Note: "three machines, all well"})
 	case "frozen":
 		seen.Silent = []string{victim.Name, name + "-cp-2"}
-		return append(marked, remediator.Decided{Machine: victim, Seen: seen, Decision: remediator.Decision{
+		return append(marked, remediator.Decided{Machine: victim, Evidence: seen, Decision: remediator.Decision{
 			Verdict: remediator.Freeze, Rule: "quorum-lost", Reason: "1 of 3 voters answer: no majority", Next: "bring a member back by hand",
 		}})
 	default:

@@ -44,7 +44,7 @@ type Limits struct {
 }
 
 // Follow says what is in use, from when the remediator runs.
-func (r *Limits) Follow(feed *Feed, fleet func(ctx context.Context) (remediator.Fleet, error)) {
+func (r *Limits) Follow(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fleet = fleet
@@ -52,7 +52,7 @@ func (r *Limits) Follow(feed *Feed, fleet func(ctx context.Context) (remediator.
 }
 
 // SetupWithManager registers the controller.
-func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *Feed) error {
+func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WithOptions(retries(1)).

@@ -208,9 +208,9 @@ func TestPolicyStatus(t *testing.T) {
 		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
 		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
-		"sick":        {scope: all, totals: runner.Totals{Sick: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
-		"at work":     {scope: all, totals: runner.Totals{Sick: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
-		"storm":       {scope: all, totals: runner.Totals{Sick: 5, Storm: true}, reason: "Storm", says: "mass failure"},
+		"sick":        {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
+		"at work":     {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
+		"storm":       {scope: all, totals: runner.Totals{Unhealthy: 5, Storm: true}, reason: "Storm", says: "mass failure"},
 		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},
 		"paused":      {spec: v1alpha1.RepairPolicySpec{PauseRequests: []string{"an audit"}}, scope: all, reason: "Paused", says: "an audit"},
 		"refused":     {scope: &scope{}, wrong: []string{"spec.x is wrong"}, reason: "Refused", says: "spec.x is wrong", stalled: true},
@@ -227,7 +227,7 @@ func TestPolicyStatus(t *testing.T) {
 			if stalled := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled); stalled != c.stalled || stalled == (ready.Status == "True") {
 				t.Errorf("stalled %v, ready %s", stalled, ready.Status)
 			}
-			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Sick || s.Active != c.totals.Active || s.Storm != c.totals.Storm {
+			if s.Clusters != len(c.scope.clusters) || s.Machines != c.scope.machines || s.Unhealthy != c.totals.Unhealthy || s.Active != c.totals.Active || s.Storm != c.totals.Storm {
 				t.Errorf("%+v", s)
 			}
 		})

@@ -55,7 +55,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	reason, message := stands(p, s, t, wrong)
 	return v1alpha1.RepairPolicyStatus{
 		ObservedGeneration: p.Generation, Clusters: len(s.clusters), Machines: s.machines,
-		Unhealthy: t.Sick, Active: t.Active, Storm: t.Storm, Message: conditions.Long(message),
+		Unhealthy: t.Unhealthy, Active: t.Active, Storm: t.Storm, Message: conditions.Long(message),
 		Conditions: conditions.Kstatus(p.Status.Conditions, p.Generation, reason,
 			conditions.Said{True: len(wrong) == 0, Message: message},
 			conditions.Said{},
@@ -79,11 +79,11 @@ func stands(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string)
 	case p.Spec.DryRun:
 		return "DryRun", "decides and records, touches nothing: dry run; " + watches
 	case t.Storm:
-		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Sick, watches)
+		return "Storm", fmt.Sprintf("begins no remediation: mass failure, or the cooldown after it, %d unhealthy; %s", t.Unhealthy, watches)
 	case t.Active > 0:
-		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", count(t.Active, "remediation"), t.Sick, watches)
-	case t.Sick > 0:
-		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress; %s", t.Sick, watches)
+		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy; %s", count(t.Active, "remediation"), t.Unhealthy, watches)
+	case t.Unhealthy > 0:
+		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress; %s", t.Unhealthy, watches)
 	case len(s.clusters) == 0:
 		return "Watching", "selects no cluster of the namespace"
 	default:

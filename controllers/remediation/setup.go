@@ -28,7 +28,7 @@ const gather = 300 * time.Millisecond
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // SetupWithManager registers the controller of policies. controlPlanes says that the API server serves KubeadmControlPlane.
-func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed, controlPlanes bool) error {
+func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, controlPlanes bool) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
 		WithOptions(retries(1)).
 		WatchesRawSource(ofNamespaces(&feed.policies, watched, &v1alpha1.RepairPolicyList{})).
@@ -80,7 +80,7 @@ func later(ctx context.Context, watched client.Reader, q requestQueue, namespace
 }
 
 // SetupWithManager registers the controller of requests.
-func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *Feed) error {
+func (r *Requests) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
 	all := func(ctx context.Context, q requestQueue, namespace string) {
 		for _, request := range within(ctx, watched, &v1alpha1.SurgeRemediationList{}, namespace) {
 			q.Add(request)

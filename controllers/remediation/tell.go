@@ -42,7 +42,7 @@ func noMachine(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStat
 type item struct{ kind, reason, note string }
 
 // news is what a status says that the previous one did not, of a machine that the log does not know: that no policy
-// selects it, or that its policy cannot be read. The Teller reports what the log knows. It compares with what was
+// selects it, or that its policy cannot be read. The EventReporter reports what the log knows. It compares with what was
 // published, so a restarted daemon reports nothing twice.
 func news(before, after *v1alpha1.SurgeRemediationStatus) (item, bool) {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {

@@ -36,7 +36,7 @@ const (
 type Runs interface {
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
-	Glance(id string) (workflow.Glance, bool)
+	Summary(id string) (workflow.Summary, bool)
 	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
 	Throttled(id string) supervise.Throttled
 }
@@ -83,9 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	id, adopted, refusal := ID(&w)
-	glance, known := r.Runs.Glance(id)
+	summary, known := r.Runs.Summary(id)
 	if !w.DeletionTimestamp.IsZero() {
-		return r.release(ctx, &w, id, glance, known)
+		return r.release(ctx, &w, id, summary, known)
 	}
 	if wrong := w.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.write(ctx, &w, v1alpha1.WorkflowRunStatus{Message: wrong.String(), Next: conditions.Remedy}, supervise.Throttled{})
@@ -98,10 +98,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case refusal != nil:
 		return ctrl.Result{}, r.refuse(ctx, &w, refusal.Error())
 	case known:
-		if err := r.suspend(ctx, &w, id, glance); err != nil {
+		if err := r.suspend(ctx, &w, id, summary); err != nil {
 			return ctrl.Result{}, err
 		}
-		return r.publish(ctx, &w, id, glance)
+		return r.publish(ctx, &w, id, summary)
 	case adopted:
 		return ctrl.Result{}, r.wait(ctx, &w, "waiting for the run "+id+" to come into the log", "push it: `scutectl log push`; or delete the WorkflowRun")
 	}
@@ -150,7 +150,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 const suspended = "spec.suspend is set"
 
 // suspend pauses and resumes the run as the spec says. What an operator has paused is left to them.
-func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance) error {
+func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) error {
 	var in workflow.Input
 	switch {
 	case w.Unreadable.Spec != nil: // what it requests is unknown
@@ -170,7 +170,7 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 
 // release removes the finalizer of a deleted WorkflowRun when its run is over. A run in progress is aborted: what it
 // held is released, what it created stays.
-func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Glance, known bool) (ctrl.Result, error) {
+func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, Finalizer) {
 		return ctrl.Result{}, nil
 	}

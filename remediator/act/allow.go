@@ -16,7 +16,7 @@ var errGone = errors.New("gone")
 
 // whenGone says what it means that an object is gone: there is nothing left to undo; but for a request, the object of
 // the decision no longer exists.
-func (d *deed) whenGone(err error, asking bool, why string) error {
+func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
 		return err
@@ -29,7 +29,7 @@ func (d *deed) whenGone(err error, asking bool, why string) error {
 
 // allowed reads the Machine, its owner and its Cluster again, except for the one that the caller has read, and says why
 // a step that begins or advances a replacement must not be made; nil when it may.
-func (d *deed) allowed(ctx context.Context, atHand client.Object) error {
+func (d *execution) allowed(ctx context.Context, atHand client.Object) error {
 	if err := d.allowedByMachine(ctx, atHand); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (d *deed) allowed(ctx context.Context, atHand client.Object) error {
 	return d.allowedByCluster(ctx, atHand)
 }
 
-func (d *deed) allowedByMachine(ctx context.Context, atHand client.Object) error {
+func (d *execution) allowedByMachine(ctx context.Context, atHand client.Object) error {
 	m, ok := atHand.(*clusterv1.Machine)
 	if !ok {
 		var err error
@@ -60,7 +60,7 @@ func (d *deed) allowedByMachine(ctx context.Context, atHand client.Object) error
 	return nil
 }
 
-func (d *deed) allowedByOwner(ctx context.Context, atHand client.Object) error {
+func (d *execution) allowedByOwner(ctx context.Context, atHand client.Object) error {
 	o, ok := atHand.(owner)
 	if !ok {
 		var err error
@@ -80,7 +80,7 @@ func (d *deed) allowedByOwner(ctx context.Context, atHand client.Object) error {
 	return nil
 }
 
-func (d *deed) allowedByCluster(ctx context.Context, atHand client.Object) error {
+func (d *execution) allowedByCluster(ctx context.Context, atHand client.Object) error {
 	c, ok := atHand.(*clusterv1.Cluster)
 	if !ok {
 		c = &clusterv1.Cluster{}
@@ -103,16 +103,16 @@ func (d *deed) allowedByCluster(ctx context.Context, atHand client.Object) error
 	return nil
 }
 
-func (d *deed) clusterKey() types.NamespacedName {
+func (d *execution) clusterKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Cluster}
 }
 
-func (d *deed) machineKey() types.NamespacedName {
+func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
 // machine reads the Machine; nil when it is gone, or another one has its name.
-func (d *deed) machine(ctx context.Context) (*clusterv1.Machine, error) {
+func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := d.get(ctx, d.machineKey(), m)
 	if apierrors.IsNotFound(err) || err == nil && m.UID != d.Machine.UID {

@@ -32,37 +32,37 @@ func call(ctx context.Context, what string, do func(context.Context) error) erro
 }
 
 // get reads an object live. Not there is apierrors.IsNotFound.
-func (h *Hand) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
-	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return h.Client.Get(ctx, key, into) })
+func (e *Executor) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
+	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return e.Client.Get(ctx, key, into) })
 }
 
 // change reads an object live, lets amend change it, and writes what amend changed, that alone, and only on the version
 // that amend has seen. When somebody wrote in between, amend is asked again about what is there then; so an answer that
 // was lost on the way is no second write. Nothing is written where amend changes nothing or fails. The object given is
 // only the kind to read, and the version of it.
-func change[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
+func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
-		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return h.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
+		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
+			return e.Client.Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
 	})
 }
 
 // changeStatus is change for the status of an object.
-func changeStatus[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error) error {
+func changeStatus[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error) error {
 	return outwait(ctx, func() error {
-		return changeOnce(ctx, h, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
-			return h.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
+		return changeOnce(ctx, e, key, kind, amend, func(ctx context.Context, object client.Object, patch client.Patch) error {
+			return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 		})
 	})
 }
 
-func changeOnce[T client.Object](ctx context.Context, h *Hand, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
+func changeOnce[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, amend func(T) error, send func(context.Context, client.Object, client.Patch) error) error {
 	object, err := blank(kind) // reading into one that was read before would keep what is no longer there
 	if err != nil {
 		return err
 	}
-	if err := h.get(ctx, key, object); err != nil {
+	if err := e.get(ctx, key, object); err != nil {
 		return err
 	}
 	original, err := blank(object)
@@ -84,9 +84,9 @@ func changeOnce[T client.Object](ctx context.Context, h *Hand, key types.Namespa
 }
 
 // create makes an object, under scute's name as the writer of its fields.
-func (h *Hand) create(ctx context.Context, object client.Object) error {
+func (e *Executor) create(ctx context.Context, object client.Object) error {
 	return call(ctx, "creating "+client.ObjectKeyFromObject(object).String(), func(ctx context.Context) error {
-		return h.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
+		return e.Client.Create(ctx, object, client.FieldOwner(kube.FieldManager))
 	})
 }
 

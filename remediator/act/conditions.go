@@ -14,8 +14,8 @@ import (
 )
 
 // onConditions changes the Machine's status.
-func (d *deed) onConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
-	err := changeStatus(ctx, d.Hand, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
+func (d *execution) onConditions(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+	err := changeStatus(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
 			return errGone
 		}
@@ -26,7 +26,7 @@ func (d *deed) onConditions(ctx context.Context, asking bool, amend func(*cluste
 
 // handOver sets the two conditions on which an owner remediates by itself, deleting first. Of the conditions of the
 // older contract the owners of this version read none for that.
-func (d *deed) handOver(ctx context.Context) error {
+func (d *execution) handOver(ctx context.Context) error {
 	if _, err := blankOwner(d.facts.Owner.Kind); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (d *deed) handOver(ctx context.Context) error {
 }
 
 // report sets the condition by which an owner knows that a machine is unhealthy. It does not ask it to remediate the machine.
-func (d *deed) report(ctx context.Context) error {
+func (d *execution) report(ctx context.Context) error {
 	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {
 		if is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 			return nil
@@ -78,7 +78,7 @@ func setUnhealthy(m *clusterv1.Machine) {
 
 // alone says which other machine of the control plane is being deleted; nil for none. What was decided did not know of it: the owner
 // would delete this one as soon as that one is gone, though there is no machine too many then.
-func (d *deed) alone(ctx context.Context, m *clusterv1.Machine) error {
+func (d *execution) alone(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (d *deed) alone(ctx context.Context, m *clusterv1.Machine) error {
 }
 
 // withdraw takes the request to remediate off a Machine that its owner is not deleting yet. The machine stays unhealthy.
-func (d *deed) withdraw(ctx context.Context) error {
+func (d *execution) withdraw(ctx context.Context) error {
 	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
 			meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
@@ -110,7 +110,7 @@ func (d *deed) withdraw(ctx context.Context) error {
 
 // takeBack leaves a Machine as a health check leaves one that it finds healthy, in both condition formats: the owners
 // write the older conditions too, and a client that still reads those would otherwise see a broken machine forever.
-func (d *deed) takeBack(ctx context.Context) error {
+func (d *execution) takeBack(ctx context.Context) error {
 	return d.onConditions(ctx, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineExternallyRemediatedCondition)

@@ -12,7 +12,7 @@ import (
 const leadFor = 20 * time.Second
 
 // lead has etcd led by a member that stays, before its leader goes.
-func (d *deed) lead(ctx context.Context) error {
+func (d *execution) lead(ctx context.Context) error {
 	switch {
 	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
 		return errors.New("only a control plane has an etcd")

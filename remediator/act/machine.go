@@ -19,8 +19,8 @@ import (
 const machineGone = "the machine is gone, or another one has its name"
 
 // onMachine changes the Machine.
-func (d *deed) onMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
-	err := change(ctx, d.Hand, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
+func (d *execution) onMachine(ctx context.Context, asking bool, amend func(*clusterv1.Machine) error) error {
+	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
 			return errGone
 		}
@@ -29,7 +29,7 @@ func (d *deed) onMachine(ctx context.Context, asking bool, amend func(*clusterv1
 	return d.whenGone(err, asking, machineGone)
 }
 
-func (d *deed) setMark(ctx context.Context) error {
+func (d *execution) setMark(ctx context.Context) error {
 	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
 		annotate(m, v1alpha1.UnhealthyAnnotation, d.Value)
 		return nil
@@ -37,7 +37,7 @@ func (d *deed) setMark(ctx context.Context) error {
 }
 
 // setDelete does not change a mark that is not scute's: its author wants the deletion.
-func (d *deed) setDelete(ctx context.Context) error {
+func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.onMachine(ctx, on, func(m *clusterv1.Machine) error {
 		have, there := m.Annotations[clusterv1.DeleteMachineAnnotation]
@@ -58,7 +58,7 @@ func (d *deed) setDelete(ctx context.Context) error {
 
 // skip lets the deletion of the machine continue without what the annotation excludes. The machine's own timeouts would
 // say the same, but its owner sets them to those of its template again, also while it is being deleted.
-func (d *deed) skip(ctx context.Context, annotation string) error {
+func (d *execution) skip(ctx context.Context, annotation string) error {
 	return d.onMachine(ctx, false, func(m *clusterv1.Machine) error {
 		switch {
 		case has(m, annotation):
@@ -76,13 +76,13 @@ func (d *deed) skip(ctx context.Context, annotation string) error {
 	})
 }
 
-func (d *deed) setCertificates(ctx context.Context) error {
+func (d *execution) setCertificates(ctx context.Context) error {
 	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
 		have := m.Annotations[clusterv1.MachineCertificatesExpiryDateAnnotation]
 		if have == d.Value {
 			return nil
 		}
-		if err := d.mayPull(ctx, m, remediator.LeverCertificates, have); err != nil {
+		if err := d.mayTrigger(ctx, m, remediator.TriggerCertificates, have); err != nil {
 			return err
 		}
 		annotate(m, clusterv1.MachineCertificatesExpiryDateAnnotation, d.Value)
@@ -91,7 +91,7 @@ func (d *deed) setCertificates(ctx context.Context) error {
 }
 
 // setClonedFrom writes on the infrastructure machine, of which only metadata are read.
-func (d *deed) setClonedFrom(ctx context.Context) error {
+func (d *execution) setClonedFrom(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (d *deed) setClonedFrom(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = change(ctx, d.Hand, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, func(i *metav1.PartialObjectMetadata) error {
+	err = change(ctx, d.Executor, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, func(i *metav1.PartialObjectMetadata) error {
 		have := i.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
 		switch {
 		case have == d.Value:
@@ -111,7 +111,7 @@ func (d *deed) setClonedFrom(ctx context.Context) error {
 		case !ownedBy(i, m):
 			return foreign("the %s %s is not the machine's (any more)", i.Kind, i.Name)
 		}
-		if err := d.mayPull(ctx, m, remediator.LeverClonedFrom, have); err != nil {
+		if err := d.mayTrigger(ctx, m, remediator.TriggerClonedFrom, have); err != nil {
 			return err
 		}
 		annotate(i, clusterv1.TemplateClonedFromNameAnnotation, d.Value)
@@ -122,7 +122,7 @@ func (d *deed) setClonedFrom(ctx context.Context) error {
 
 // infrastructure names the machine's infrastructure machine in the version that the API server prefers: annotations are
 // the same in all.
-func (d *deed) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
+func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
@@ -134,9 +134,9 @@ func (d *deed) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetada
 	return infra, nil
 }
 
-// mayPull says whether a lever may be given its value. To put one back, or to change nothing for the owner, is always
+// mayPull says whether a trigger may be given its value. To put one back, or to change nothing for the owner, is always
 // allowed; to make a machine outdated that is not is the beginning of its replacement.
-func (d *deed) mayPull(ctx context.Context, m *clusterv1.Machine, lever remediator.Lever, have string) error {
+func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil
 	}
@@ -148,11 +148,11 @@ func (d *deed) mayPull(ctx context.Context, m *clusterv1.Machine, lever remediat
 		return foreign("%s", d.ownerGone())
 	}
 	now := time.Now()
-	will, err := o.outdates(lever, d.Value, now)
+	will, err := o.outdates(trigger, d.Value, now)
 	if err != nil || !will {
 		return err
 	}
-	if was, err := o.outdates(lever, have, now); err == nil && was {
+	if was, err := o.outdates(trigger, have, now); err == nil && was {
 		return nil
 	}
 	return d.allowed(ctx, m)

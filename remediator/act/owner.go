@@ -26,9 +26,9 @@ type owner interface {
 	want(replicas int32)
 	// relaxes says that the kind knows the annotation remediation-in-progress.
 	relaxes() bool
-	// outdates says that the value of a lever, on a machine, has the owner replace the machine; err that the lever does
+	// outdates says that the value of a trigger, on a machine, has the owner replace the machine; err that the trigger does
 	// nothing with this owner.
-	outdates(lever remediator.Lever, value string, now time.Time) (bool, error)
+	outdates(lever remediator.RolloutTrigger, value string, now time.Time) (bool, error)
 	// above is the kind and name of what manages the owner, and overrules what is asked of it; "" without.
 	above() string
 }
@@ -70,8 +70,8 @@ func (o controlPlane) want(replicas int32) { o.Spec.Replicas = &replicas }
 func (o controlPlane) relaxes() bool       { return true }
 func (o controlPlane) above() string       { return "" }
 
-func (o controlPlane) outdates(lever remediator.Lever, value string, now time.Time) (bool, error) {
-	if lever == remediator.LeverClonedFrom {
+func (o controlPlane) outdates(trigger remediator.RolloutTrigger, value string, now time.Time) (bool, error) {
+	if trigger == remediator.TriggerClonedFrom {
 		return value != "" && value != o.Spec.MachineTemplate.Spec.InfrastructureRef.Name, nil
 	}
 	if value == "" {
@@ -95,8 +95,8 @@ func (o deployment) want(replicas int32) { o.Spec.Replicas = &replicas }
 func (o deployment) relaxes() bool       { return false }
 func (o deployment) above() string       { return "" }
 
-func (o deployment) outdates(lever remediator.Lever, _ string, _ time.Time) (bool, error) {
-	return false, fmt.Errorf("a MachineDeployment replaces no single machine for its %s", lever)
+func (o deployment) outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) (bool, error) {
+	return false, fmt.Errorf("a MachineDeployment replaces no single machine for its %s", trigger)
 }
 
 type set struct{ *clusterv1.MachineSet }
@@ -105,8 +105,8 @@ func (o set) wanted() int32       { return replicas(o.Spec.Replicas) }
 func (o set) want(replicas int32) { o.Spec.Replicas = &replicas }
 func (o set) relaxes() bool       { return false }
 
-func (o set) outdates(lever remediator.Lever, _ string, _ time.Time) (bool, error) {
-	return false, fmt.Errorf("a MachineSet replaces no machine for its %s", lever)
+func (o set) outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) (bool, error) {
+	return false, fmt.Errorf("a MachineSet replaces no machine for its %s", trigger)
 }
 
 func (o set) above() string {
@@ -124,12 +124,12 @@ func replicas(n *int32) int32 {
 	return *n
 }
 
-func (d *deed) ownerKey() types.NamespacedName {
+func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
 // owner reads the owner; nil when it is gone, or another one has its name.
-func (d *deed) owner(ctx context.Context) (owner, error) {
+func (d *execution) owner(ctx context.Context) (owner, error) {
 	o, err := blankOwner(d.facts.Owner.Kind)
 	if err != nil {
 		return nil, err
@@ -145,12 +145,12 @@ func (d *deed) owner(ctx context.Context) (owner, error) {
 }
 
 // onOwner changes the owner. If it is gone, there is nothing to undo, and no owner to request anything from.
-func (d *deed) onOwner(ctx context.Context, asking bool, amend func(owner) error) error {
+func (d *execution) onOwner(ctx context.Context, asking bool, amend func(owner) error) error {
 	kind, err := blankOwner(d.facts.Owner.Kind)
 	if err != nil {
 		return err
 	}
-	err = change(ctx, d.Hand, d.ownerKey(), kind, func(read client.Object) error {
+	err = change(ctx, d.Executor, d.ownerKey(), kind, func(read client.Object) error {
 		if read.GetUID() != d.facts.Owner.UID {
 			return errGone
 		}
@@ -163,12 +163,12 @@ func (d *deed) onOwner(ctx context.Context, asking bool, amend func(owner) error
 	return d.whenGone(err, asking, d.ownerGone())
 }
 
-func (d *deed) ownerGone() string {
+func (d *execution) ownerGone() string {
 	return fmt.Sprintf("the %s %s is gone, or another one has its name", d.facts.Owner.Kind, d.facts.Owner.Name)
 }
 
 // touch sets or takes off the annotation whose only purpose is that it changes.
-func (d *deed) touch(ctx context.Context) error {
+func (d *execution) touch(ctx context.Context) error {
 	return d.onOwner(ctx, d.Value != "", func(o owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)
 		return nil
@@ -184,7 +184,7 @@ type relaxed struct {
 
 // setRelaxed writes the control plane's own bookkeeping, so it is careful: what the controller could not read would stop
 // it altogether, and what names another machine is not ours.
-func (d *deed) setRelaxed(ctx context.Context) error {
+func (d *execution) setRelaxed(ctx context.Context) error {
 	if d.Value != "" {
 		var value relaxed
 		if err := json.Unmarshal([]byte(d.Value), &value); err != nil {

@@ -19,7 +19,7 @@ const RequestFinalizer = "scute.dev/remediation"
 
 // makeRequest makes the Machine's SurgeRemediation. An existing one, usually of a MachineHealthCheck, is protected from
 // disappearing.
-func (d *deed) makeRequest(ctx context.Context) error {
+func (d *execution) makeRequest(ctx context.Context) error {
 	m, err := d.machine(ctx)
 	if err != nil {
 		return err
@@ -46,8 +46,8 @@ func (d *deed) makeRequest(ctx context.Context) error {
 	return err
 }
 
-func (d *deed) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
-	return change(ctx, d.Hand, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(r *v1alpha1.SurgeRemediation) error {
+func (d *execution) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
+	return change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(r *v1alpha1.SurgeRemediation) error {
 		switch {
 		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
 			return foreign("the SurgeRemediation %s belongs to another machine of that name", r.Name)
@@ -60,7 +60,7 @@ func (d *deed) holdRequest(ctx context.Context, m *clusterv1.Machine) error {
 }
 
 // order has a request say what an operator said on an earlier one. What it says already stays.
-func (d *deed) order(spec *v1alpha1.SurgeRemediationSpec) error {
+func (d *execution) order(spec *v1alpha1.SurgeRemediationSpec) error {
 	if d.Value == "" {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (d *deed) order(spec *v1alpha1.SurgeRemediationSpec) error {
 
 // dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
 // it stays: only a check that finds its request still there says later that the machine is healthy.
-func (d *deed) dropRequest(ctx context.Context) error {
+func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
 		return ignoreGone(err)
@@ -100,7 +100,7 @@ func (d *deed) dropRequest(ctx context.Context) error {
 			return err
 		}
 	}
-	err := change(ctx, d.Hand, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(now *v1alpha1.SurgeRemediation) error {
+	err := change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, func(now *v1alpha1.SurgeRemediation) error {
 		if now.UID == r.UID {
 			controllerutil.RemoveFinalizer(now, RequestFinalizer)
 		}
@@ -110,7 +110,7 @@ func (d *deed) dropRequest(ctx context.Context) error {
 }
 
 // isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
-func (d *deed) isOf(o client.Object) bool {
+func (d *execution) isOf(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	for _, ref := range refs {
 		if ref.UID == d.Machine.UID {

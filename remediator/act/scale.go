@@ -16,7 +16,7 @@ import (
 // scale asks for another number of machines where the owner's number is decided. Of a cluster with a topology that says
 // how many there shall be, that is the Cluster and never the owner: what is written there is taken back within a second,
 // after the owner has acted on it.
-func (d *deed) scale(ctx context.Context) error {
+func (d *execution) scale(ctx context.Context) error {
 	switch d.Where {
 	case remediator.AtOwner:
 		return d.scaleOwner(ctx)
@@ -27,7 +27,7 @@ func (d *deed) scale(ctx context.Context) error {
 	}
 }
 
-func (d *deed) scaleOwner(ctx context.Context) error {
+func (d *execution) scaleOwner(ctx context.Context) error {
 	return d.onOwner(ctx, d.Replicas > d.Expect, func(o owner) error {
 		if by := o.above(); by != "" {
 			return fmt.Errorf("the %s %s is managed by %s: set the replicas there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
@@ -50,7 +50,7 @@ func (d *deed) scaleOwner(ctx context.Context) error {
 
 // outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology that leaves the number open
 // does not manage it.
-func (d *deed) outsideTopology(ctx context.Context, o owner) error {
+func (d *execution) outsideTopology(ctx context.Context, o owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (d *deed) outsideTopology(ctx context.Context, o owner) error {
 	return nil
 }
 
-func (d *deed) scaleTopology(ctx context.Context) error {
+func (d *execution) scaleTopology(ctx context.Context) error {
 	up := d.Replicas > d.Expect
 	o, err := d.owner(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *deed) scaleTopology(ctx context.Context) error {
 	if o == nil && (up || d.Entry == "" && !d.ofControlPlane()) {
 		return d.whenGone(errGone, up, d.ownerGone())
 	}
-	err = change(ctx, d.Hand, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
+	err = change(ctx, d.Executor, d.clusterKey(), &clusterv1.Cluster{}, func(c *clusterv1.Cluster) error {
 		at, err := d.topologyOf(c, o)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (d *deed) scaleTopology(ctx context.Context) error {
 
 // mayScale says why the number must not be changed: upwards, what a replacement is refused for; downwards, a machine that the decision
 // did not know of.
-func (d *deed) mayScale(ctx context.Context, atHand client.Object) error {
+func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.allowed(ctx, atHand)
 	}
@@ -110,7 +110,7 @@ func (d *deed) mayScale(ctx context.Context, atHand client.Object) error {
 
 // knowsAll refuses to have fewer machines while the owner has one that the facts do not: the owner chooses which one it deletes, and
 // that may be a healthy one where the new machine has no mark.
-func (d *deed) knowsAll(ctx context.Context) error {
+func (d *execution) knowsAll(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
 	if d.facts.Owner.Kind == string(remediator.Deployment) {
 		sets, err := d.controlled(ctx, "MachineSetList", controllers)
@@ -136,7 +136,7 @@ func (d *deed) knowsAll(ctx context.Context) error {
 }
 
 // controlled lists what one of the controllers controls in the owner's cluster.
-func (d *deed) controlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
+func (d *execution) controlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
 	err := call(ctx, "listing the machines of the owner", func(ctx context.Context) error {
@@ -149,7 +149,7 @@ func (d *deed) controlled(ctx context.Context, kind string, controllers []types.
 }
 
 // expected refuses a number that somebody else has asked for in the meantime.
-func (d *deed) expected(has int32) error {
+func (d *execution) expected(has int32) error {
 	if has == d.Expect {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (d *deed) expected(has int32) error {
 }
 
 // topologyOf is the place in the Cluster's topology that holds the owner's replicas. Of one that is gone (nil) the log says which.
-func (d *deed) topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
+func (d *execution) topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, foreign("the Cluster %s has no topology", c.Name)
 	}
@@ -180,4 +180,6 @@ func (d *deed) topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
 	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, d.facts.Owner.Name)
 }
 
-func (d *deed) ofControlPlane() bool { return d.facts.Owner.Kind == string(remediator.ControlPlane) }
+func (d *execution) ofControlPlane() bool {
+	return d.facts.Owner.Kind == string(remediator.ControlPlane)
+}

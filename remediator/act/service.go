@@ -23,7 +23,7 @@ type Nodes interface {
 const tainting = "tainting"
 
 // outOfService taints the machine's Node, or takes the taint off. The annotation on the Machine is there as long as the taint may be.
-func (d *deed) outOfService(ctx context.Context) error {
+func (d *execution) outOfService(ctx context.Context) error {
 	if d.Nodes == nil {
 		return errors.New("cannot taint nodes: no client for workload clusters configured")
 	}
@@ -49,7 +49,7 @@ func (d *deed) outOfService(ctx context.Context) error {
 	return d.markService(ctx, func(string) string { return d.Value })
 }
 
-func (d *deed) markService(ctx context.Context, value func(have string) string) error {
+func (d *execution) markService(ctx context.Context, value func(have string) string) error {
 	return d.onMachine(ctx, d.Value != "", func(m *clusterv1.Machine) error {
 		annotate(m, object.OutOfServiceAnnotation, value(m.Annotations[object.OutOfServiceAnnotation]))
 		return nil
@@ -57,7 +57,7 @@ func (d *deed) markService(ctx context.Context, value func(have string) string) 
 }
 
 // certainlyOff reads again that the machine is off, and that it is not excluded from remediation.
-func (d *deed) certainlyOff(ctx context.Context, m *clusterv1.Machine) error {
+func (d *execution) certainlyOff(ctx context.Context, m *clusterv1.Machine) error {
 	switch {
 	case has(m, clusterv1.MachineSkipRemediationAnnotation):
 		return foreign("the machine has the annotation %s", clusterv1.MachineSkipRemediationAnnotation)

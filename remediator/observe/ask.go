@@ -28,7 +28,7 @@ const (
 // a fact, not an error. It takes up to 3 s for the API server and nine members that machines have, side by side; up to
 // 3 s more for members that no machine has; and, where a member could not be asked, up to 8 s more for asking its
 // peers. It never takes more than 20 s. Connections are closed when it returns.
-func (e *Eye) Ask(ctx context.Context, f *remediator.Facts) error {
+func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 	f.Etcd = nil
 	f.Cluster.Reach = object.Unknown
 	if f.Owner.Cluster == "" {
@@ -38,7 +38,7 @@ func (e *Eye) Ask(ctx context.Context, f *remediator.Facts) error {
 	defer cancel()
 	key := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster}
 	asked := f.Owner.Kind == string(remediator.ControlPlane) && !f.Owner.ExternalEtcd
-	cluster, err := e.workload(asking, key)
+	cluster, err := o.workload(asking, key)
 	if err != nil {
 		if asked {
 			f.Etcd = &remediator.Etcd{Err: err.Error()}
@@ -48,7 +48,7 @@ func (e *Eye) Ask(ctx context.Context, f *remediator.Facts) error {
 	reach := make(chan object.Truth, 1)
 	go func() { reach <- answersAtAll(asking, cluster) }()
 	if asked {
-		f.Etcd = e.etcd(asking, key, cluster, nodes(f.Machines))
+		f.Etcd = o.etcd(asking, key, cluster, nodes(f.Machines))
 	}
 	f.Cluster.Reach = <-reach
 	return ctx.Err()
@@ -75,8 +75,8 @@ func answersAtAll(ctx context.Context, cluster *tenant.Cluster) object.Truth {
 }
 
 // etcd asks each member itself. Err of what is returned says why none could be.
-func (e *Eye) etcd(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster, nodes []string) *remediator.Etcd {
-	d, err := e.dialer(ctx, key, cluster)
+func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster, nodes []string) *remediator.Etcd {
+	d, err := o.dialer(ctx, key, cluster)
 	if err != nil {
 		return &remediator.Etcd{Err: err.Error()}
 	}
@@ -88,13 +88,13 @@ func (e *Eye) etcd(ctx context.Context, key types.NamespacedName, cluster *tenan
 
 // MoveLeader moves etcd's leadership to the member of a node, asking the leader for it: one of those on the nodes given.
 // Where that member leads already, nothing is done.
-func (e *Eye) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
+func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	cluster, err := e.workload(ctx, key)
+	cluster, err := o.workload(ctx, key)
 	if err == nil {
 		var d *dialer
-		if d, err = e.dialer(ctx, key, cluster); err == nil {
+		if d, err = o.dialer(ctx, key, cluster); err == nil {
 			err = d.moveLeader(ctx, nodes, to)
 		}
 	}

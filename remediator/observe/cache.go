@@ -53,7 +53,7 @@ func connect(config *rest.Config) (*connection, error) {
 	return c, err
 }
 
-// NewCache makes the cache that New gives an Eye, without the Eye.
+// NewCache makes the cache that New gives an Observer, without the Observer.
 func NewCache(ctx context.Context, config *rest.Config) (cache.Cache, error) {
 	c, err := connect(config)
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 const clientValid = time.Hour
 
 // workload is how to reach a workload cluster's API. No error quotes what the Secret holds.
-func (e *Eye) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
-	data, err := e.secret(ctx, cluster, secret.Kubeconfig)
+func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
+	data, err := o.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +42,15 @@ func (e *Eye) workload(ctx context.Context, cluster types.NamespacedName) (*tena
 		return nil, fmt.Errorf("the kubeconfig in Secret %s: %s", secret.Name(cluster.Name, secret.Kubeconfig), brief(err))
 	}
 	config.UserAgent = "scute/remediator"
-	return e.tenants.Cluster(cluster.String(), config)
+	return o.tenants.Cluster(cluster.String(), config)
 }
 
-func (e *Eye) secret(ctx context.Context, cluster types.NamespacedName, purpose secret.Purpose) (map[string][]byte, error) {
+func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, purpose secret.Purpose) (map[string][]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 	defer cancel()
 	name := secret.Name(cluster.Name, purpose)
 	s := &corev1.Secret{}
-	err := e.live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, s)
+	err := o.live.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, s)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("there is no Secret %s", name)
 	}
@@ -63,8 +63,8 @@ func (e *Eye) secret(ctx context.Context, cluster types.NamespacedName, purpose 
 // etcdTLS makes credentials for the etcd of a control plane, signed by its own CA. Members are reached by the names of
 // their pods, which no certificate contains: only the signature of the CA is verified. distrusted is called when it did
 // not.
-func (e *Eye) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
-	data, err := e.secret(ctx, cluster, secret.EtcdCA)
+func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
+	data, err := o.secret(ctx, cluster, secret.EtcdCA)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (e *Eye) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(d
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate for etcd: %w", err)
 	}
-	now := e.now()
+	now := o.now()
 	signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "scute.dev"},
 		NotBefore: now.Add(-clientValid), NotAfter: now.Add(clientValid),

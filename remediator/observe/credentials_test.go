@@ -34,8 +34,8 @@ func TestCostlyKey(t *testing.T) {
 			"tls.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der}),
 		},
 	}
-	e := &Eye{live: fake.NewClientBuilder().WithObjects(ca).Build()}
-	if _, err := e.etcdTLS(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}); err == nil || !strings.Contains(err.Error(), "Secret prod-etcd: a key has") {
+	o := &Observer{live: fake.NewClientBuilder().WithObjects(ca).Build()}
+	if _, err := o.etcdTLS(t.Context(), types.NamespacedName{Namespace: "fleet", Name: "prod"}); err == nil || !strings.Contains(err.Error(), "Secret prod-etcd: a key has") {
 		t.Errorf("%.300v", err)
 	}
 }

@@ -78,10 +78,10 @@ func (l *look) details(ctx context.Context) error {
 	return nil
 }
 
-// clonedFrom is "" where the infrastructure machine cannot be had for good: then that lever is not there either.
-func (e *Eye) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
+// clonedFrom is "" where the infrastructure machine cannot be had for good: then that trigger is not there either.
+func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
 	ref := m.Spec.InfrastructureRef
-	mapping, err := e.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
+	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
 		return "", refused(err)
 	}
@@ -89,7 +89,7 @@ func (e *Eye) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, err
 	infra.SetGroupVersionKind(mapping.GroupVersionKind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := e.live.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, infra); err != nil {
+	if err := o.live.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: ref.Name}, infra); err != nil {
 		return "", refused(err)
 	}
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
@@ -103,27 +103,27 @@ func refused(err error) error {
 	return err
 }
 
-// rungs are the escalation steps whose objects exist. Only a machine with scute's mark, or a request, can have one.
-func (l *look) rungs(ctx context.Context) error {
+// steps are the escalation steps whose objects exist. Only a machine with scute's mark, or a request, can have one.
+func (l *look) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
 		if m.Mark == "" && m.Request == nil {
 			continue
 		}
-		for _, step := range l.ladder {
-			found, err := l.eye.rung(ctx, l.facts.Owner.Namespace, step, m.Name)
+		for _, step := range l.escalation {
+			found, err := l.eye.stepObject(ctx, l.facts.Owner.Namespace, step, m.Name)
 			if err != nil {
 				return fmt.Errorf("looking for the object of step %s for machine %s: %w", step.Name, m.Name, err)
 			}
 			if found == nil {
 				continue
 			}
-			m.Rungs = append(m.Rungs, step.Name)
+			m.StepObjects = append(m.StepObjects, step.Name)
 			if failed := failure(found, step.FailedWhen); failed != "" {
-				if m.FailedRungs == nil {
-					m.FailedRungs = make(map[string]string)
+				if m.FailedSteps == nil {
+					m.FailedSteps = make(map[string]string)
 				}
-				m.FailedRungs[step.Name] = failed
+				m.FailedSteps[step.Name] = failed
 			}
 		}
 		if err := l.left(ctx, m); err != nil {
@@ -136,7 +136,7 @@ func (l *look) rungs(ctx context.Context) error {
 // left looks for objects that were made for a machine at steps which the policy no longer has, or has with another kind of object.
 func (l *look) left(ctx context.Context, m *remediator.Machine) error {
 	for _, step := range slices.Sorted(maps.Keys(l.made[m.UID])) {
-		if slices.Contains(m.Rungs, step) {
+		if slices.Contains(m.StepObjects, step) {
 			continue
 		}
 		found, err := l.eye.made(ctx, l.facts.Owner.Namespace, l.made[m.UID][step])
@@ -144,7 +144,7 @@ func (l *look) left(ctx context.Context, m *remediator.Machine) error {
 			return fmt.Errorf("looking for what was made at step %s for machine %s: %w", step, m.Name, err)
 		}
 		if found != nil {
-			m.Rungs = append(m.Rungs, step)
+			m.StepObjects = append(m.StepObjects, step)
 		}
 	}
 	return nil
@@ -163,13 +163,13 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// rung is the object of a step, nil without one; an object of a kind that is not served does not exist.
-func (e *Eye) rung(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
-	object := remediator.StepObject{Name: remediator.RungName(machine, step.Name)}
+// step is the object of a step, nil without one; an object of a kind that is not served does not exist.
+func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
+	object := remediator.StepObject{Name: remediator.StepObjectName(machine, step.Name)}
 	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {
 		return nil, nil // nothing can have been created from it; the write reports what is wrong
 	}
-	return e.made(ctx, namespace, object)
+	return o.made(ctx, namespace, object)
 }
 
 // kindOfStep is the kind of object that a step creates; "" where its template names none.
@@ -182,13 +182,13 @@ func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 }
 
 // made is an object that a step created, nil when it does not exist.
-func (e *Eye) made(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
+func (o *Observer) made(ctx context.Context, namespace string, object remediator.StepObject) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)
 	found.SetKind(object.Kind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := e.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, found); err != nil {
+	if err := o.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.Name}, found); err != nil {
 		return nil, refused(err)
 	}
 	return found, nil

@@ -247,7 +247,7 @@ func TestPolicyTakesWhatIsSaid(t *testing.T) {
 	want.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodSurge: true}
 	want.Attempts, want.Hold, want.Checks.NodeStartup = 7, time.Minute, 0
 	want.Checks.Node = []remediator.Check{{Type: "Disk", Status: object.True, Timeout: time.Second}}
-	want.Ladder = []remediator.Rung{{Name: "reboot", Timeout: time.Hour}}
+	want.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: time.Hour}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -53,29 +53,29 @@ func (l *look) fleet(ctx context.Context) error {
 }
 
 // Fleet is what there is to limit: the limits, and the machines that policies select.
-func (e *Eye) Fleet(ctx context.Context) (remediator.Fleet, error) {
-	fleet, _, err := e.fleet(ctx)
+func (o *Observer) Fleet(ctx context.Context) (remediator.Fleet, error) {
+	fleet, _, err := o.fleet(ctx)
 	return fleet, err
 }
 
-func (e *Eye) fleet(ctx context.Context) (fleet remediator.Fleet, label string, err error) {
-	limits, err := e.limits(ctx)
+func (o *Observer) fleet(ctx context.Context) (fleet remediator.Fleet, label string, err error) {
+	limits, err := o.limits(ctx)
 	if err != nil {
 		return fleet, "", err
 	}
 	label = cmp.Or(limits.Spec.FailureDomains.RegionLabel, v1alpha1.DefaultRegionLabel)
 	fleet.Limits = Limits(limits)
-	fleet.Selected, err = e.machines(ctx, label)
+	fleet.Selected, err = o.machines(ctx, label)
 	return fleet, label, err
 }
 
 // limits are those that somebody made; empty without.
-func (e *Eye) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
+func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	limits := &v1alpha1.RepairLimits{}
-	if e.Limits == nil {
+	if o.Limits == nil {
 		return limits, nil
 	}
-	err := e.Limits.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
+	err := o.Limits.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading the RepairLimits: %w", err)
 	}
@@ -104,12 +104,12 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 }
 
 // machines counts those that policies select, by namespace and failure domain.
-func (e *Eye) machines(ctx context.Context, label string) (remediator.Counts, error) {
-	c := &e.census
+func (o *Observer) machines(ctx context.Context, label string) (remediator.Counts, error) {
+	c := &o.census
 	last := c.last.Load()
 	known := last != nil && last.label == label
 	switch {
-	case known && e.now().Before(last.until):
+	case known && o.now().Before(last.until):
 		return last.machines, nil
 	case known && !c.counting.TryLock():
 		return last.machines, nil
@@ -120,12 +120,12 @@ func (e *Eye) machines(ctx context.Context, label string) (remediator.Counts, er
 	if now := c.last.Load(); now != last && now.label == label {
 		return now.machines, nil // counted while this look waited
 	}
-	began := e.now()
-	machines, err := countMachines(ctx, e.cache, label)
+	began := o.now()
+	machines, err := countMachines(ctx, o.cache, label)
 	if err != nil {
 		return nil, err
 	}
-	ended := e.now()
+	ended := o.now()
 	c.last.Store(&count{label: label, until: ended.Add(max(countedFor, countingShare*ended.Sub(began))), machines: machines})
 	return machines, nil
 }

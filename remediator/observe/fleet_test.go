@@ -157,9 +157,9 @@ func (s *slow) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 func TestTheCensusKeepsNobodyWaiting(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	s := &slow{asked: make(chan struct{}), takes: make(chan time.Duration), now: &now}
-	e := &Eye{cache: s, now: func() time.Time { return now }}
+	o := &Observer{cache: s, now: func() time.Time { return now }}
 	look := func() error {
-		_, err := e.machines(t.Context(), "region")
+		_, err := o.machines(t.Context(), "region")
 		return err
 	}
 	counts := func(takes time.Duration, meanwhile func()) {

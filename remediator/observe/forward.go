@@ -36,12 +36,12 @@ type dialer struct {
 	addresses map[string][]string // of client ports, by node
 }
 
-func (e *Eye) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
-	addresses, err := e.addresses(ctx, key)
+func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster) (*dialer, error) {
+	addresses, err := o.addresses(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	tlsFor, err := e.etcdTLS(ctx, key)
+	tlsFor, err := o.etcdTLS(ctx, key)
 	if err != nil {
 		return nil, err
 	}

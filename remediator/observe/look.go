@@ -22,15 +22,15 @@ import (
 
 // look is one look at one owner: what its steps read, and the facts that they fill.
 type look struct {
-	eye   *Eye
+	eye   *Observer
 	facts *remediator.Facts
 
-	found    []*clusterv1.Machine // in the order of facts.Machines
-	inside   *clusterv1.Cluster   // nil when it is gone
-	template string               // the infrastructure template that the control plane asks for
-	ladder   []v1alpha1.EscalationStep
-	made     remediator.Made        // by escalation steps, as the log has it
-	sets     []clusterv1.MachineSet // of a MachineDeployment
+	found      []*clusterv1.Machine // in the order of facts.Machines
+	inside     *clusterv1.Cluster   // nil when it is gone
+	template   string               // the infrastructure template that the control plane asks for
+	escalation []v1alpha1.EscalationStep
+	made       remediator.Made        // by escalation steps, as the log has it
+	sets       []clusterv1.MachineSet // of a MachineDeployment
 }
 
 func (l *look) in() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
@@ -165,7 +165,7 @@ func (l *look) controlPlane(ctx context.Context) error {
 	}
 	external := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
 	f.ExternalEtcd = external.IsDefined()
-	f.CertificateLever = kcp.Spec.Rollout.Before.CertificatesExpiryDays > 0
+	f.CertificateTrigger = kcp.Spec.Rollout.Before.CertificatesExpiryDays > 0
 	f.Retry = retryOf(kcp.Spec.Remediation)
 	l.template = kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name
 	f.RollingOut = rollingOut(l.found, kcp.Spec.Version)

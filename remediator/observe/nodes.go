@@ -87,10 +87,10 @@ func (n *nodeLooks) remember(owner types.UID, now time.Time, seen map[types.UID]
 }
 
 // readNodes reads the Nodes of all machines that have one. Its connections are closed when it returns.
-func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeLook {
+func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]*remediator.NodeLook {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
-	from, err := e.nodeReader(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
+	from, err := o.nodeReader(ctx, types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster})
 	if err == nil {
 		defer from.Close()
 	}
@@ -118,8 +118,8 @@ func (e *Eye) readNodes(ctx context.Context, f *remediator.Facts) map[types.UID]
 }
 
 // nodeReader reads from the API server of a cluster until it is closed.
-func (e *Eye) nodeReader(ctx context.Context, key types.NamespacedName) (*tenant.Reader, error) {
-	cluster, err := e.workload(ctx, key)
+func (o *Observer) nodeReader(ctx context.Context, key types.NamespacedName) (*tenant.Reader, error) {
+	cluster, err := o.workload(ctx, key)
 	if err != nil {
 		return nil, err
 	}

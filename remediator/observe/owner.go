@@ -27,58 +27,58 @@ import (
 //
 // Objects may come from a watch of Cache, deleted ones too. The owner of a Machine whose MachineSet is gone cannot be
 // determined, and is not needed: its MachineDeployment is gone as well.
-func (e *Eye) OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error) {
+func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediator.Owner, error) {
 	one := func(owner remediator.Owner, ok bool, err error) ([]remediator.Owner, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
 		return []remediator.Owner{owner}, nil
 	}
-	switch o := o.(type) {
+	switch of := of.(type) {
 	case *clusterv1.Machine:
-		return one(e.OwnerOf(ctx, o))
+		return one(o.OwnerOf(ctx, of))
 	case *controlplanev1.KubeadmControlPlane:
-		owner := self(remediator.ControlPlane, o, clusterOf(o))
+		owner := self(remediator.ControlPlane, of, clusterOf(of))
 		return one(owner, owner.Cluster != "", nil)
 	case *clusterv1.MachineDeployment:
-		return one(self(remediator.Deployment, o, o.Spec.ClusterName), true, nil)
+		return one(self(remediator.Deployment, of, of.Spec.ClusterName), true, nil)
 	case *clusterv1.MachineSet:
-		return one(ownerOfSet(o), true, nil)
+		return one(ownerOfSet(of), true, nil)
 	case *clusterv1.Cluster:
-		return e.OwnersOf(ctx, client.ObjectKeyFromObject(o))
+		return o.OwnersOf(ctx, client.ObjectKeyFromObject(of))
 	case *v1alpha1.SurgeRemediation:
 		machine := &clusterv1.Machine{}
-		err := e.cache.Get(ctx, client.ObjectKeyFromObject(o), machine)
+		err := o.cache.Get(ctx, client.ObjectKeyFromObject(of), machine)
 		if absent(err) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("finding the machine of %s/%s: %w", o.Namespace, o.Name, err)
+			return nil, fmt.Errorf("finding the machine of %s/%s: %w", of.Namespace, of.Name, err)
 		}
-		return one(e.OwnerOf(ctx, machine))
+		return one(o.OwnerOf(ctx, machine))
 	case *v1alpha1.RepairPolicy:
-		return e.owners(ctx, client.InNamespace(o.Namespace))
+		return o.owners(ctx, client.InNamespace(of.Namespace))
 	case *v1alpha1.RepairLimits:
-		return e.owners(ctx)
+		return o.owners(ctx)
 	default:
-		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", o)
+		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", of)
 	}
 }
 
 // OwnersOf are the owners of a cluster's machines.
-func (e *Eye) OwnersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
-	return e.owners(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
+func (o *Observer) OwnersOf(ctx context.Context, cluster types.NamespacedName) ([]remediator.Owner, error) {
+	return o.owners(ctx, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name})
 }
 
-func (e *Eye) owners(ctx context.Context, of ...client.ListOption) ([]remediator.Owner, error) {
+func (o *Observer) owners(ctx context.Context, of ...client.ListOption) ([]remediator.Owner, error) {
 	list := &clusterv1.MachineList{}
-	if err := e.cache.List(ctx, list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := o.cache.List(ctx, list, append(of, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("finding the owners of machines: %w", err)
 	}
 	seen := make(map[remediator.Owner]bool)
 	var owners []remediator.Owner
 	for i := range list.Items {
-		owner, ok, err := e.OwnerOf(ctx, &list.Items[i])
+		owner, ok, err := o.OwnerOf(ctx, &list.Items[i])
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (e *Eye) owners(ctx context.Context, of ...client.ListOption) ([]remediator
 }
 
 // OwnerOf is what replaces a machine; false for one that nothing controls, or whose owner is going.
-func (e *Eye) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error) {
+func (o *Observer) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error) {
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil {
 		return remediator.Owner{}, false, nil
@@ -101,7 +101,7 @@ func (e *Eye) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediator.Own
 		return owner, true, nil
 	}
 	set := &clusterv1.MachineSet{}
-	err := e.cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: by.Name}, set, client.UnsafeDisableDeepCopy)
+	err := o.cache.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: by.Name}, set, client.UnsafeDisableDeepCopy)
 	if absent(err) || err == nil && set.UID != by.UID {
 		return remediator.Owner{}, false, nil
 	}

@@ -35,7 +35,7 @@ func (l *look) policy(ctx context.Context) error {
 		return nil
 	}
 	l.facts.Policy = Policy(p)
-	l.ladder = p.Spec.Escalation
+	l.escalation = p.Spec.Escalation
 	return nil
 }
 
@@ -171,9 +171,9 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		f.Methods[m] = true
 	}
 	for _, step := range s.Escalation {
-		rung := remediator.Rung{Name: step.Name, Timeout: step.Timeout.Duration}
-		rung.APIVersion, rung.Kind = kindOfStep(step)
-		f.Ladder = append(f.Ladder, rung)
+		e := remediator.EscalationStep{Name: step.Name, Timeout: step.Timeout.Duration}
+		e.APIVersion, e.Kind = kindOfStep(step)
+		f.Escalation = append(f.Escalation, e)
 	}
 	f.Paused = slices.Clone(f.Paused)
 	return f

@@ -32,10 +32,10 @@ func (l *look) power(ctx context.Context) error {
 }
 
 // off is Unknown where the infrastructure machine cannot be had.
-func (e *Eye) off(ctx context.Context, of *clusterv1.Machine, policy remediator.Policy, m *remediator.Machine) error {
+func (o *Observer) off(ctx context.Context, of *clusterv1.Machine, policy remediator.Policy, m *remediator.Machine) error {
 	m.Off = object.Unknown
 	ref := of.Spec.InfrastructureRef
-	mapping, err := e.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
+	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
 		return refused(err)
 	}
@@ -43,7 +43,7 @@ func (e *Eye) off(ctx context.Context, of *clusterv1.Machine, policy remediator.
 	infra.SetGroupVersionKind(mapping.GroupVersionKind)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := e.live.Get(ctx, client.ObjectKey{Namespace: of.Namespace, Name: ref.Name}, infra); err != nil {
+	if err := o.live.Get(ctx, client.ObjectKey{Namespace: of.Namespace, Name: ref.Name}, infra); err != nil {
 		return refused(err)
 	}
 	m.Off = object.False

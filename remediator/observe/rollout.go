@@ -75,7 +75,7 @@ func outdatedBy(m *clusterv1.Machine, wanted string) []string {
 		lines++
 		switch {
 		case strings.HasPrefix(line, sayKubelet): // an image that brings another kubelet: nothing is replaced for it
-		case ours && (line == sayCertificates || line == m.Spec.InfrastructureRef.Kind+sayOutdated): // by our lever
+		case ours && (line == sayCertificates || line == m.Spec.InfrastructureRef.Kind+sayOutdated): // by our trigger
 		default:
 			reasons = append(reasons, line)
 		}

@@ -41,7 +41,7 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// telling annotations are those that facts are made of. What kubectl applied last is a second copy of the object.
+// notice annotations are those that facts are made of. What kubectl applied last is a second copy of the object.
 func telling(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,

@@ -27,10 +27,10 @@ type nodeAPI interface {
 
 // SetOutOfService taints a Node of a workload cluster out-of-service, or takes the taint off if it is scute's. A Node that is not there
 // has none. It is tainted only while nothing is heard of it, and if it is that of the provider's machine.
-func (e *Eye) SetOutOfService(ctx context.Context, cluster types.NamespacedName, node, providerID string, out bool) error {
+func (o *Observer) SetOutOfService(ctx context.Context, cluster types.NamespacedName, node, providerID string, out bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	api, err := e.nodeReader(ctx, cluster)
+	api, err := o.nodeReader(ctx, cluster)
 	if err != nil {
 		return err
 	}

@@ -30,21 +30,21 @@ func TestedMinors() []string { return []string{"v1.14"} }
 
 // Tested says that every kubeadm control plane provider in clusterctl's inventory is one of TestedMinors. Where there is
 // no inventory, as providers were installed by other means, nothing is known: false.
-func (e *Eye) Tested(ctx context.Context) bool {
-	e.tested.Lock()
-	defer e.tested.Unlock()
-	if e.now().Before(e.tested.until) {
-		return e.tested.is
+func (o *Observer) Tested(ctx context.Context) bool {
+	o.tested.Lock()
+	defer o.tested.Unlock()
+	if o.now().Before(o.tested.until) {
+		return o.tested.is
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	inventory := &clusterctlv1.ProviderList{}
-	err := refused(e.live.List(ctx, inventory))
+	err := refused(o.live.List(ctx, inventory))
 	if err != nil {
 		return false // not known now; asked again at the next look
 	}
-	e.tested.is, e.tested.until = testedVersions(inventory.Items), e.now().Add(testedFor)
-	return e.tested.is
+	o.tested.is, o.tested.until = testedVersions(inventory.Items), o.now().Add(testedFor)
+	return o.tested.is
 }
 
 func testedVersions(inventory []clusterctlv1.Provider) bool {

@@ -148,9 +148,9 @@ func (a *answer) itself() bool {
 
 // addresses of the client ports on the control plane's nodes. They are those of the Machines, which come from the provider
 // of the infrastructure; what etcd lists comes from the tenant, and would let it choose what scute connects to.
-func (e *Eye) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
+func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
-	err := e.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
+	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing the machines of the cluster: %w", err)
 	}

@@ -11,10 +11,10 @@ const waitsFor = time.Minute
 
 // fleet counts what all policies have in progress beside this owner, and what they have seen, as the owner's namespace takes it.
 // The limits, and how many machines there are, come with the look. What the owner itself has seen is in the book.
-func (r *Runner) fleet(self *entry, namespace string, seen remediator.Fleet) remediator.Fleet {
+func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.load()
 	f := r.used(self, seen)
 	trust := f.Limits.Share == 0
 	f.Machines, f.Unhealthy = remediator.Weigh(seen.Selected, r.marked).For(namespace, trust)
@@ -24,10 +24,10 @@ func (r *Runner) fleet(self *entry, namespace string, seen remediator.Fleet) rem
 }
 
 // used is what all owners but one use of the limits. The lock is held.
-func (r *Runner) used(self *entry, seen remediator.Fleet) remediator.Fleet {
+func (r *Runner) used(self *tracker, seen remediator.Fleet) remediator.Fleet {
 	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Active: make(map[string]int), Uses: make(map[string]remediator.Use)}
 	now := r.now()
-	for _, e := range r.book {
+	for _, e := range r.owners {
 		waits := !e.party.DryRun && now.Sub(e.turnedAt) < waitsFor && len(e.awaited) > 0
 		if len(e.toll.Active) == 0 && len(e.started) == 0 && !waits {
 			continue
@@ -66,7 +66,7 @@ func (r *Runner) used(self *entry, seen remediator.Fleet) remediator.Fleet {
 // where namespaces do not trust each other. The lock is held.
 func (r *Runner) passed(namespace string, trust bool) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
-	for _, e := range r.book {
+	for _, e := range r.owners {
 		if e.party.DryRun && e.party.Namespace != namespace {
 			continue
 		}
@@ -115,7 +115,7 @@ func add(sum, counts map[string]int) {
 func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.load()
 	f := r.used(nil, seen)
 	evidence, trust := remediator.Weigh(seen.Selected, r.marked), f.Limits.Share == 0
 	f.Passed = r.passed("", true)

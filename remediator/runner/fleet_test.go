@@ -28,7 +28,7 @@ func namespaces(n int, limits remediator.FleetLimits) *many {
 			w.facts.Machines[j].FailureDomain = w.facts.Cluster.FailureDomains[j]
 		}
 		w.facts.Fleet = remediator.Fleet{Limits: limits}
-		w.sicken(0)
+		w.failNode(0)
 		m.worlds = append(m.worlds, w)
 	}
 	m.count()
@@ -69,7 +69,7 @@ func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runne
 		}
 	}
 	r := process(t, name, l, m.worlds[0])
-	r.View, r.Eye, r.Hand = view, m, m
+	r.View, r.Observer, r.Executor = view, m, m
 	return r
 }
 
@@ -79,7 +79,7 @@ func (m *many) turns(ctx context.Context, t *testing.T, processes ...*runner.Run
 	var group sync.WaitGroup
 	for i, w := range m.worlds {
 		group.Go(func() {
-			if _, err := processes[i%len(processes)].Turn(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, aggregate.ErrLost) {
+			if _, err := processes[i%len(processes)].Reconcile(ctx, w.facts.Owner.Owner); err != nil && !errors.Is(err, aggregate.ErrLost) {
 				t.Error(err)
 			}
 		})
@@ -96,8 +96,8 @@ func (m *many) active(t *testing.T, l aggregate.Log) (active int, rules []string
 			active++
 			continue
 		}
-		for _, p := range s.Patients {
-			rules = append(rules, p.Decision.Rule)
+		for _, u := range s.Unhealthy {
+			rules = append(rules, u.Decision.Rule)
 		}
 	}
 	slices.Sort(rules)
@@ -152,7 +152,7 @@ func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 	}
 	inOrder(t, p, fleet.worlds[1:])
 	if s := stateOf(t, l, second.facts.Owner.Owner); s.Active == nil || second.asked == 0 {
-		t.Errorf("asked %d times, and nothing is begun: %+v", second.asked, s.Patients["m1"].Decision)
+		t.Errorf("asked %d times, and nothing is begun: %+v", second.asked, s.Unhealthy["m1"].Decision)
 	}
 }
 
@@ -176,13 +176,13 @@ func TestAnAdmissionThatCameToNothing(t *testing.T) {
 	one := fleet.process(t, "one", &halting{Log: l, stopped: stopped, goOn: goOn})
 	late := make(chan error)
 	go func() {
-		_, err := one.Turn(t.Context(), fleet.worlds[0].facts.Owner.Owner)
+		_, err := one.Reconcile(t.Context(), fleet.worlds[0].facts.Owner.Owner)
 		late <- err
 	}()
 	<-stopped
 	two := fleet.process(t, "two", l)
 	for _, w := range fleet.worlds[1:] {
-		if _, err := two.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		if _, err := two.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestProcessesOfOneAppend(t *testing.T) {
 			return
 		}
 		p := fleet.process(t, fmt.Sprintf("life-%d", life), &oneAppend{Log: l})
-		if _, err := p.Turn(t.Context(), fleet.worlds[0].facts.Owner.Owner); err != nil {
+		if _, err := p.Reconcile(t.Context(), fleet.worlds[0].facts.Owner.Owner); err != nil {
 			t.Log(err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestProcessesOfOneAppend(t *testing.T) {
 func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(3, remediator.FleetLimits{AtOnce: 2})
 	owner := fleet.worlds[2].facts.Owner.Owner
-	if _, err := fleet.process(t, "one", l).Turn(t.Context(), owner); err != nil {
+	if _, err := fleet.process(t, "one", l).Reconcile(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
 	stored := records(t, l, owner)
@@ -231,11 +231,11 @@ func TestAnUnreadableOwnerStopsOnlyItself(t *testing.T) {
 	}
 	for _, name := range []string{"two", "three"} {
 		p := fleet.process(t, name, l)
-		if _, err := p.Turn(t.Context(), owner); !errors.Is(err, eventlog.ErrUnknownType) {
+		if _, err := p.Reconcile(t.Context(), owner); !errors.Is(err, eventlog.ErrUnknownType) {
 			t.Errorf("%s: the owner's own turn: %v", name, err)
 		}
 		for _, w := range fleet.worlds[:2] {
-			if _, err := p.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -264,7 +264,7 @@ func (m *many) hostile(n int, dryRun bool) (rest []*world) {
 func inOrder(t *testing.T, p *runner.Runner, worlds []*world) {
 	t.Helper()
 	for _, w := range worlds {
-		if _, err := p.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		if _, err := p.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestOneNamespaceDoesNotUseUpTheFleet(t *testing.T) {
 				inOrder(t, p, fleet.worlds) // the hostile ones come first again
 			}
 			if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
-				t.Errorf("nothing is begun for another namespace: %+v", s.Patients["m1"].Decision)
+				t.Errorf("nothing is begun for another namespace: %+v", s.Unhealthy["m1"].Decision)
 			}
 		})
 	}
@@ -317,7 +317,7 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 				p := fleet.process(t, "one", l)
 				inOrder(t, p, fleet.worlds)
 				if s := stateOf(t, l, rest[0].facts.Owner.Owner); s.Active == nil {
-					t.Errorf("one namespace keeps another from beginning: %+v", s.Patients["m1"].Decision)
+					t.Errorf("one namespace keeps another from beginning: %+v", s.Unhealthy["m1"].Decision)
 				}
 				for i := range rest { // it ends its own mass failure, and none passes for the others
 					rest[i].recover(0)
@@ -327,10 +327,10 @@ func TestOneNamespaceMakesNoMassFailure(t *testing.T) {
 				}
 				inOrder(t, p, fleet.worlds)
 				inOrder(t, p, fleet.worlds)
-				rest[0].sicken(1)
+				rest[0].failNode(1)
 				inOrder(t, p, rest)
-				if s := stateOf(t, l, rest[0].facts.Owner.Owner); strings.Contains(s.Patients["m2"].Decision.Rule, "cooldown") {
-					t.Errorf("one namespace keeps another waiting after its mass failure: %+v", s.Patients["m2"].Decision)
+				if s := stateOf(t, l, rest[0].facts.Owner.Owner); strings.Contains(s.Unhealthy["m2"].Decision.Rule, "cooldown") {
+					t.Errorf("one namespace keeps another waiting after its mass failure: %+v", s.Unhealthy["m2"].Decision)
 				}
 			})
 		}

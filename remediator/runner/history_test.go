@@ -11,7 +11,7 @@ func TestHistoryOfAPolicy(t *testing.T) {
 	l, first, second := logtest.Open(t), newWorld("first"), newWorld("second")
 	second.now = second.now.AddDate(0, 0, 1)
 	for _, w := range []*world{first, second} {
-		w.sicken(1)
+		w.failNode(1)
 		if err := drive(t, process(t, "one", l, w), l, w); err != nil {
 			t.Fatal(err)
 		}

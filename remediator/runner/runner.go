@@ -18,18 +18,18 @@ import (
 	"scute.dev/remediator"
 )
 
-// Eye looks at the world.
-type Eye interface {
+// Observer looks at the world.
+type Observer interface {
 	// Look gathers an owner's facts without asking etcd. Ledger and Move are left empty. An owner that is gone is not an
 	// error: its facts say so.
-	// made are the objects that the log knows were made at steps of a ladder.
+	// made are the objects that the log knows were made at steps of a escalation.
 	Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error)
 	// Ask fills f.Etcd and f.Cluster.Reach. What cannot be asked is Unknown, with the reason, and not an error.
 	Ask(ctx context.Context, f *remediator.Facts) error
 }
 
-// Hand writes. Each action is idempotent, and looks before it writes.
-type Hand interface {
+// Executor writes. Each action is idempotent, and looks before it writes.
+type Executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
@@ -38,8 +38,8 @@ type Runner struct {
 	Log aggregate.Log
 	// Incarnation names this very process; a restarted process has another.
 	Incarnation string
-	Eye         Eye
-	Hand        Hand
+	Observer    Observer
+	Executor    Executor
 	// View says which owners the log knows; it has caught up before the first turn.
 	View *Remediations
 	// MoveOf is the id of a move of a cluster that is not over, "" without. It knows the log up to the commit at seq, and waits
@@ -49,15 +49,15 @@ type Runner struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	book map[string]*entry
+	mu     sync.Mutex
+	owners map[string]*tracker
 	// marked are the machines of all owners in the book that are marked.
 	marked remediator.Counts
 	// gate makes the limits of a policy hold: who begins something has counted what all others have begun.
 	gate sync.Mutex
 	// door is the turnstile, before who passed it last before the book was opened. Both are behind the gate.
-	door   *root
-	before passages
+	turnstile *root
+	before    passages
 }
 
 const (
@@ -71,10 +71,10 @@ const (
 )
 
 // Turn looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
-// no watch has reported anything; zero for never. Turns of one owner must not overlap; those of several may.
-func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
-	e := r.entry(owner)
-	f, err := r.Eye.Look(ctx, owner, remediator.StepObjects(e.agg.State))
+// no watch has reported anything; zero for never. OwnerReconciler of one owner must not overlap; those of several may.
+func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
+	e := r.tracker(owner)
+	f, err := r.Observer.Look(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
 		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
@@ -95,7 +95,7 @@ func (r *Runner) Turn(ctx context.Context, owner remediator.Owner) (again time.D
 		return 0, err
 	}
 	if err := r.act(ctx, e, f); err != nil {
-		return r.setback(ctx, e, f, err)
+		return r.recordFailure(ctx, e, f, err)
 	}
 	e.failures = 0
 	return remediator.Wake(e.agg.State, f, r.now()), nil
@@ -111,7 +111,7 @@ func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner)
 // yield looks for a move again before anything is written: one that was requested before the remediation was begun, and that
 // the turn did not know of when it began. A move that is requested later finds the remediation in the log, and is refused. So
 // of the two that begin at once, one gives way.
-func (r *Runner) yield(ctx context.Context, e *entry, f *remediator.Facts) error {
+func (r *Runner) yield(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	if len(remediator.Actions(e.agg.State, f, r.now())) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (r *Runner) yield(ctx context.Context, e *entry, f *remediator.Facts) error
 }
 
 // catchUp takes in what others appended: an operator, an earlier leader.
-func (r *Runner) catchUp(ctx context.Context, e *entry) error {
+func (r *Runner) catchUp(ctx context.Context, e *tracker) error {
 	if r.View.seq(e.agg.Name.ID) <= e.agg.Seq {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (r *Runner) catchUp(ctx context.Context, e *entry) error {
 }
 
 // settle records what follows from the facts, and what follows from that.
-func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) error {
+func (r *Runner) settle(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	remembered := false
 	for range rounds {
 		if remembered && !remediator.Surging(e.agg.State) {
@@ -146,7 +146,7 @@ func (r *Runner) settle(ctx context.Context, e *entry, f *remediator.Facts) erro
 			continue
 		}
 		if remembered = e.remembers(f, r.now()); !remembered {
-			if err := r.Eye.Ask(ctx, f); err != nil {
+			if err := r.Observer.Ask(ctx, f); err != nil {
 				return fmt.Errorf("asking cluster %s/%s: %w", f.Owner.Namespace, f.Owner.Cluster, err)
 			}
 			e.asked(f, r.now())
@@ -165,14 +165,14 @@ const (
 )
 
 // decide records what follows at once. All that may begin something is behind the gate; the cluster is asked outside of it.
-func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (outcome, error) {
+func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (outcome, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
 	for {
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
 		now := r.now()
-		if remediator.Asks(e.agg.State, f, now) {
+		if remediator.NeedsEtcdProbe(e.agg.State, f, now) {
 			return mustAsk, nil
 		}
 		events := remediator.Decide(e.agg.State, f, now)
@@ -201,7 +201,7 @@ func (r *Runner) decide(ctx context.Context, e *entry, f *remediator.Facts) (out
 	}
 }
 
-func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event {
+func (r *Runner) claimed(e *tracker, events []remediator.Event) []remediator.Event {
 	if e.agg.State.Holder == r.Incarnation {
 		return events
 	}
@@ -209,7 +209,7 @@ func (r *Runner) claimed(e *entry, events []remediator.Event) []remediator.Event
 }
 
 // refresh reads what others appended, and stops when one of them has claimed the owner.
-func (r *Runner) refresh(ctx context.Context, e *entry) error {
+func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (r *Runner) refresh(ctx context.Context, e *entry) error {
 }
 
 // act makes the writes that are due, after it has made sure that the owner is still ours.
-func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
+func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) error {
 	actions := remediator.Actions(e.agg.State, f, r.now())
 	if len(actions) == 0 {
 		return nil
@@ -242,19 +242,19 @@ func (r *Runner) act(ctx context.Context, e *entry, f *remediator.Facts) error {
 
 // perform makes writes. One that fails keeps those back that follow it, and no others: the withdrawal of a step that puts one machine at
 // risk does not wait for what cannot be written on another one.
-func (r *Runner) perform(ctx context.Context, e *entry, f *remediator.Facts, actions []remediator.Action) error {
+func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) error {
 	var failed []remediator.Action
 	var errs []error
 	for _, a := range actions {
 		if slices.ContainsFunc(failed, a.Follows) {
 			continue
 		}
-		err := r.Hand.Perform(ctx, f, a)
+		err := r.Executor.Perform(ctx, f, a)
 		if err == nil {
-			r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Do, "machine", a.Machine.Name)
+			r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Type, "machine", a.Machine.Name)
 			continue
 		}
-		failed, errs = append(failed, a), append(errs, fmt.Errorf("%s (%s): %w", a.Do, a.Machine.Name, err))
+		failed, errs = append(failed, a), append(errs, fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err))
 		if ctx.Err() != nil || len(failed) == mayFail {
 			break
 		}
@@ -262,16 +262,16 @@ func (r *Runner) perform(ctx context.Context, e *entry, f *remediator.Facts, act
 	return errors.Join(errs...)
 }
 
-// setback records in the log that a write failed, once for each reason, and when it is tried again.
-func (r *Runner) setback(ctx context.Context, e *entry, f *remediator.Facts, cause error) (time.Duration, error) {
+// recordFailure records in the log that a write failed, once for each reason, and when it is tried again.
+func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
 	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
 	}
 	e.failures++
 	r.Logger.Warn("a write failed; trying again", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
 	message := redact.Message(cause.Error())
-	if state := e.agg.State; state.Active != nil && !alike(state.Setback, message) && e.failures > 1 {
-		if err := e.agg.Append(ctx, remediator.Setback{Message: message}); err != nil {
+	if state := e.agg.State; state.Active != nil && !alike(state.Failure, message) && e.failures > 1 {
+		if err := e.agg.Append(ctx, remediator.TransientFailure{Message: message}); err != nil {
 			return 0, err
 		}
 	}
@@ -292,7 +292,7 @@ func alike(a, b string) bool {
 	return wordy(a) == wordy(b)
 }
 
-func (r *Runner) tell(e *entry, events []remediator.Event) {
+func (r *Runner) tell(e *tracker, events []remediator.Event) {
 	for _, event := range events {
 		if d, ok := event.(remediator.Decided); ok {
 			r.Logger.Info("decided", "owner", e.agg.Name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)

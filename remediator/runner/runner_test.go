@@ -22,7 +22,7 @@ func TestAtRestNothingIsWrittenOrAsked(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("rest")
 	r := process(t, "one", &counting{Log: l}, w)
 	for range 3 {
-		again, err := r.Turn(t.Context(), w.facts.Owner.Owner)
+		again, err := r.Reconcile(t.Context(), w.facts.Owner.Owner)
 		if err != nil || again != 0 {
 			t.Fatalf("again in %s, error %v", again, err)
 		}
@@ -53,12 +53,12 @@ func (c *counting) Read(ctx context.Context, a eventlog.Aggregate, after uint64)
 // begun, they always are.
 func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("asks")
-	w.sicken(1)
+	w.failNode(1)
 	r := process(t, "one", l, w)
 	turn := func(want int) {
 		t.Helper()
 		before := w.asked
-		if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.asked - before; n != want {
@@ -70,14 +70,14 @@ func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 	turn(0)
 	w.now = w.now.Add(5 * time.Second)
 	turn(1)
-	w.sicken(2) // and two minutes later
+	w.failNode(2) // and two minutes later
 	turn(1)
 	for range 3 {
 		w.owner() // until the first one is replaced
 		turn(1)
 	}
-	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Ends) != 1 || s.Active == nil || s.Active.Victim.Name != "m3" {
-		t.Errorf("%d ended, active %+v", len(s.Ends), s.Active)
+	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) != 1 || s.Active == nil || s.Active.Victim.Name != "m3" {
+		t.Errorf("%d ended, active %+v", len(s.History), s.Active)
 	}
 }
 
@@ -85,15 +85,15 @@ func TestAnAnswerOfEtcdWillDoForAWhile(t *testing.T) {
 func TestAWriteThatIsRefused(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("refused")
 	w.facts.Policy.Hold = time.Hour
-	w.sicken(0)
-	w.sicken(1)
+	w.failNode(0)
+	w.failNode(1)
 	w.before = func(a remediator.Action) error {
-		if a.Do == remediator.MakeRequest && a.Machine.Name == "m1" {
+		if a.Type == remediator.CreateRequest && a.Machine.Name == "m1" {
 			return errRefused
 		}
 		return nil
 	}
-	again, err := process(t, "one", l, w).Turn(t.Context(), w.facts.Owner.Owner)
+	again, err := process(t, "one", l, w).Reconcile(t.Context(), w.facts.Owner.Owner)
 	if err != nil || again == 0 || again > time.Second {
 		t.Errorf("again in %s, error %v", again, err)
 	}
@@ -133,7 +133,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		for n := 0; ; n++ {
 			w := newWorld(fmt.Sprintf("append-%t-%d", stored, n))
-			w.sicken(1)
+			w.failNode(1)
 			dying := &mortal{Log: l, left: n, stored: stored}
 			err := drive(t, process(t, "mortal", dying, w), l, w)
 			if err == nil {
@@ -157,7 +157,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	l := logtest.Open(t)
 	for n := 0; ; n++ {
 		w := newWorld(fmt.Sprintf("write-%d", n))
-		w.sicken(1)
+		w.failNode(1)
 		left, died := n, false
 		w.before = func(remediator.Action) error {
 			if left--; left < 0 {
@@ -167,10 +167,10 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			return nil
 		}
 		for range 40 {
-			if _, err := process(t, "mortal", l, w).Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			if _, err := process(t, "mortal", l, w).Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 				t.Fatal(err)
 			}
-			if died || len(stateOf(t, l, w.facts.Owner.Owner).Ends) > 0 {
+			if died || len(stateOf(t, l, w.facts.Owner.Owner).History) > 0 {
 				break
 			}
 			w.owner()
@@ -191,10 +191,10 @@ func TestDeathAtEveryWrite(t *testing.T) {
 // answers every other look.
 func TestNoNewsIsNotRecorded(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("noise")
-	w.sicken(1)
+	w.failNode(1)
 	r, tries := process(t, "one", l, w), 0
 	w.before = func(a remediator.Action) error {
-		if a.Do != remediator.SetClonedFrom {
+		if a.Type != remediator.SetClonedFrom {
 			return nil
 		}
 		tries++
@@ -202,7 +202,7 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 	}
 	said := func(looks int, blinking bool) map[string]int {
 		for range looks {
-			if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+			if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 				t.Fatal(err)
 			}
 			w.now = w.now.Add(time.Second)
@@ -238,20 +238,20 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 // A leader who was replaced appends nothing more, and writes nothing.
 func TestClaimFences(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("fence")
-	w.sicken(1)
+	w.failNode(1)
 	older := process(t, "older", l, w)
-	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+	if _, err := older.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	w.owner()
 	newer := process(t, "newer", l, w)
-	if _, err := newer.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+	if _, err := newer.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	written := false
 	w.before = func(remediator.Action) error { written = true; return nil }
 	w.owner()
-	if _, err := older.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrLost) {
+	if _, err := older.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, aggregate.ErrLost) {
 		t.Errorf("the older one says %v", err)
 	}
 	if written {
@@ -265,15 +265,15 @@ func TestAtOnce(t *testing.T) {
 	worlds := make([]*world, 6)
 	for i := range worlds {
 		worlds[i] = newWorld(fmt.Sprintf("cluster-%d", i))
-		worlds[i].sicken(0)
+		worlds[i].failNode(0)
 	}
 	r := process(t, "one", l, worlds[0])
 	fleet := &many{worlds: worlds}
-	r.Eye, r.Hand = fleet, fleet
+	r.Observer, r.Executor = fleet, fleet
 	done := make(chan error)
 	for _, w := range worlds {
 		go func() {
-			_, err := r.Turn(t.Context(), w.facts.Owner.Owner)
+			_, err := r.Reconcile(t.Context(), w.facts.Owner.Owner)
 			done <- err
 		}()
 	}
@@ -286,14 +286,14 @@ func TestAtOnce(t *testing.T) {
 	for _, w := range worlds {
 		if s := stateOf(t, l, w.facts.Owner.Owner); s.Active != nil {
 			active++
-		} else if p := s.Patients["m1"]; p == nil || p.Decision.Rule != "at-once" {
-			t.Errorf("%s waits for %+v", w.facts.Owner.Name, p)
+		} else if u := s.Unhealthy["m1"]; u == nil || u.Decision.Rule != "at-once" {
+			t.Errorf("%s waits for %+v", w.facts.Owner.Name, u)
 		}
 	}
 	if active != 2 {
 		t.Errorf("%d in progress at once, the limit is 2", active)
 	}
-	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Sick != 6 || totals.Machines != 18 {
+	if totals := r.Totals("fleet", "repair"); totals.Owners != 6 || totals.Active != 2 || totals.Unhealthy != 6 || totals.Machines != 18 {
 		t.Errorf("totals %+v", totals)
 	}
 }
@@ -325,7 +325,7 @@ func (m *many) Perform(ctx context.Context, f *remediator.Facts, a remediator.Ac
 // precedence: nothing is written, and the remediation continues when the move is over.
 func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("race")
-	w.sicken(1)
+	w.failNode(1)
 	r := process(t, "one", l, w)
 	moving := true
 	r.MoveOf = func(_ context.Context, seq uint64, namespace, cluster string) (string, error) {
@@ -336,7 +336,7 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 	}
 	written := 0
 	w.before = func(remediator.Action) error { written++; return nil }
-	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	s := stateOf(t, l, w.facts.Owner.Owner)
@@ -353,7 +353,7 @@ func TestAMoveThatCameFirstIsSeenBeforeTheFirstWrite(t *testing.T) {
 // Nothing is written while it is not known whether the cluster is being moved.
 func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("behind")
-	w.sicken(1)
+	w.failNode(1)
 	r := process(t, "one", l, w)
 	r.MoveOf = func(_ context.Context, seq uint64, _, _ string) (string, error) {
 		if seq > 0 {
@@ -362,7 +362,7 @@ func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 		return "", nil
 	}
 	w.before = func(remediator.Action) error { t.Error("it wrote"); return nil }
-	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); !errors.Is(err, errDead) {
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, errDead) {
 		t.Error(err)
 	}
 }
@@ -371,14 +371,14 @@ func TestALogThatIsBehindKeepsFromWriting(t *testing.T) {
 func TestBegun(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("begun")
 	begun := func() []runner.Begun { return process(t, "reader", l, w).View.Begun() }
-	w.sicken(1)
+	w.failNode(1)
 	w.facts.Policy.DryRun = true
 	r := process(t, "one", l, w)
-	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil || len(begun()) > 0 {
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil || len(begun()) > 0 {
 		t.Errorf("%v; of a dry run: %+v", err, begun())
 	}
 	w.facts.Policy.DryRun = false
-	if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 		t.Fatal(err)
 	}
 	if list := begun(); len(list) != 1 || list[0].Owner != w.facts.Owner.Owner || len(list[0].Machines) != 1 || list[0].Machines[0].Machine.Name != "m2" || list[0].Machines[0].Message == "" {

@@ -55,12 +55,12 @@ func (p *passages) last() { p.owners = slices.Clone(p.owners[max(0, len(p.owners
 // process looked last: everything must be decided again. It is behind the gate.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.before.owners) == 0 {
-		err := r.door.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
+		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return false, err
 		}
 	}
-	records, err := r.Log.Read(ctx, r.door.Name, r.door.Seq)
+	records, err := r.Log.Read(ctx, r.turnstile.Name, r.turnstile.Seq)
 	if err != nil {
 		return false, err
 	}
@@ -68,7 +68,7 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 		return false, nil // the passage of an earlier process
 	}
 	for _, record := range records {
-		if err := r.before.apply(r.door.Catalog, record); err != nil {
+		if err := r.before.apply(r.turnstile.Catalog, record); err != nil {
 			return false, err
 		}
 	}
@@ -78,7 +78,7 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 			return false, fmt.Errorf("taking in what another process has begun for %s: %w", named.ID(), err)
 		}
 	}
-	r.door.Seq, r.before.owners = r.before.seq, nil
+	r.turnstile.Seq, r.before.owners = r.before.seq, nil
 	return true, nil
 }
 
@@ -106,13 +106,13 @@ func (r *Runner) takeIn(ctx context.Context, owner remediator.Owner, claim bool)
 		}
 		agg = r.root(owner.ID(), new(remediator.State), 0)
 	}
-	e := r.entry(owner)
+	e := r.tracker(owner)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	policy, dryRun := e.policy, e.party.DryRun
 	if policy == "" {
 		policy, dryRun = policyOf(agg.State)
 	}
-	r.keep(e, accountOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
+	r.keep(e, usageOf(agg.State, nil, remediator.Party{Namespace: owner.Namespace, DryRun: dryRun}, policy, e.watched))
 	return nil
 }

@@ -19,8 +19,8 @@ type Remediations struct {
 	Changed func(owner remediator.Owner)
 	// Tell reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
 	// use. nil reports nothing. Events before TellSince are not reported.
-	Tell      func(Told)
-	TellSince time.Time
+	Report      func(Report)
+	ReportSince time.Time
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
 	LogID string
 
@@ -30,10 +30,10 @@ type Remediations struct {
 	door    passages
 }
 
-// Told is what people are told of one fact.
-type Told struct {
+// Report is what people are told of one fact.
+type Report struct {
 	Owner remediator.Owner
-	remediator.News
+	remediator.Notification
 	// At is when it was recorded; Seq and Index are where.
 	At    time.Time
 	Seq   uint64
@@ -77,23 +77,23 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	}
 	e.seq = r.Seq
 	if e.err == nil {
-		e.err = v.catalog.Fold(r, v.telling(&e.state, r))
+		e.err = v.catalog.Fold(r, v.reporting(&e.state, r))
 	}
 	return e.state.Owner, e.err
 }
 
-// telling applies facts to a state, and tells of each.
-func (v *Remediations) telling(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
+// notice applies facts to a state, and tells of each.
+func (v *Remediations) reporting(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
 	index := -1
 	return func(e remediator.Event, at time.Time) {
 		index++
-		n, ok := remediator.News{}, false
-		if v.Tell != nil && !at.Before(v.TellSince) {
-			n, ok = remediator.Tell(s, e)
+		n, ok := remediator.Notification{}, false
+		if v.Report != nil && !at.Before(v.ReportSince) {
+			n, ok = remediator.NotificationOf(s, e)
 		}
 		s.Apply(e, at)
 		if ok {
-			v.Tell(Told{Owner: s.Owner, News: n, At: at, Seq: r.Seq, Index: index})
+			v.Report(Report{Owner: s.Owner, Notification: n, At: at, Seq: r.Seq, Index: index})
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	defer v.mu.RUnlock()
 	phases := make(map[v1alpha1.RemediationPhase]int)
 	for _, e := range v.owners {
-		for uid := range e.state.Patients {
+		for uid := range e.state.Unhealthy {
 			if status, ok := remediator.Status(&e.state, uid); ok && status.FinishedAt == nil {
 				phases[status.Phase]++
 			}

@@ -68,8 +68,8 @@ func (w *world) add() {
 	w.facts.Machines = append(w.facts.Machines, m)
 }
 
-// sicken turns the node of a machine Unknown.
-func (w *world) sicken(i int) {
+// failNode turns the node of a machine Unknown.
+func (w *world) failNode(i int) {
 	w.facts.Machines[i].Conditions[clusterv1.MachineNodeReadyCondition] = remediator.Condition{Status: object.Unknown, Since: w.now}
 	w.now = w.now.Add(2 * time.Minute)
 }
@@ -96,7 +96,7 @@ func (w *world) owner() {
 	}
 }
 
-// Look implements runner.Eye.
+// Look implements runner.Observer.
 func (w *world) Look(context.Context, remediator.Owner, remediator.Made) (*remediator.Facts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +105,7 @@ func (w *world) Look(context.Context, remediator.Owner, remediator.Made) (*remed
 	return &f, nil
 }
 
-// Ask implements runner.Eye.
+// Ask implements runner.Observer.
 func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
 	w.asked++
 	f.Cluster.Reach, f.Etcd = object.True, &remediator.Etcd{}
@@ -121,7 +121,7 @@ func (w *world) Ask(_ context.Context, f *remediator.Facts) error {
 
 var errRefused = errors.New("refused")
 
-// Perform implements runner.Hand.
+// Perform implements runner.Executor.
 func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Action) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 	if i < 0 {
 		return nil
 	}
-	switch m := &w.facts.Machines[i]; a.Do {
+	switch m := &w.facts.Machines[i]; a.Type {
 	case remediator.SetMark:
 		m.Mark = a.Value
 	case remediator.SetDelete:
@@ -143,18 +143,18 @@ func (w *world) Perform(_ context.Context, _ *remediator.Facts, a remediator.Act
 		m.ClonedFrom = a.Value
 	case remediator.Touch:
 		w.facts.Owner.Touched = a.Value
-	case remediator.MakeRequest:
+	case remediator.CreateRequest:
 		m.Request = &remediator.Request{UID: "r", Created: w.now}
-	case remediator.DropRequest:
+	case remediator.DeleteRequest:
 		m.Request = nil
 	default:
-		return fmt.Errorf("%s: %w", a.Do, errRefused)
+		return fmt.Errorf("%s: %w", a.Type, errRefused)
 	}
 	return nil
 }
 
 // replaced: all older machines but the unhealthy one exist, a new machine took its place, and nothing is left behind.
-func (w *world) replaced(t *testing.T, sick string) {
+func (w *world) replaced(t *testing.T, unhealthy string) {
 	t.Helper()
 	for _, wrong := range w.wrong {
 		t.Error(wrong)
@@ -166,7 +166,7 @@ func (w *world) replaced(t *testing.T, sick string) {
 			t.Errorf("left on %s: %+v", m.Name, m)
 		}
 	}
-	if len(names) != 3 || slices.Contains(names, sick) || w.facts.Owner.Touched != "" {
+	if len(names) != 3 || slices.Contains(names, unhealthy) || w.facts.Owner.Touched != "" {
 		t.Errorf("machines %v, touched %q", names, w.facts.Owner.Touched)
 	}
 	veterans := 0
@@ -190,7 +190,7 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 		}
 	}
 	return &runner.Runner{
-		Log: l, Incarnation: name, Eye: w, Hand: w, View: view, Logger: slog.New(slog.DiscardHandler),
+		Log: l, Incarnation: name, Observer: w, Executor: w, View: view, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return w.now },
 	}
 }
@@ -199,11 +199,11 @@ func process(t *testing.T, name string, l aggregate.Log, w *world) *runner.Runne
 func drive(t *testing.T, r *runner.Runner, l aggregate.Log, w *world) error {
 	t.Helper()
 	for range 40 {
-		if _, err := r.Turn(t.Context(), w.facts.Owner.Owner); err != nil {
+		if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
 			return err
 		}
-		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Ends) > 0 && s.Active == nil && !remediator.Due(&s) {
-			_, err := r.Turn(t.Context(), w.facts.Owner.Owner) // what must be cleaned up
+		if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) > 0 && s.Active == nil && !remediator.Due(&s) {
+			_, err := r.Reconcile(t.Context(), w.facts.Owner.Owner) // what must be cleaned up
 			return err
 		}
 		w.owner()

@@ -30,7 +30,7 @@ import (
 
 // performer performs actions about one owner by hand, and counts what is written.
 type performer struct {
-	act.Hand
+	act.Executor
 	c      *cluster
 	facts  *remediator.Facts
 	writes *atomic.Int32
@@ -83,7 +83,7 @@ func (p *performer) do(ctx context.Context, a remediator.Action) {
 		p.c.t.Fatalf("again: %v", err)
 	}
 	if more := p.writes.Load() - before; more != 0 {
-		p.c.t.Errorf("%s %q on %s: %d more writes at the second time", a.Do, a.Value, a.Machine.Name, more)
+		p.c.t.Errorf("%s %q on %s: %d more writes at the second time", a.Type, a.Value, a.Machine.Name, more)
 	}
 }
 
@@ -103,11 +103,11 @@ func (p *performer) refused(ctx context.Context, a remediator.Action, says strin
 	p.c.t.Helper()
 	before := p.writes.Load()
 	err := p.Perform(ctx, p.facts, a)
-	if !errors.Is(err, act.ErrForeign) || !strings.Contains(err.Error(), says) {
-		p.c.t.Errorf("%s %q on %s: %v, want ErrForeign that says %q", a.Do, a.Value, a.Machine.Name, err, says)
+	if !errors.Is(err, act.ErrPreconditionFailed) || !strings.Contains(err.Error(), says) {
+		p.c.t.Errorf("%s %q on %s: %v, want ErrPreconditionFailed that says %q", a.Type, a.Value, a.Machine.Name, err, says)
 	}
 	if more := p.writes.Load() - before; more != 0 {
-		p.c.t.Errorf("%s %q on %s: %d writes, though it was refused", a.Do, a.Value, a.Machine.Name, more)
+		p.c.t.Errorf("%s %q on %s: %d writes, though it was refused", a.Type, a.Value, a.Machine.Name, more)
 	}
 }
 
@@ -115,12 +115,12 @@ func subject(o client.Object) remediator.Subject {
 	return remediator.Subject{Name: o.GetName(), UID: o.GetUID()}
 }
 
-func on(m client.Object, do remediator.Deed, value string) remediator.Action {
-	return remediator.Action{Do: do, Machine: subject(m), Value: value}
+func on(m client.Object, do remediator.ActionType, value string) remediator.Action {
+	return remediator.Action{Type: do, Machine: subject(m), Value: value}
 }
 
 func scale(m client.Object, where remediator.Where, from, to int32) remediator.Action {
-	return remediator.Action{Do: remediator.Scale, Machine: subject(m), Where: where, Expect: from, Replicas: to}
+	return remediator.Action{Type: remediator.Scale, Machine: subject(m), Where: where, Expect: from, Replicas: to}
 }
 
 func relaxedFor(machine string) string {
@@ -244,7 +244,7 @@ func (p *performer) reset(ctx context.Context) {
 func foreignReplicas(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	p.refused(ctx, scale(m, remediator.AtOwner, 5, 7), "are 3, neither the original 5")
 	p.refused(ctx, scale(m, remediator.AtTopology, 3, 5), "has no topology")
-	if err := p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrForeign) {
+	if err := p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 4)); err == nil || errors.Is(err, act.ErrPreconditionFailed) {
 		t.Errorf("an even number: %v, want the server's refusal", err)
 	}
 }
@@ -284,11 +284,11 @@ func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	// A namesake of an earlier machine is none of ours; there is nothing left to take off it.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
-	for _, deed := range []remediator.Deed{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
+	for _, deed := range []remediator.ActionType{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
 		p.refused(ctx, on(namesake, deed, "2026-01-01T00:00:00Z"), "another one has its name")
 		p.do(ctx, on(namesake, deed, ""))
 	}
-	p.do(ctx, on(namesake, remediator.TakeBack, ""))
+	p.do(ctx, on(namesake, remediator.ClearConditions, ""))
 }
 
 func relaxes(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
@@ -321,7 +321,7 @@ func touches(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machi
 func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
 	key := client.ObjectKeyFromObject(request)
-	p.do(ctx, on(m, remediator.MakeRequest, ""))
+	p.do(ctx, on(m, remediator.CreateRequest, ""))
 	fresh(ctx, t, request)
 	if refs := request.OwnerReferences; len(refs) != 1 || refs[0].UID != m.UID || refs[0].Controller != nil ||
 		request.Labels[clusterv1.ClusterNameLabel] != p.c.Name || len(request.Finalizers) != 1 {
@@ -330,9 +330,9 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	// A namesake of an earlier machine drops nothing, and one of a later machine takes nothing over.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
-	p.do(ctx, on(namesake, remediator.DropRequest, ""))
-	p.refused(ctx, on(namesake, remediator.MakeRequest, ""), "gone")
-	p.do(ctx, on(m, remediator.DropRequest, ""))
+	p.do(ctx, on(namesake, remediator.DeleteRequest, ""))
+	p.refused(ctx, on(namesake, remediator.CreateRequest, ""), "gone")
+	p.do(ctx, on(m, remediator.DeleteRequest, ""))
 	if err := shared.admin.Get(ctx, key, request); !apierrors.IsNotFound(err) {
 		t.Errorf("after it was dropped: %v", err)
 	}
@@ -342,7 +342,7 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID},
 	}}}
 	must(t, shared.admin.Create(ctx, made))
-	p.do(ctx, on(m, remediator.MakeRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
+	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
 	if said := fresh(ctx, t, made).Spec; !said.Abort || said.Hold == nil || said.Hold.Reason != "disk" {
 		t.Errorf("it was to say what an earlier request said: %+v", said)
 	}
@@ -350,7 +350,7 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
 		t.Error("it is not being deleted")
 	}
-	p.do(ctx, on(m, remediator.DropRequest, ""))
+	p.do(ctx, on(m, remediator.DeleteRequest, ""))
 	if err := shared.admin.Get(ctx, key, made); !apierrors.IsNotFound(err) {
 		t.Errorf("after it was dropped: %v", err)
 	}
@@ -375,33 +375,33 @@ func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	must(t, shared.admin.Create(ctx, policy))
 	p.facts.Policy.Name = policy.Name
 	for _, step := range []string{"secret", "role", "namespace", "elsewhere", "nothing"} {
-		err := p.Perform(ctx, p.facts, on(m, remediator.MakeRung, step))
+		err := p.Perform(ctx, p.facts, on(m, remediator.CreateStepObject, step))
 		if err == nil || !strings.Contains(err.Error(), "spec.escalation["+step+"].template") {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
-	p.refused(ctx, on(m, remediator.MakeRung, "unknown"), "no step")
-	p.do(ctx, on(m, remediator.DropRung, "unknown"))
-	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+	p.refused(ctx, on(m, remediator.CreateStepObject, "unknown"), "no step")
+	p.do(ctx, on(m, remediator.DeleteStepObject, "unknown"))
+	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.RungName(m.Name, "reboot")}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.StepObjectName(m.Name, "reboot")}}
 	must(t, shared.admin.Create(ctx, object.DeepCopy()))
-	p.refused(ctx, on(m, remediator.MakeRung, "reboot"), "did not make")
-	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+	p.refused(ctx, on(m, remediator.CreateStepObject, "reboot"), "did not make")
+	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 	must(t, shared.admin.Delete(ctx, fresh(ctx, t, object)))
 
-	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.RungName(m.Name, "reboot")}}
-	p.do(ctx, on(m, remediator.MakeRung, "reboot"))
+	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.StepObjectName(m.Name, "reboot")}}
+	p.do(ctx, on(m, remediator.CreateStepObject, "reboot"))
 	fresh(ctx, t, object)
 	node := m.Status.NodeRef.Name
 	if got, want := object.Data["do"], fmt.Sprintf("reboot %s on %s of %s in %s for $%s", m.Name, node, p.c.Name, m.Namespace, m.Name); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if object.Annotations["for"] != node || object.Labels[act.RungLabel] != m.Name || len(object.Finalizers) > 0 ||
+	if object.Annotations["for"] != node || object.Labels[act.StepLabel] != m.Name || len(object.Finalizers) > 0 ||
 		len(object.OwnerReferences) != 1 || object.OwnerReferences[0].UID != m.UID {
 		t.Errorf("%+v", object.ObjectMeta)
 	}
-	p.do(ctx, on(m, remediator.DropRung, "reboot"))
+	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 	if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
 		t.Errorf("after it was dropped: %v", err)
 	}
@@ -418,13 +418,13 @@ func (l *leader) MoveLeader(_ context.Context, cluster types.NamespacedName, nod
 func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	p.facts.Machines = []remediator.Machine{{Name: m.Name, Node: "n1"}, {Name: "other", Node: "n2"}, {Name: "without"}}
 	defer func() { p.facts.Machines, p.Leader = nil, nil }()
-	if err := p.Perform(ctx, p.facts, on(m, remediator.Lead, "n2")); err == nil {
+	if err := p.Perform(ctx, p.facts, on(m, remediator.MoveLeadership, "n2")); err == nil {
 		t.Error("no error without a way to etcd")
 	}
 	l := &leader{}
 	p.Leader = l
-	p.do(ctx, on(m, remediator.Lead, "n2"))
-	p.refused(ctx, on(m, remediator.Lead, "n1"), "the machine's own")
+	p.do(ctx, on(m, remediator.MoveLeadership, "n2"))
+	p.refused(ctx, on(m, remediator.MoveLeadership, "n1"), "the machine's own")
 	if want := fmt.Sprintf("%s/%s by [n1 n2] to n2", p.c.Namespace, p.c.Name); len(l.asked) != 2 || l.asked[0] != want {
 		t.Errorf("%q, want %q twice", l.asked, want)
 	}
@@ -463,7 +463,7 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 			on(m, remediator.SetClonedFrom, "another-one"),
 			on(m, remediator.SetRelaxed, relaxedFor(m.Name)),
 			on(m, remediator.HandOver, ""),
-			on(m, remediator.Lead, "elsewhere"),
+			on(m, remediator.MoveLeadership, "elsewhere"),
 			scale(m, remediator.AtOwner, 3, 5),
 		} {
 			p.refused(ctx, a, c.says)
@@ -484,7 +484,7 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	p.facts.Owner.Kind = "TalosControlPlane"
 	for _, a := range []remediator.Action{on(m, remediator.SetDelete, remediator.DeleteValue), scale(m, remediator.AtOwner, 3, 5), on(m, remediator.HandOver, ""), on(m, remediator.Touch, "x")} {
 		if err := p.Perform(ctx, p.facts, a); err == nil || !strings.Contains(err.Error(), "TalosControlPlane") {
-			t.Errorf("%s of an unknown owner: %v", a.Do, err)
+			t.Errorf("%s of an unknown owner: %v", a.Type, err)
 		}
 	}
 	p.do(ctx, on(m, remediator.SetMark, "seen")) // a mark is all that an unknown owner's machine gets
@@ -507,8 +507,8 @@ func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mac
 
 	p.between = func() { p.c.annotate(ctx, m, clusterv1.MachineSkipRemediationAnnotation, "yes") }
 	err := p.Perform(ctx, p.facts, on(m, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)))
-	if !errors.Is(err, act.ErrForeign) || !strings.Contains(err.Error(), "skip-remediation") {
-		t.Errorf("%v, want ErrForeign", err)
+	if !errors.Is(err, act.ErrPreconditionFailed) || !strings.Contains(err.Error(), "skip-remediation") {
+		t.Errorf("%v, want ErrPreconditionFailed", err)
 	}
 	wantAnnotation(ctx, t, m, clusterv1.MachineCertificatesExpiryDateAnnotation, "")
 	p.c.annotate(ctx, m, clusterv1.MachineSkipRemediationAnnotation, "")
@@ -516,8 +516,8 @@ func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mac
 	kcp := p.c.kcp(ctx)
 	p.between = func() { p.c.annotate(ctx, kcp, clusterv1.PausedAnnotation, "yes") }
 	err = p.Perform(ctx, p.facts, scale(m, remediator.AtOwner, 3, 5))
-	if !errors.Is(err, act.ErrForeign) || !strings.Contains(err.Error(), "is paused") {
-		t.Errorf("%v, want ErrForeign", err)
+	if !errors.Is(err, act.ErrPreconditionFailed) || !strings.Contains(err.Error(), "is paused") {
+		t.Errorf("%v, want ErrPreconditionFailed", err)
 	}
 	if n := fresh(ctx, t, kcp).Spec.Replicas; n == nil || *n != 3 {
 		t.Errorf("replicas are %v", n)
@@ -626,7 +626,7 @@ func describe(machines []clusterv1.Machine) string {
 }
 
 // rolloutSurge makes one machine outdated: nothing else is asked of the owner.
-func (p *performer) rolloutSurge(ctx context.Context, lever remediator.Deed, value string) {
+func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionType, value string) {
 	p.c.t.Helper()
 	victim, baseline := p.victim(ctx)
 	sampler := p.c.watchQuorum(p.c.t)
@@ -663,7 +663,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	if other == node {
 		other = facts.Machines[1].Node
 	}
-	p.do(ctx, on(victim, remediator.Lead, other))
+	p.do(ctx, on(victim, remediator.MoveLeadership, other))
 	members, err := shared.bed.Cloud().Etcd(ctx, p.c.Namespace+"/"+p.c.Name)
 	must(t, err)
 	for _, m := range members {
@@ -749,7 +749,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		Type: clusterv1.MachineExternallyRemediatedCondition, Status: metav1.ConditionFalse, Reason: "WaitingForRemediation", LastTransitionTime: metav1.Now(),
 	})
 	must(t, shared.admin.Status().Patch(ctx, &kept, patch))
-	p.do(ctx, on(&kept, remediator.TakeBack, ""))
+	p.do(ctx, on(&kept, remediator.ClearConditions, ""))
 	for condition, want := range map[string]string{
 		clusterv1.MachineExternallyRemediatedCondition: "", clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "True",
 	} {
@@ -764,7 +764,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 			t.Errorf("%s is %q after it was reported, want %q", condition, got, want)
 		}
 	}
-	p.do(ctx, on(&kept, remediator.TakeBack, ""))
+	p.do(ctx, on(&kept, remediator.ClearConditions, ""))
 	if err := p.Perform(ctx, p.facts, on(victim, remediator.HandOver, "")); err != nil {
 		t.Fatal(err)
 	}
@@ -813,9 +813,9 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 		if err := ofSet.Perform(ctx, ofSet.facts, scale(&victim, remediator.AtOwner, 1, 2)); err == nil || !strings.Contains(err.Error(), "managed by MachineDeployment") {
 			t.Errorf("scaling the MachineSet of a MachineDeployment: %v", err)
 		}
-		for _, a := range []remediator.Action{on(&victim, remediator.SetRelaxed, relaxedFor(victim.Name)), on(&victim, remediator.SetClonedFrom, "x"), on(&victim, remediator.Lead, "x")} {
+		for _, a := range []remediator.Action{on(&victim, remediator.SetRelaxed, relaxedFor(victim.Name)), on(&victim, remediator.SetClonedFrom, "x"), on(&victim, remediator.MoveLeadership, "x")} {
 			if err := p.Perform(ctx, p.facts, a); err == nil {
-				t.Errorf("%s of a worker: no error", a.Do)
+				t.Errorf("%s of a worker: no error", a.Type)
 			}
 		}
 		p.do(ctx, scale(&victim, where, 1, 2))

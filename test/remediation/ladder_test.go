@@ -40,7 +40,7 @@ func (w *ward) step(ctx context.Context, t *testing.T) *unstructured.Unstructure
 	must(t, template.UnmarshalJSON(step.Template.Raw))
 	made := &unstructured.Unstructured{}
 	made.SetGroupVersionKind(template.GroupVersionKind())
-	key := client.ObjectKey{Namespace: w.Namespace, Name: remediator.RungName(w.victim.Name, step.Name)}
+	key := client.ObjectKey{Namespace: w.Namespace, Name: remediator.StepObjectName(w.victim.Name, step.Name)}
 	await(ctx, t, "the object of step "+step.Name+" exists", func() string {
 		err := shared.admin.Get(ctx, key, made)
 		must(t, client.IgnoreNotFound(err))

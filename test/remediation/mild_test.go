@@ -119,7 +119,7 @@ func (c *console) asked(ctx context.Context, t *testing.T, want watch.EventType)
 				t.Fatal("the watch of the requests ended")
 			}
 			lease, ok := e.Object.(*coordinationv1.Lease)
-			if !ok || lease.Name != remediator.RungName(c.w.victim.Name, "reboot") {
+			if !ok || lease.Name != remediator.StepObjectName(c.w.victim.Name, "reboot") {
 				continue
 			}
 			if node := *lease.Spec.HolderIdentity; node != c.w.victim.Status.NodeRef.Name {

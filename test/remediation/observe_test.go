@@ -31,11 +31,11 @@ import (
 	"scute.dev/test/testbed"
 )
 
-var _ runner.Eye = (*observe.Eye)(nil)
+var _ runner.Observer = (*observe.Observer)(nil)
 
 // watcher looks at one owner of a cluster, and counts the requests that it costs; those that watch do not end.
 type watcher struct {
-	*observe.Eye
+	*observe.Observer
 	c        *cluster
 	requests *atomic.Int32
 }
@@ -57,7 +57,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 	must(c.t, err)
 	config := shared.side.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
-	w.Eye, err = observe.New(ctx, config, local)
+	w.Observer, err = observe.New(ctx, config, local)
 	must(c.t, err)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -74,7 +74,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 	return w
 }
 
-// owner is that of a machine, as the Eye sees it.
+// owner is that of a machine, as the Observer sees it.
 func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Owner {
 	w.c.t.Helper()
 	owner, ok, err := w.OwnerOf(ctx, m)
@@ -145,7 +145,7 @@ func TestLookPlain(t *testing.T) {
 		f := w.until(ctx, owner, "observed", func(f *remediator.Facts) bool { return f.Owner.Observed && f.Policy.Name != "" })
 		want := remediator.OwnerFacts{
 			Owner: owner, Found: true, Replicas: 3, Generation: f.Owner.Generation, Observed: true, MaxSurge: 1, Version: "v1.36.0",
-			Tested: true, CertificateLever: true,
+			Tested: true, CertificateTrigger: true,
 			Retry: remediator.Retry{MinHealthy: time.Duration(controlplanev1.DefaultMinHealthyPeriodSeconds) * time.Second},
 		}
 		if diff := cmp.Diff(want, f.Owner); diff != "" {

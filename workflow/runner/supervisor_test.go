@@ -49,7 +49,7 @@ func (w *world) ask(r *runner.Runner, id, manifest string) {
 
 func (w *world) untilPhase(runs *runner.Runs, run string, phase v1alpha1.RunPhase) {
 	w.t.Helper()
-	w.eventually(run+" is "+string(phase), func() bool { g, ok := runs.Glance(run); return ok && g.Phase == phase })
+	w.eventually(run+" is "+string(phase), func() bool { g, ok := runs.Summary(run); return ok && g.Phase == phase })
 }
 
 func TestSupervisorBoundsRuns(t *testing.T) {
@@ -125,7 +125,7 @@ func TestRunsThatOnlyWaitHoldNoPlace(t *testing.T) {
 	}
 	w.ask(r, "ns/backoff/0", "tasks: [{name: again, kind: Do, with: {fails: 1}, retry: {max: 1, delay: 1h}}]")
 	w.eventually("all of them wait", func() bool {
-		g, _ := runs.Glance("ns/backoff/0")
+		g, _ := runs.Summary("ns/backoff/0")
 		return count(w.noted(), "do wait") == 3 && count(w.noted(), "do again") == 1 && g.InFlight == 0
 	})
 	w.ask(r, "ns/work/0", "tasks: [{name: a, kind: Do}, {name: b, kind: Do, needs: [a]}]")
@@ -163,13 +163,13 @@ tasks:
 - {name: next, kind: Do, needs: [{task: fails, optional: true}]}
 `)
 			w.eventually("it waits", func() bool {
-				g, _ := runs.Glance(id)
+				g, _ := runs.Summary(id)
 				return g.Counts.Paused == 2 && g.InFlight == 0 && count(w.noted(), "do again") == 1
 			})
 			before := count(w.noted(), c.task)
 			w.command(c.in)
 			w.eventually("it is taken up", func() bool {
-				g, _ := runs.Glance(id)
+				g, _ := runs.Summary(id)
 				return g.Phase == c.phase || c.task != "" && count(w.noted(), c.task) > before
 			})
 		})
@@ -253,7 +253,7 @@ func TestAbortedRunsGiveBack(t *testing.T) {
 	if count(w.noted(), "undone hold") != 1 {
 		t.Errorf("what was held is not given back: %v", w.noted())
 	}
-	g, _ := runs.Glance(id)
+	g, _ := runs.Summary(id)
 	if s, _ := runs.Status(id); !g.Settled || s.Message != "aborted by an operator: deleted" {
 		t.Errorf("%+v: %s", g, s.Message)
 	}
@@ -286,7 +286,7 @@ func TestStatusIsBounded(t *testing.T) {
 	if !ok || err != nil || len(raw) > 200<<10 || len(status.Tasks) != 100 || status.TasksOmitted != 99_900 {
 		t.Errorf("%v %v: %d bytes, %d tasks, %d left out", ok, err, len(raw), len(status.Tasks), status.TasksOmitted)
 	}
-	if n := testing.AllocsPerRun(100, func() { runs.Glance("ns/large/1"); runs.Due("ns/large/1", "one") }); n > 100 {
+	if n := testing.AllocsPerRun(100, func() { runs.Summary("ns/large/1"); runs.Due("ns/large/1", "one") }); n > 100 {
 		t.Errorf("a glance at 100,000 tasks allocates %v times", n)
 	}
 }

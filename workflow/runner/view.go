@@ -11,7 +11,7 @@ import (
 
 // Runs is the view of all runs in the log. It is filled by a projector and read by many.
 //
-// What is asked often (Glance, Due, Totals) costs the same for a run of any size. Status looks at all of a run's tasks:
+// What is asked often (Summary, Due, Totals) costs the same for a run of any size. Status looks at all of a run's tasks:
 // ask for it a few times a second at most.
 type Runs struct {
 	// Changed is called after a run has changed, from the projector's goroutine; it must not block. May be nil.
@@ -25,9 +25,9 @@ type Runs struct {
 // seen is a run of the view.
 type seen struct {
 	// state is nil once the run is over: nothing changes any more, and a large graph is not kept for it.
-	state  *workflow.State
-	status v1alpha1.WorkflowRunStatus // of a run that is over
-	glance workflow.Glance            // as of the last commit
+	state   *workflow.State
+	status  v1alpha1.WorkflowRunStatus // of a run that is over
+	summary workflow.Summary           // as of the last commit
 	// namespace is known once the definition is, and kept when the state is not.
 	namespace string
 }
@@ -47,7 +47,7 @@ func (s *seen) Folded() {
 	if s.state == nil {
 		return
 	}
-	s.glance, s.namespace = workflow.Look(s.state), s.state.Namespace
+	s.summary, s.namespace = workflow.Look(s.state), s.state.Namespace
 	if s.state.Finished() {
 		s.status, s.state = workflow.Status(s.state), nil
 	}
@@ -71,13 +71,13 @@ func (v *Runs) Apply(r eventlog.Record) error {
 	return err
 }
 
-// Glance says of a run what can be said at once. ok is false while the log does not have all of its definition.
-func (v *Runs) Glance(id string) (g workflow.Glance, ok bool) {
+// Summary says of a run what can be said at once. ok is false while the log does not have all of its definition.
+func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err == nil && !e.State.known() {
 			return
 		}
-		ok, g = true, e.State.glance
+		ok, g = true, e.State.summary
 		if e.Err != nil {
 			g.Phase = v1alpha1.RunStranded
 		}
@@ -148,14 +148,14 @@ type Totals struct {
 func (v *Runs) Totals() Totals {
 	t := Totals{Phases: make(map[v1alpha1.RunPhase]int)}
 	for _, e := range v.view.All() {
-		glance := &e.State.glance
-		phase := glance.Phase
+		summary := &e.State.summary
+		phase := summary.Phase
 		if e.Err != nil {
 			phase = v1alpha1.RunStranded
 		}
 		t.Phases[phase]++
-		t.InFlight += glance.InFlight
-		c := glance.Counts
+		t.InFlight += summary.InFlight
+		c := summary.Counts
 		t.Tasks.Tasks += c.Tasks
 		t.Tasks.Succeeded += c.Succeeded
 		t.Tasks.Ignored += c.Ignored

@@ -81,7 +81,7 @@ func (v *visit) run(ctx context.Context) {
 	}
 	if v.installed {
 		readable(ctx, v)
-		sickMachines(ctx, v)
+		checkRemediations(ctx, v)
 	}
 	eventLog(ctx, v)
 	if v.hasMoves {

@@ -36,8 +36,8 @@ type looked struct {
 	kit       *kit.Kit
 }
 
-// sickMachines looks at policies, and at what remediations left behind.
-func sickMachines(ctx context.Context, v *visit) {
+// checkRemediations looks at policies, and at what remediations left behind.
+func checkRemediations(ctx context.Context, v *visit) {
 	const subject = "machines"
 	objects, err := machine.Read(ctx, v.cluster, "")
 	if err != nil {

@@ -77,7 +77,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 			{ObjectMeta: meta1("f", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Message: "no way", Next: "by hand"}},
 		},
 		Policies: []v1alpha1.RepairPolicy{{
-			ObjectMeta: meta1("careful", nil), Status: v1alpha1.RepairPolicyStatus{Storm: true, Message: "9 of 10 are sick"},
+			ObjectMeta: meta1("careful", nil), Status: v1alpha1.RepairPolicyStatus{Storm: true, Message: "9 of 10 are unhealthy"},
 			Spec: v1alpha1.RepairPolicySpec{
 				DryRun: true, PauseRequests: []string{"change freeze"}, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": "edge"}},
 			},
@@ -86,7 +86,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	want := []string{
 		"warning policies: fleet/careful begins nothing: change freeze",
 		"warning policies: fleet/careful is a dry run: it decides and records, and touches nothing",
-		"warning policies: fleet/careful has a mass failure: 9 of 10 are sick",
+		"warning policies: fleet/careful has a mass failure: 9 of 10 are unhealthy",
 		"warning remediations: fleet/gone is the remediation of a machine that does not exist",
 		"warning remediations: fleet/mistyped is the remediation of a machine that does not exist",
 		"problem remediations: fleet/f is Failed: no way",

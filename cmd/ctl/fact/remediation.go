@@ -22,7 +22,7 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	case remediator.MachineMarkCleared:
 		return Fact{What: "mark cleared", Task: e.Machine.Name, Detail: e.Why}, true
 	case remediator.Decided:
-		return Fact{What: "decided", Task: e.Machine.Name, Detail: join(Verdict(e.Decision)+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, Seen(e.Seen))}, true
+		return Fact{What: "decided", Task: e.Machine.Name, Detail: join(Verdict(e.Decision)+" by rule "+e.Decision.Rule+": "+e.Decision.Reason, e.Decision.Next, Seen(e.Evidence))}, true
 	case remediator.HoldSet:
 		return Fact{What: "held", Task: e.Machine.Name, Detail: join(until(e.Until), e.Reason)}, true
 	case remediator.HoldReleased:
@@ -30,9 +30,9 @@ func remediation(e remediator.Event) (f Fact, known bool) {
 	case remediator.AbortRequested:
 		return Fact{What: "abort requested", Task: e.Machine.Name}, true
 	case remediator.EscalationStarted:
-		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Rung}, true
+		return Fact{What: "escalated", Task: e.Machine.Name, Detail: "step " + e.Step}, true
 	case remediator.EscalationEnded:
-		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Rung + " " + stepOutcome(e)}, true
+		return Fact{What: "escalation ended", Task: e.Machine.Name, Detail: "step " + e.Step + " " + stepOutcome(e)}, true
 	case remediator.NodeOutOfService:
 		return Fact{What: "node out of service", Task: e.Machine.Name, Detail: "node " + e.Node + " is tainted: " + e.Why}, true
 	case remediator.NodeInService:
@@ -84,7 +84,7 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "succeeded", Detail: e.Note}, true
 	case remediator.Cancelled:
 		return Fact{What: "cancelled", Detail: string(e.Cause)}, true
-	case remediator.Setback:
+	case remediator.TransientFailure:
 		return Fact{What: "setback", Detail: e.Message}, true
 	case remediator.StormPassed:
 		return Fact{What: "mass failure passed"}, true
@@ -106,7 +106,7 @@ func Verdict(d remediator.Decision) string {
 }
 
 // Seen is what a decision was taken on, in a line.
-func Seen(s remediator.Seen) string {
+func Seen(s remediator.Evidence) string {
 	parts := []string{fmt.Sprintf("seen: %d of %s ready", s.Ready, plural(s.Machines, "machine"))}
 	if int(s.Replicas) != s.Machines {
 		parts[0] += fmt.Sprintf(" (%d wanted)", s.Replicas)
@@ -144,8 +144,8 @@ func surge(e remediator.SurgeRequested) string {
 	switch {
 	case e.From != e.To:
 		what += fmt.Sprintf(", replicas %d to %d at the %s", e.From, e.To, e.Where)
-	case e.Lever != "":
-		what += " by " + string(e.Lever)
+	case e.Trigger != "":
+		what += " by " + string(e.Trigger)
 	}
 	return fmt.Sprintf("%s; %s before; attempt %d", what, plural(len(e.Baseline), "machine"), e.Attempt)
 }

@@ -17,27 +17,27 @@ import (
 func TestWordsOfRemediations(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	m, n := remediator.Subject{Name: "cp-1", UID: "1"}, remediator.Subject{Name: "cp-4", UID: "4"}
-	seen := remediator.Seen{Replicas: 3, Machines: 4, Ready: 2, Broken: []string{"cp-1"}, Deleting: []string{"cp-2"}, Voters: 3, Learners: 1, Silent: []string{"cp-1"}, DryRun: true}
+	seen := remediator.Evidence{Replicas: 3, Machines: 4, Ready: 2, Broken: []string{"cp-1"}, Deleting: []string{"cp-2"}, Voters: 3, Learners: 1, Silent: []string{"cp-1"}, DryRun: true}
 	var out strings.Builder
 	for _, e := range []remediator.Event{
 		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "u", Cluster: "prod"}},
 		remediator.Claimed{Holder: "daemon/1"},
 		remediator.MachineMarked{Machine: m, State: remediator.Failing, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
 		remediator.MachineMarkCleared{Machine: m, Why: "healthy again"},
-		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Seen: seen},
-		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Seen: remediator.Seen{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
-		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Seen: remediator.Seen{Replicas: 3, Machines: 3, Voters: 3, Ways: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
-		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Seen: remediator.Seen{Replicas: 1, Machines: 1, Ready: 1, External: true}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "surge", Reason: "its etcd answers", Next: "nothing"}, Evidence: seen},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Freeze, Rule: "quorum", Reason: "etcd is silent"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, EtcdError: "no connection"}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "e", Reason: "its kubelet is dead"}, Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Voters: 3, Ways: []string{"n1 by client port 10.0.0.7:2379", "n2 by etcdctl in etcd-n3"}}},
+		remediator.Decided{Machine: m, Decision: remediator.Decision{Verdict: remediator.Surge, Rule: "external", Reason: "etcd is external"}, Evidence: remediator.Evidence{Replicas: 1, Machines: 1, Ready: 1, External: true}},
 		remediator.HoldSet{Machine: m, Until: at, Reason: "forensics\x1b[2J"},
 		remediator.HoldSet{Machine: m},
 		remediator.HoldReleased{Machine: m},
 		remediator.AbortRequested{Machine: m},
-		remediator.EscalationStarted{Machine: m, Rung: "reboot"},
-		remediator.EscalationEnded{Machine: m, Rung: "reboot"},
-		remediator.EscalationEnded{Machine: m, Rung: "reboot", Outcome: remediator.StepFailed, Reason: ".status.phase is Failed"},
+		remediator.EscalationStarted{Machine: m, Step: "reboot"},
+		remediator.EscalationEnded{Machine: m, Step: "reboot"},
+		remediator.EscalationEnded{Machine: m, Step: "reboot", Outcome: remediator.StepFailed, Reason: ".status.phase is Failed"},
 		remediator.NodeOutOfService{Machine: m, Node: "node-1", Why: "its infrastructure machine has the condition InstanceReady False, reason InstanceStopped"},
 		remediator.NodeInService{Machine: m, Why: "its Node reports again"},
-		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Lever: remediator.LeverCertificates, Original: "o", Pull: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
+		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Trigger: remediator.TriggerCertificates, Original: "o", TriggerValue: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
 		remediator.SurgeRequested{Machine: m, Method: remediator.Surge, From: 3, To: 5, Where: remediator.AtTopology, Baseline: []remediator.Subject{m, n}, Attempt: 2},
 		remediator.HandedOver{Machine: m, Baseline: []remediator.Subject{m, n}, Attempt: 1},
 		remediator.ReplacementObserved{Replacement: n},
@@ -57,7 +57,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Thawed{},
 		remediator.Succeeded{Note: "replaced by cp-4"},
 		remediator.Cancelled{Cause: remediator.TimedOut},
-		remediator.Setback{Message: "the API server is gone"},
+		remediator.TransientFailure{Message: "the API server is gone"},
 		remediator.StormPassed{},
 		remediator.Admitted{Holder: "scuted-1", Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp"}},
 		remediator.MassFailurePassed{Domain: "zone-a"},

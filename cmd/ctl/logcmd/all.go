@@ -93,11 +93,11 @@ func (c *census) owner(f *remediation.Fold) string {
 	for _, item := range f.Items() {
 		c.RemediationPhases[item.Value.Status.Phase]++
 	}
-	switch sick := remediator.Sick(&f.State); {
+	switch unhealthy := remediator.CountUnhealthy(&f.State); {
 	case remediator.Busy(&f.State):
-		return fmt.Sprintf("at work, %d marked", sick)
-	case sick > 0:
-		return fmt.Sprintf("%d marked", sick)
+		return fmt.Sprintf("at work, %d marked", unhealthy)
+	case unhealthy > 0:
+		return fmt.Sprintf("%d marked", unhealthy)
 	default:
 		return "well"
 	}
@@ -110,7 +110,7 @@ func (c *census) close(head uint64) {
 			a.Phase = string(status.Phase)
 			c.Phases[status.Phase]++
 		}
-		if g, ok := c.runs.Glance(name.ID); ok && name.Kind == eventlog.KindRun {
+		if g, ok := c.runs.Summary(name.ID); ok && name.Kind == eventlog.KindRun {
 			a.Phase = string(g.Phase)
 			c.RunPhases[g.Phase]++
 		}

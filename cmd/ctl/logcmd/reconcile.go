@@ -206,7 +206,7 @@ func (s *openings) outcomes(ctx context.Context, cluster *reach.Cluster) ([]trus
 	}
 	for i := range workflows.Items {
 		w := &workflows.Items[i].Status
-		_, known := s.runs.Glance(w.RunID)
+		_, known := s.runs.Summary(w.RunID)
 		note("run/"+w.RunID, known, w.FinishedAt != nil, string(w.Phase))
 	}
 	for _, id := range s.openMoves() {
@@ -248,7 +248,7 @@ func (s *openings) inLog(world map[string]string) []trust.Outcome {
 		})
 	}
 	for _, id := range s.runs.IDs() {
-		if g, ok := s.runs.Glance(id); ok && !g.Settled {
+		if g, ok := s.runs.Summary(id); ok && !g.Settled {
 			out = append(out, trust.Outcome{Name: "run/" + id, Log: string(g.Phase), World: world["run/"+id], Then: thenRun})
 		}
 	}

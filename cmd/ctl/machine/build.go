@@ -208,8 +208,8 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	if ahead, ok := remediator.Ahead(state, m.UID, owner.times); ok {
 		out.Remediation.Ahead = &ahead
 	}
-	if p := state.Patients[m.UID]; p != nil && p.DecidedAt.After(owner.AskedAt) && p.Seen.Voters > 0 {
-		owner.Silent, owner.AskedAt = p.Seen.Silent, p.DecidedAt
+	if u := state.Unhealthy[m.UID]; u != nil && u.DecidedAt.After(owner.AskedAt) && u.Evidence.Voters > 0 {
+		owner.Silent, owner.AskedAt = u.Evidence.Silent, u.DecidedAt
 	}
 }
 

@@ -46,7 +46,7 @@ func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, err
 	l.after = head
 	machines := make(map[types.UID]*remediator.State)
 	for _, f := range l.folds {
-		for uid := range f.State.Patients {
+		for uid := range f.State.Unhealthy {
 			machines[uid] = &f.State
 		}
 		if a := f.State.Active; a != nil {

@@ -184,7 +184,7 @@ func (m *Machine) Marks() []string {
 	return out
 }
 
-// Sick says that there is something to tell about the machine.
-func (m *Machine) Sick() bool {
+// NeedsAttention says that there is something to tell about the machine.
+func (m *Machine) NeedsAttention() bool {
 	return m.Mark != nil || m.Remediation != nil || m.Health() == Unhealthy || m.Health() == Ailing
 }

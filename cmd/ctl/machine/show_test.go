@@ -73,8 +73,8 @@ func marked(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machine 
 	return m
 }
 
-// sick is a fleet with all there is to see: a surge in progress, a cluster that nobody watches, one with external etcd.
-func sick() *Objects {
+// unhealthyFleet is a fleet with all there is to see: a surge in progress, a cluster that nobody watches, one with external etcd.
+func unhealthyFleet() *Objects {
 	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
 	})
@@ -130,7 +130,7 @@ func known(o *Objects) *Objects {
 		remediator.MachineMarked{Machine: victim, State: remediator.Unhealthy, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
 		remediator.Decided{
 			Machine: victim, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "e", Reason: "its etcd answers"},
-			Seen: remediator.Seen{Replicas: 3, Machines: 3, Ready: 2, Voters: 3, Silent: []string{"prod-control-plane-4x7zk"}, PolicyName: "careful"},
+			Evidence: remediator.Evidence{Replicas: 3, Machines: 3, Ready: 2, Voters: 3, Silent: []string{"prod-control-plane-4x7zk"}, PolicyName: "careful"},
 		},
 		remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, Attempt: 1},
 		remediator.ReplacementObserved{Replacement: remediator.Subject{Name: "prod-control-plane-p4x9d", UID: "p"}},
@@ -145,7 +145,7 @@ func known(o *Objects) *Objects {
 func TestClustersFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(sick().Join(""), tableOptions{Served: true}))
+			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(unhealthyFleet().Join(""), tableOptions{Served: true}))
 		})
 	}
 }
@@ -155,21 +155,21 @@ func TestClustersFitATerminal(t *testing.T) {
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(known(sick()).Join("prod"), tableOptions{Served: true}))
+			golden.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(known(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
 		})
 	}
-	wide := view{show.View{Now: now()}}.clusters(known(sick()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
+	wide := view{show.View{Now: now()}}.clusters(known(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
 	golden.Lines(t, "logged-wide", 0, wide)
 }
 
 func TestClustersWithoutScute(t *testing.T) {
-	o := sick()
+	o := unhealthyFleet()
 	o.Served, o.Policies, o.Remediations = false, nil, nil
 	golden.Lines(t, "machines-bare", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{All: true}))
 }
 
 func TestMachineFact(t *testing.T) {
-	for _, m := range known(sick()).Join("prod")[0].Owners[0].Machines {
+	for _, m := range known(unhealthyFleet()).Join("prod")[0].Owners[0].Machines {
 		if m.Remediation == nil {
 			continue
 		}
@@ -182,7 +182,7 @@ func TestMachineFact(t *testing.T) {
 }
 
 func TestClustersAreColored(t *testing.T) {
-	lines := view{show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}}.clusters(sick().Join("prod"), tableOptions{Served: true})
+	lines := view{show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}}.clusters(unhealthyFleet().Join("prod"), tableOptions{Served: true})
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
 		t.Errorf("%q", all)
 	}

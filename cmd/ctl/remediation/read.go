@@ -63,12 +63,12 @@ func (f *Fold) Apply(r eventlog.Record) error {
 // Items are the owner's machines that the log has something to say of, by name.
 func (f *Fold) Items() []source.Item[*v1alpha1.SurgeRemediation] {
 	machines := make(map[string]types.UID)
-	for _, e := range f.State.Ends {
+	for _, e := range f.State.History {
 		machines[e.Victim.Name] = e.Victim.UID
 	}
-	for uid, p := range f.State.Patients {
-		if p.Mark != nil {
-			machines[p.Name] = uid
+	for uid, u := range f.State.Unhealthy {
+		if u.Mark != nil {
+			machines[u.Name] = uid
 		}
 	}
 	if a := f.State.Active; a != nil {
@@ -98,12 +98,12 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 	if status.MarkedAt != nil {
 		r.CreationTimestamp = *status.MarkedAt
 	}
-	if p := f.State.Patients[uid]; p != nil {
-		r.Spec.Abort = p.Aborted
-		if p.Held {
-			r.Spec.Hold = &v1alpha1.RemediationHold{Reason: p.HoldWhy}
-			if !p.HoldUntil.IsZero() {
-				r.Spec.Hold.Until = &metav1.Time{Time: p.HoldUntil}
+	if u := f.State.Unhealthy[uid]; u != nil {
+		r.Spec.Abort = u.Aborted
+		if u.Held {
+			r.Spec.Hold = &v1alpha1.RemediationHold{Reason: u.HoldWhy}
+			if !u.HoldUntil.IsZero() {
+				r.Spec.Hold.Until = &metav1.Time{Time: u.HoldUntil}
 			}
 		}
 	}

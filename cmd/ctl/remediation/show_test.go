@@ -45,7 +45,7 @@ func TestDescriptionOfARemediation(t *testing.T) {
 			lines = append(lines, v.story(&story{
 				Mark:     &remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
 				Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
-				Seen:     remediator.Seen{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
+				Seen:     remediator.Evidence{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
 			})...)
 			golden.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
 		})

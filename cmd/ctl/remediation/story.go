@@ -14,7 +14,7 @@ import (
 type story struct {
 	Mark     *remediator.MachineMarked // nil: none
 	Decision remediator.Decision       // the zero value: none
-	Seen     remediator.Seen
+	Seen     remediator.Evidence
 	// Steps are the facts about the machine.
 	Steps []step
 
@@ -88,6 +88,6 @@ func (s *story) take(e remediator.Event) {
 	case remediator.MachineMarkCleared:
 		s.Mark = nil
 	case remediator.Decided:
-		s.Decision, s.Seen = e.Decision, e.Seen
+		s.Decision, s.Seen = e.Decision, e.Evidence
 	}
 }

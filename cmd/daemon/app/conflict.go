@@ -54,7 +54,7 @@ func toldToMoves(b remediations.Begun, driven bool) []transfer.Remediation {
 }
 
 // thaw gives the owners that a move kept waiting their turn when it is over.
-func (d *daemon) thaw(feed *remediation.Feed, move string) {
+func (d *daemon) thaw(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():
 	default:

@@ -91,7 +91,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.runs.Changed, d.moves.Changed = d.runChanges.Add, d.moveChanges.Add
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
-	feed := remediation.NewFeed()
+	feed := remediation.NewEventSource()
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.view.Moves.Changed = func(id string) {
 		d.moveSupervisor.Changed(id)

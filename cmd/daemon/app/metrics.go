@@ -31,29 +31,29 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *co
 	}
 	return &collector{
 		view: v, log: log, stored: stored,
-		moves:    describe("moves", "Moves in the event log, by phase.", "phase"),
-		runs:     describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
-		tasks:    describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
-		remedies: describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
-		sick:     describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
-		effects:  describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
-		unread:   describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
-		commits:  describe("log_commits", "Commits in the event log."),
-		bytes:    describe("log_bytes", "Size of the event log."),
-		maxBytes: describe("log_max_bytes", "Size at which the event log refuses new events."),
-		distrust: describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
-		begins:   describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
+		moves:     describe("moves", "Moves in the event log, by phase.", "phase"),
+		runs:      describe("runs", "Runs of workflows in the event log, by phase.", "phase"),
+		tasks:     describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
+		remedies:  describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
+		unhealthy: describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
+		effects:   describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
+		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
+		commits:   describe("log_commits", "Commits in the event log."),
+		bytes:     describe("log_bytes", "Size of the event log."),
+		maxBytes:  describe("log_max_bytes", "Size at which the event log refuses new events."),
+		distrust:  describe("log_untrusted", "1 while nothing is driven because the event log went back, was replaced, or belongs to another cluster.", "reason"),
+		begins:    describe("log_accepts_new", "1 while new moves and runs can begin; 0 when the rest of the event log is kept for those that have begun."),
 	}
 }
 
 type collector struct {
-	view                               *projection.View
-	log                                *eventlog.Log
-	stored                             *unreadable
-	moves, runs, tasks, remedies, sick *prometheus.Desc
-	effects, commits, bytes, maxBytes  *prometheus.Desc
-	begins, distrust, unread           *prometheus.Desc
-	shut                               func() *trust.Fault
+	view                                    *projection.View
+	log                                     *eventlog.Log
+	stored                                  *unreadable
+	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
+	effects, commits, bytes, maxBytes       *prometheus.Desc
+	begins, distrust, unread                *prometheus.Desc
+	shut                                    func() *trust.Fault
 }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
@@ -86,12 +86,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	} {
 		gauge(c.tasks, float64(n), outcome)
 	}
-	sick := 0
+	unhealthy := 0
 	for phase, n := range c.view.Remediations.Phases() {
 		gauge(c.remedies, float64(n), string(phase))
-		sick += n
+		unhealthy += n
 	}
-	gauge(c.sick, float64(sick))
+	gauge(c.unhealthy, float64(unhealthy))
 	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

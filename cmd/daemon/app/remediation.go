@@ -33,8 +33,8 @@ import (
 // remedies is the remediator: nothing of it runs before a RepairPolicy asks for it.
 type remedies struct {
 	runner      *runner.Runner
-	feed        *remediation.Feed
-	teller      *remediation.Teller
+	feed        *remediation.EventSource
+	teller      *remediation.EventReporter
 	manager     manager.Manager
 	config      *rest.Config
 	guard       *guard.Guard
@@ -43,7 +43,7 @@ type remedies struct {
 	unreadable  *unreadable
 
 	// Of the start, in the order in which they come to be.
-	eye           *observe.Eye
+	eye           *observe.Observer
 	live          client.Client
 	controlPlanes bool
 	// limits are shown from the start; nil where the API server has no such kind.
@@ -53,10 +53,10 @@ type remedies struct {
 func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *remedies {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
-	teller := &remediation.Teller{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
-	v.Remediations.Tell, v.Remediations.TellSince = teller.Tell, teller.Since()
+	reporter := &remediation.EventReporter{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
+	v.Remediations.Report, v.Remediations.ReportSince = reporter.Report, reporter.Since()
 	return &remedies{
-		teller: teller,
+		teller: reporter,
 		runner: &runner.Runner{
 			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations,
 			MoveOf: func(ctx context.Context, seq uint64, namespace, cluster string) (string, error) {
@@ -71,7 +71,7 @@ func newRemedies(o Options, config *rest.Config, g *guard.Guard, log aggregate.L
 }
 
 // register prepares the start, which a RepairPolicy sets off.
-func (r *remedies) register(mgr manager.Manager, feed *remediation.Feed, caughtUp <-chan struct{}) error {
+func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
 	r.manager, r.feed, r.caughtUp = mgr, feed, caughtUp
 	r.unreadable.in(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
 	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
@@ -180,7 +180,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 // control starts the controllers.
 func (r *remedies) control() error {
 	watched := r.eye.Cache()
-	r.runner.Eye, r.runner.Hand = r.eye, &act.Hand{Client: r.live, Leader: r.eye, Nodes: r.eye}
+	r.runner.Observer, r.runner.Executor = r.eye, &act.Executor{Client: r.live, Leader: r.eye, Nodes: r.eye}
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)
@@ -188,8 +188,8 @@ func (r *remedies) control() error {
 	recorder := r.manager.GetEventRecorder("scuted")
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
-	turns := &remediation.Turns{
-		Cache: watched, Owners: r.eye, Turn: r.runner.Turn, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Feed: r.feed,
+	turns := &remediation.OwnerReconciler{
+		Cache: watched, Owners: r.eye, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Events: r.feed,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(

@@ -31,7 +31,7 @@ func (d *daemon) snapshots(o LogOptions) projector.Options {
 }
 
 // owesNews says that people are still to be told of something in the view: what is in a snapshot is not told after it.
-func (d *daemon) owesNews() bool { return d.remedies != nil && d.remedies.teller.Owes() }
+func (d *daemon) owesNews() bool { return d.remedies != nil && d.remedies.teller.Pending() }
 
 // program is the hash of the running program. A snapshot that another one wrote is not used, so that a change of what an event
 // means needs no version that somebody must remember to raise.

@@ -12,10 +12,10 @@ import (
 // TestTellTellsOfEveryFact: each type of fact in the log is told of, or is said not to be.
 func TestTellTellsOfEveryFact(t *testing.T) {
 	rows := map[reflect.Type]bool{}
-	for _, row := range tellings {
+	for _, row := range notificationRules {
 		rows[reflect.TypeOf(row.fact)] = true
 	}
-	for _, e := range untold {
+	for _, e := range unreported {
 		if rows[reflect.TypeOf(e)] {
 			t.Errorf("%T is told, and is said not to be", e)
 		}
@@ -23,7 +23,7 @@ func TestTellTellsOfEveryFact(t *testing.T) {
 	}
 	for name, fact := range NewCatalog().Types() {
 		if !rows[fact] {
-			t.Errorf("it is not decided whether %s is reported to users: add it to tellings, and to the table in docs/remediation.md; or to untold", name)
+			t.Errorf("it is not decided whether %s is reported to users: add it to notificationRules, and to the table in docs/remediation.md; or to unreported", name)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestNewsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
-	WriteNews(&table)
+	WriteNotifications(&table)
 	if !bytes.Contains(page, table.Bytes()) {
 		t.Errorf("docs/remediation.md does not have this table:\n%s", &table)
 	}
@@ -65,7 +65,7 @@ func TestTellTellsAStory(t *testing.T) {
 		again, scheduled,
 		ReplacementObserved{Replacement: newcomer},
 		ReplacementObserved{Replacement: newcomer, Extra: true},
-		Setback{Message: "the API server is away"},
+		TransientFailure{Message: "the API server is away"},
 		Frozen{Rule: "paused", Reason: "cluster prod is paused", Next: "lift the pause"},
 		Thawed{},
 		ReplacementReady{Replacement: newcomer},
@@ -73,7 +73,7 @@ func TestTellTellsAStory(t *testing.T) {
 		VictimGone{},
 		Succeeded{Note: "all machines are ready"},
 	} {
-		if n, ok := Tell(s, e); ok {
+		if n, ok := NotificationOf(s, e); ok {
 			if n.Machine != victim {
 				t.Errorf("%T is about %v", e, n.Machine)
 			}

@@ -29,11 +29,11 @@ const (
 	mostValue    = 1 << 10
 )
 
-// RungLabel holds the name of the machine that a gentler cure is asked for.
-const RungLabel = "scute.dev/remediation"
+// StepLabel holds the name of the machine that the object of an escalation step is for.
+const StepLabel = "scute.dev/remediation"
 
-// makeRung makes the object that asks somebody else for a gentler cure.
-func (d *deed) makeRung(ctx context.Context) error {
+// createStepObject creates the object by which an escalation step asks another controller to repair the machine.
+func (d *execution) createStepObject(ctx context.Context) error {
 	template, err := d.template(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (d *deed) makeRung(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
 	}
-	made, err := d.rung(template, m, words)
+	made, err := d.stepObject(template, m, words)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (d *deed) makeRung(ctx context.Context) error {
 }
 
 // rungThere says whether the object is there already.
-func (d *deed) rungThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
+func (d *execution) rungThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
 	err := d.get(ctx, client.ObjectKeyFromObject(made), found)
@@ -90,14 +90,14 @@ func (d *deed) rungThere(ctx context.Context, made *unstructured.Unstructured) (
 
 // dropRung deletes the object, if it is scute's. Where neither the log nor the policy says what kind it is of, it goes with the Machine
 // that owns it.
-func (d *deed) dropRung(ctx context.Context) error {
+func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
 	if object == nil {
 		template, err := d.template(ctx)
 		if err != nil || template == nil {
 			return err
 		}
-		object = &remediator.StepObject{APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Name: remediator.RungName(d.Machine.Name, d.Value)}
+		object = &remediator.StepObject{APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Name: remediator.StepObjectName(d.Machine.Name, d.Value)}
 	}
 	found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: object.APIVersion, Kind: object.Kind}}
 	key := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: object.Name}
@@ -114,11 +114,11 @@ func (d *deed) dropRung(ctx context.Context) error {
 	return ignoreGone(err)
 }
 
-func (d *deed) isRung(o client.Object) bool {
-	return o.GetLabels()[RungLabel] == labelled(d.Machine.Name) && d.isOf(o)
+func (d *execution) isRung(o client.Object) bool {
+	return o.GetLabels()[StepLabel] == labelled(d.Machine.Name) && d.isOf(o)
 }
 
-func (d *deed) template(ctx context.Context) (*unstructured.Unstructured, error) {
+func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, error) {
 	policy := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}
 	if d.Template != nil {
 		return d.Template(ctx, policy, d.Value)
@@ -127,33 +127,33 @@ func (d *deed) template(ctx context.Context) (*unstructured.Unstructured, error)
 }
 
 // templateOf reads the template of an escalation step from its RepairPolicy.
-func (h *Hand) templateOf(ctx context.Context, key types.NamespacedName, rung string) (*unstructured.Unstructured, error) {
+func (e *Executor) templateOf(ctx context.Context, key types.NamespacedName, name string) (*unstructured.Unstructured, error) {
 	if key.Name == "" {
 		return nil, nil
 	}
 	policy := &v1alpha1.RepairPolicy{}
-	if err := h.get(ctx, key, policy); err != nil {
+	if err := e.get(ctx, key, policy); err != nil {
 		return nil, ignoreGone(err)
 	}
 	for _, step := range policy.Spec.Escalation {
-		if step.Name != rung {
+		if step.Name != name {
 			continue
 		}
 		template := &unstructured.Unstructured{}
 		if n := len(step.Template.Raw); n > MostTemplate {
-			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, rung, n, MostTemplate)
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template has %d bytes: it may have %d", key.Name, name, n, MostTemplate)
 		}
 		if err := template.UnmarshalJSON(step.Template.Raw); err != nil {
-			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, rung, err)
+			return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template is no object with apiVersion and kind: %w", key.Name, name, err)
 		}
 		return template, nil
 	}
 	return nil, nil
 }
 
-// rung is the object that is created from the template for the machine. Of the template's metadata it has labels and
+// step is the object that is created from the template for the machine. Of the template's metadata it has labels and
 // annotations only.
-func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
+func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()
 	if err := d.mayMake(template); err != nil {
 		return nil, fmt.Errorf("RepairPolicy %s: spec.escalation[%s].template: %w", d.facts.Policy.Name, d.Value, err)
@@ -166,12 +166,12 @@ func (d *deed) rung(template *unstructured.Unstructured, m *clusterv1.Machine, w
 	}
 	filled.SetGroupVersionKind(gvk)
 	filled.SetNamespace(m.Namespace)
-	filled.SetName(remediator.RungName(m.Name, d.Value))
+	filled.SetName(remediator.StepObjectName(m.Name, d.Value))
 	labels := map[string]string{}
 	for key, value := range template.GetLabels() {
 		labels[key] = words.Replace(value)
 	}
-	labels[RungLabel] = labelled(m.Name)
+	labels[StepLabel] = labelled(m.Name)
 	filled.SetLabels(labels)
 	annotations := map[string]string{}
 	for key, value := range template.GetAnnotations() {
@@ -187,7 +187,7 @@ var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)
 
 // words are the replacements of the placeholders in a template. The infrastructure machine is read only if the template
 // refers to it.
-func (d *deed) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
+func (d *execution) words(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
 	if err != nil {
@@ -236,7 +236,7 @@ func GrantsAccess(kind schema.GroupKind) bool {
 }
 
 // mayMake refuses what no policy is to bring about, whatever was checked when it was written.
-func (d *deed) mayMake(template *unstructured.Unstructured) error {
+func (d *execution) mayMake(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {
 		return fmt.Errorf("a policy may not create a %s, because it grants access: name the kind that your remediation controller handles", gvk.Kind)

@@ -2,8 +2,8 @@ package workflow
 
 import "scute.dev/api/v1alpha1"
 
-// Glance is what can be said of a run at once, however large it is.
-type Glance struct {
+// Summary is what can be said of a run at once, however large it is.
+type Summary struct {
 	Phase  Phase
 	Counts v1alpha1.TaskCounts
 	// InFlight is the number of effects that are being performed.
@@ -18,8 +18,8 @@ type Glance struct {
 }
 
 // Look takes a glance at a run.
-func Look(s *State) Glance {
-	return Glance{
+func Look(s *State) Summary {
+	return Summary{
 		Phase: CurrentPhase(s), Counts: s.counts(), InFlight: s.inFlight(), Paused: s.paused, PausedReason: s.pausedReason,
 		Stopping: s.stopping != nil || s.ended != nil,
 		Settled:  s.ended != nil || s.HandedOver != "" || s.Stranded != "" && s.stopping != nil && s.holding.n == 0,

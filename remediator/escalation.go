@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RungName is the name of the object that an escalation step creates for a machine: the same each time, so that a
+// StepObjectName is the name of the object that an escalation step creates for a machine: the same each time, so that a
 // second reconciliation finds it.
-func RungName(machine, rung string) string {
+func StepObjectName(machine, step string) string {
 	const longest = 63
-	name := "scute-" + machine + "-" + rung
+	name := "scute-" + machine + "-" + step
 	if len(name) <= longest {
 		return name
 	}
@@ -29,11 +29,11 @@ type StepObject struct {
 }
 
 // object of a step for a machine; nil where the step's template names no kind.
-func (r Rung) object(machine string) *StepObject {
-	if r.Kind == "" {
+func (step EscalationStep) object(machine string) *StepObject {
+	if step.Kind == "" {
 		return nil
 	}
-	return &StepObject{APIVersion: r.APIVersion, Kind: r.Kind, Name: RungName(machine, r.Name)}
+	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
 // Made are the objects that escalation steps created, by machine and step.
@@ -42,22 +42,22 @@ type Made map[types.UID]map[string]StepObject
 // StepObjects are those that the log knows. Objects of steps that the policy no longer has are found by this alone.
 func StepObjects(s *State) Made {
 	all := make(Made)
-	for uid, p := range s.Patients {
-		if len(p.Objects) > 0 {
-			all[uid] = maps.Clone(p.Objects)
+	for uid, u := range s.Unhealthy {
+		if len(u.Objects) > 0 {
+			all[uid] = maps.Clone(u.Objects)
 		}
 	}
 	return all
 }
 
 // steps are those of the policy, and those of which the log has an object.
-func (p *Patient) steps(ladder []Rung) []string {
+func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	var names []string
-	for _, r := range ladder {
-		names = append(names, r.Name)
+	for _, step := range all {
+		names = append(names, step.Name)
 	}
-	if p != nil {
-		for _, name := range slices.Sorted(maps.Keys(p.Objects)) {
+	if u != nil {
+		for _, name := range slices.Sorted(maps.Keys(u.Objects)) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -67,30 +67,30 @@ func (p *Patient) steps(ladder []Rung) []string {
 }
 
 // made is the object of a step in the log, nil without.
-func (p *Patient) made(step string) *StepObject {
-	if p == nil {
+func (u *UnhealthyMachine) made(step string) *StepObject {
+	if u == nil {
 		return nil
 	}
-	if object, ok := p.Objects[step]; ok {
+	if object, ok := u.Objects[step]; ok {
 		return &object
 	}
 	return nil
 }
 
 // nextRung is the next escalation step of a machine, if any.
-func (p *Patient) nextRung(ladder []Rung) (Rung, bool) {
-	for _, r := range ladder {
-		if !slices.Contains(p.Climbed, r.Name) {
-			return r, true
+func (u *UnhealthyMachine) nextStep(steps []EscalationStep) (EscalationStep, bool) {
+	for _, step := range steps {
+		if !slices.Contains(u.CompletedSteps, step.Name) {
+			return step, true
 		}
 	}
-	return Rung{}, false
+	return EscalationStep{}, false
 }
 
-func rungNamed(ladder []Rung, name string) (Rung, bool) {
-	i := slices.IndexFunc(ladder, func(r Rung) bool { return r.Name == name })
+func stepNamed(steps []EscalationStep, name string) (EscalationStep, bool) {
+	i := slices.IndexFunc(steps, func(step EscalationStep) bool { return step.Name == name })
 	if i < 0 {
-		return Rung{}, false
+		return EscalationStep{}, false
 	}
-	return ladder[i], true
+	return steps[i], true
 }

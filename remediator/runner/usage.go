@@ -10,7 +10,7 @@ import (
 
 // entry is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
 // read is the account, under the runner's lock.
-type entry struct {
+type tracker struct {
 	agg      *root
 	failures int
 	// blindSince is when the first of the looks failed that have failed since; zero when the last one did not.
@@ -19,7 +19,7 @@ type entry struct {
 	reach      object.Truth
 	etcd       *remediator.Etcd
 	answeredAt time.Time
-	account
+	usage
 }
 
 // freshFor is how long an answer of etcd's members will do while an owner is surging: its machines change many times a
@@ -27,7 +27,7 @@ type entry struct {
 const freshFor = 3 * time.Second
 
 // remembers fills in the last answer, where that will do.
-func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
+func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Sub(e.answeredAt) >= freshFor {
 		return false
 	}
@@ -36,24 +36,24 @@ func (e *entry) remembers(f *remediator.Facts, now time.Time) bool {
 }
 
 // account is what counts for the limits of a policy, and of the fleet.
-type account struct {
-	party   remediator.Party
-	policy  string // namespace/name of the one that selected the owner at its last turn
-	watched int    // machines that it had then
-	sick    int
-	busy    bool
-	started []time.Time
-	storm   bool
-	passed  time.Time // when the last mass failure ended
-	toll    remediator.Toll
-	mass    map[string]time.Time // when the mass failures ended
-	awaited []remediator.Limit   // of the fleet
+type usage struct {
+	party     remediator.Party
+	policy    string // namespace/name of the one that selected the owner at its last turn
+	watched   int    // machines that it had then
+	unhealthy int
+	busy      bool
+	started   []time.Time
+	storm     bool
+	passed    time.Time // when the last mass failure ended
+	toll      remediator.Toll
+	mass      map[string]time.Time // when the mass failures ended
+	awaited   []remediator.Limit   // of the fleet
 	// turnedAt is when the owner had its last turn, zero before the first.
 	turnedAt time.Time
 }
 
 // asked remembers what could be seen, and since when nothing could.
-func (e *entry) asked(f *remediator.Facts, now time.Time) {
+func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	e.answeredAt = time.Time{}
 	switch {
 	case !remediator.Blind(f):
@@ -67,58 +67,58 @@ func (e *entry) asked(f *remediator.Facts, now time.Time) {
 }
 
 // accountOf an owner, by the facts of its last turn; nil before the first.
-func accountOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) account {
-	return account{
+func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) usage {
+	return usage{
 		party: party, awaited: remediator.Awaited(s),
-		policy: policy, watched: watched, sick: remediator.Sick(s), busy: remediator.Busy(s), started: remediator.Started(s),
+		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
 }
 
-func (r *Runner) entry(owner remediator.Owner) *entry {
+func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	id := owner.ID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
-	e := r.book[id]
+	r.load()
+	e := r.owners[id]
 	if e == nil {
-		e = &entry{agg: r.root(id, new(remediator.State), 0)}
+		e = &tracker{agg: r.root(id, new(remediator.State), 0)}
 		e.party.Namespace = owner.Namespace
-		r.book[id] = e
+		r.owners[id] = e
 	}
 	return e
 }
 
 // open fills the book from the log: limits and cooldowns count before an owner's first turn. The lock is held.
-func (r *Runner) open() {
-	if r.book != nil {
+func (r *Runner) load() {
+	if r.owners != nil {
 		return
 	}
-	r.book, r.marked = make(map[string]*entry), make(remediator.Counts)
+	r.owners, r.marked = make(map[string]*tracker), make(remediator.Counts)
 	owners, before := r.View.states()
-	r.before, r.door = before, r.root(turnstile, new(remediator.State), before.seq)
+	r.before, r.turnstile = before, r.root(turnstile, new(remediator.State), before.seq)
 	for _, known := range owners {
-		e := &entry{}
+		e := &tracker{}
 		policy, dryRun := policyOf(known.state)
-		r.keep(e, accountOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
+		r.keep(e, usageOf(known.state, nil, remediator.Party{Namespace: known.state.Owner.Namespace, DryRun: dryRun}, policy, 0))
 		if known.stranded {
 			e.agg = r.root(known.id, new(remediator.State), 0) // its turns read the log again, and fail
 		} else {
 			e.agg = r.root(known.id, known.state, known.seq)
 		}
-		r.book[known.id] = e
+		r.owners[known.id] = e
 	}
 }
 
 // policyOf is the policy that the owner's last decisions were taken under, as the log has it, and whether that was in dry run.
 func policyOf(s *remediator.State) (policy string, dryRun bool) {
-	var last remediator.Seen
-	for _, e := range s.Ends {
-		last = e.Seen
+	var last remediator.Evidence
+	for _, e := range s.History {
+		last = e.Evidence
 	}
-	for _, p := range s.Patients {
-		if p.Seen.PolicyName != "" {
-			last = p.Seen
+	for _, u := range s.Unhealthy {
+		if u.Evidence.PolicyName != "" {
+			last = u.Evidence
 		}
 	}
 	if last.PolicyName == "" {
@@ -128,33 +128,33 @@ func policyOf(s *remediator.State) (policy string, dryRun bool) {
 }
 
 // keep replaces the account of an owner. The lock is held.
-func (r *Runner) keep(e *entry, now account) {
+func (r *Runner) keep(e *tracker, now usage) {
 	for domain, n := range e.toll.Unhealthy {
 		r.marked.Add(e.party, domain, -n)
 	}
 	for domain, n := range now.toll.Unhealthy {
 		r.marked.Add(now.party, domain, n)
 	}
-	e.account = now
+	e.usage = now
 }
 
 // forget an owner that is gone, with nothing left to say about it. Should it have a turn again, the log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.book[owner.ID()]; e != nil {
-		r.keep(e, account{})
-		delete(r.book, owner.ID())
+	if e := r.owners[owner.ID()]; e != nil {
+		r.keep(e, usage{})
+		delete(r.owners, owner.ID())
 	}
 }
 
 // note keeps what the limits count.
-func (r *Runner) note(e *entry, f *remediator.Facts) {
+func (r *Runner) note(e *tracker, f *remediator.Facts) {
 	policy, watched := "", 0
 	if f.Policy.Name != "" {
 		policy, watched = f.Owner.Namespace+"/"+f.Policy.Name, len(f.Machines)
 	}
-	now := accountOf(e.agg.State, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
+	now := usageOf(e.agg.State, f, remediator.Party{Namespace: f.Owner.Namespace, DryRun: f.Policy.DryRun}, policy, watched)
 	now.turnedAt = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,20 +162,20 @@ func (r *Runner) note(e *entry, f *remediator.Facts) {
 }
 
 // ledger counts what the policy has in progress for other owners.
-func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
-	l := remediator.Ledger{Watched: len(f.Machines), Sick: remediator.Sick(self.agg.State)}
+func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
+	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.CountUnhealthy(self.agg.State)}
 	if f.Policy.Name == "" {
 		return l
 	}
 	policy, now := f.Owner.Namespace+"/"+f.Policy.Name, r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.book {
+	for _, e := range r.owners {
 		if e == self || e.policy != policy {
 			continue
 		}
 		l.Watched += e.watched
-		l.Sick += e.sick
+		l.Unhealthy += e.unhealthy
 		if e.busy {
 			l.Active++
 		}
@@ -193,7 +193,7 @@ func (r *Runner) ledger(self *entry, f *remediator.Facts) remediator.Ledger {
 
 // Totals is what one policy watches and does.
 type Totals struct {
-	Owners, Machines, Sick, Active int
+	Owners, Machines, Unhealthy, Active int
 	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
 	Storm       bool
 	StormPassed time.Time
@@ -204,13 +204,13 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 	var t Totals
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range r.book {
+	for _, e := range r.owners {
 		if e.policy != namespace+"/"+policy {
 			continue
 		}
 		t.Owners++
 		t.Machines += e.watched
-		t.Sick += e.sick
+		t.Unhealthy += e.unhealthy
 		t.Storm = t.Storm || e.storm
 		if e.busy {
 			t.Active++

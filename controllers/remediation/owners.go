@@ -33,17 +33,17 @@ const (
 	firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
 )
 
-// Owners finds whose turn it is when an object changed, from caches alone; *observe.Eye does.
+// Owners finds whose turn it is when an object changed, from caches alone; *observe.Observer does.
 type Owners interface {
 	OwnersFor(ctx context.Context, o client.Object) ([]remediator.Owner, error)
 }
 
-// Turns gives each owner of machines its turn when something about it changed.
-type Turns struct {
+// OwnerReconciler gives each owner of machines its turn when something about it changed.
+type OwnerReconciler struct {
 	Cache  cache.Cache
 	Owners Owners
 	// Turn takes one look at an owner, and does what follows from it; again is when to look though nothing changes.
-	Turn func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
+	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
 	// CaughtUp is closed when the view holds all that the log held at the start: before that no turn is taken.
 	CaughtUp <-chan struct{}
 	behind   catchup.Wait
@@ -53,23 +53,23 @@ type Turns struct {
 	ControlPlanes bool
 	// Limits is the cache that holds the RepairLimits; nil where there is no such kind.
 	Limits cache.Cache
-	// Feed says when the log has something new about an owner.
-	Feed *Feed
+	// EventSource says when the log has something new about an owner.
+	Events *EventSource
 }
 
 // turnsOfNamespaces: the control planes of one namespace, many of them silent, leave the workers to others in turn.
-func turnsOfNamespaces(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
+func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
 	return fair.New(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 }
 
 // SetupWithManager registers the controller. The caches are synced before.
-func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
+func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
 			MaxConcurrentReconciles: r.Concurrency, ReconciliationTimeout: turnTimeout,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: turnsOfNamespaces,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
 		}).
-		WatchesRawSource(changes.Source(&r.Feed.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
+		WatchesRawSource(changes.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineDeployment{}, deploymentDiffers)).
@@ -89,7 +89,7 @@ func (r *Turns) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // concerns watches a kind in a cache, and queues the owners whose turn it is when an object of it changed.
-func concerns[T client.Object](r *Turns, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
+func concerns[T client.Object](r *OwnerReconciler, watched cache.Cache, kind T, differs func(before, after T) bool) source.TypedSyncingSource[remediator.Owner] {
 	type queue = workqueue.TypedRateLimitingInterface[remediator.Owner]
 	add := func(ctx context.Context, q queue, objects ...T) {
 		for _, o := range objects {
@@ -112,11 +112,11 @@ func concerns[T client.Object](r *Turns, watched cache.Cache, kind T, differs fu
 }
 
 // Reconcile takes one owner's turn.
-func (r *Turns) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
+func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
 	if pause, wait := r.behind.Later(r.CaughtUp); wait {
 		return reconcile.Result{RequeueAfter: pause}, nil
 	}
-	again, err := r.Turn(ctx, owner)
+	again, err := r.ReconcileOwner(ctx, owner)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -19,22 +19,22 @@ import (
 // fleet is counted for the limits.
 const settle, settleLimits = 100 * time.Millisecond, time.Second
 
-// Feed is what has changed in the log about owners of machines, for each controller that shows it, whether this daemon or
+// EventSource is what has changed in the log about owners of machines, for each controller that shows it, whether this daemon or
 // an operator appended it. NewFeed makes it.
-type Feed struct {
+type EventSource struct {
 	owners                     changes.Changes[remediator.Owner]
 	requests, policies, limits changes.Changes[string] // by namespace
 }
 
 // NewFeed makes a feed that is ready for Changed.
-func NewFeed() *Feed {
-	f := &Feed{}
+func NewEventSource() *EventSource {
+	f := &EventSource{}
 	f.owners.Gather, f.requests.Gather, f.policies.Gather, f.limits.Gather = settle, settle, settle, settleLimits
 	return f
 }
 
 // Changed says that the log has something new about an owner. It does not block.
-func (f *Feed) Changed(owner remediator.Owner) {
+func (f *EventSource) Changed(owner remediator.Owner) {
 	f.owners.Add(owner)
 	f.requests.Add(owner.Namespace)
 	f.policies.Add(owner.Namespace)

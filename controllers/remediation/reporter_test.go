@@ -23,16 +23,16 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-func aTold(at time.Time, seq uint64, reason string) runner.Told {
-	return runner.Told{
-		Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "0a1b2c3d-1"},
-		News:  remediator.News{Machine: remediator.Subject{Name: "cp-1", UID: "m1"}, Reason: reason, Note: "so it is; next: that"},
-		At:    at, Seq: seq,
+func aTold(at time.Time, seq uint64, reason string) runner.Report {
+	return runner.Report{
+		Owner:        remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "cp", UID: "0a1b2c3d-1"},
+		Notification: remediator.Notification{Machine: remediator.Subject{Name: "cp-1", UID: "m1"}, Reason: reason, Note: "so it is; next: that"},
+		At:           at, Seq: seq,
 	}
 }
 
-func aTeller() *Teller {
-	return &Teller{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
+func aTeller() *EventReporter {
+	return &EventReporter{LogID: "log", Instance: "test", Logger: slog.New(slog.DiscardHandler)}
 }
 
 // TestTellerTellsNothingTwice: a second daemon that reads the same facts makes no second event, and an API server that is away
@@ -54,16 +54,16 @@ func TestTellerTellsNothingTwice(t *testing.T) {
 			},
 		}).Build()
 		requested := aTold(time.Now(), 7, "ReplacementRequested")
-		requested.News.Owner = true
+		requested.Notification.Owner = true
 		succeeded := aTold(time.Now(), 9, "RemediationSucceeded")
 		var names [][]string
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
-			teller := aTeller()
+			reporter := aTeller()
 			done := make(chan struct{})
-			go func() { defer close(done); teller.Run(ctx, c) }()
-			teller.Tell(requested)
-			teller.Tell(succeeded)
+			go func() { defer close(done); reporter.Run(ctx, c) }()
+			reporter.Report(requested)
+			reporter.Report(succeeded)
 			time.Sleep(10 * time.Second)
 			cancel()
 			<-done
@@ -94,7 +94,7 @@ func namesOf(t *testing.T, c client.Client) []string {
 
 func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 	n := aTold(time.Now(), 7, "RemediationFrozen")
-	n.News.Owner, n.Warning = true, true
+	n.Notification.Owner, n.Warning = true, true
 	got := aTeller().events(n)
 	if len(got) != 2 || got[0].Regarding.Name != "cp-1" || got[0].Related.Name != "cp" || got[1].Regarding.Kind != "KubeadmControlPlane" || got[1].Regarding.APIVersion == "" {
 		t.Fatalf("%+v", got)
@@ -110,27 +110,27 @@ func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 
 func TestTellerBoundsWhatRepeats(t *testing.T) {
 	now := time.Now()
-	teller := aTeller()
+	reporter := aTeller()
 	for i := range 20 {
-		teller.Tell(aTold(now.Add(time.Duration(i)*time.Second), uint64(i), "RemediationWaiting"))
+		reporter.Report(aTold(now.Add(time.Duration(i)*time.Second), uint64(i), "RemediationWaiting"))
 	}
-	teller.Tell(aTold(now, 21, "RemediationSucceeded"))
+	reporter.Report(aTold(now, 21, "RemediationSucceeded"))
 	other := aTold(now, 22, "RemediationWaiting")
 	other.Machine.UID = "m2"
-	teller.Tell(other)
-	if len(teller.waiting) != often+2 {
-		t.Errorf("%d events wait", len(teller.waiting))
+	reporter.Report(other)
+	if len(reporter.waiting) != often+2 {
+		t.Errorf("%d events wait", len(reporter.waiting))
 	}
-	teller.Tell(aTold(now.Add(-time.Hour), 23, "MachineDeleted"))
-	if len(teller.waiting) != often+2 {
+	reporter.Report(aTold(now.Add(-time.Hour), 23, "MachineDeleted"))
+	if len(reporter.waiting) != often+2 {
 		t.Error("an old fact is told")
 	}
 	for i := range 2 * kept {
 		n := aTold(now, uint64(100+i), "RemediationWaiting")
 		n.Machine.UID = types.UID(fmt.Sprint(i))
-		teller.Tell(n)
+		reporter.Report(n)
 	}
-	if len(teller.waiting) != kept || teller.lost == 0 {
-		t.Errorf("%d wait, %d lost", len(teller.waiting), teller.lost)
+	if len(reporter.waiting) != kept || reporter.lost == 0 {
+		t.Errorf("%d wait, %d lost", len(reporter.waiting), reporter.lost)
 	}
 }

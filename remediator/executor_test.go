@@ -18,13 +18,13 @@ import (
 // errForeign: the object was changed by another client.
 var errForeign = errors.New("somebody else changed it")
 
-// perform does what a Hand does: it looks, and writes what is missing.
+// perform does what an Executor does: it looks, and writes what is missing.
 func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 	m := w.machine(a.Machine.Name)
 	if m != nil && m.UID != a.Machine.UID {
 		m = nil
 	}
-	switch a.Do {
+	switch a.Type {
 	case remediator.SetRelaxed:
 		return w.relax(a)
 	case remediator.Touch:
@@ -32,13 +32,13 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return nil
 	case remediator.Scale:
 		return w.scale(f, a)
-	case remediator.Lead:
+	case remediator.MoveLeadership:
 		return w.lead(a)
 	}
 	if m == nil {
 		return nil
 	}
-	switch a.Do {
+	switch a.Type {
 	case remediator.SetMark:
 		m.Mark = a.Value
 	case remediator.SetDelete:
@@ -69,16 +69,16 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if !m.Deleting {
 			delete(m.Conditions, "OwnerRemediated")
 		}
-	case remediator.TakeBack:
+	case remediator.ClearConditions:
 		delete(m.Conditions, "OwnerRemediated")
 		delete(m.Conditions, "ExternallyRemediated")
 		w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
-	case remediator.MakeRung, remediator.DropRung:
-		m.Rungs = slices.DeleteFunc(m.Rungs, func(rung string) bool { return rung == a.Value })
-		if a.Do == remediator.MakeRung {
-			m.Rungs = append(m.Rungs, a.Value)
+	case remediator.CreateStepObject, remediator.DeleteStepObject:
+		m.StepObjects = slices.DeleteFunc(m.StepObjects, func(step string) bool { return step == a.Value })
+		if a.Type == remediator.CreateStepObject {
+			m.StepObjects = append(m.StepObjects, a.Value)
 		}
-	case remediator.MakeRequest:
+	case remediator.CreateRequest:
 		if m.Request == nil {
 			m.Request = w.request(m)
 		}
@@ -93,10 +93,10 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 				m.Request.HoldUntil = hold.Until.Time
 			}
 		}
-	case remediator.DropRequest:
+	case remediator.DeleteRequest:
 		m.Request = nil
 	default:
-		return fmt.Errorf("no such deed: %s", a.Do)
+		return fmt.Errorf("no such deed: %s", a.Type)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// News is what people are told of a fact in the log, by a Kubernetes event.
-type News struct {
+// Notification is what people are told of a fact in the log, by a Kubernetes event.
+type Notification struct {
 	Machine Subject
 	// Owner says that the machine's owner is told of it too.
 	Owner   bool
@@ -20,8 +20,8 @@ type News struct {
 	Note string
 }
 
-// telling is a fact that people are told of.
-type telling struct {
+// notificationRule says of one type of fact what people are told.
+type notificationRule struct {
 	fact           Event // a sample of it
 	when           string
 	reason         string
@@ -30,10 +30,10 @@ type telling struct {
 	says func(s *State, e Event) string
 }
 
-// tells makes a telling of one type of fact.
-func tells[E Event](reason, when string, says func(s *State, e E) string) telling {
+// notifies makes the rule of one type of fact.
+func notifies[E Event](reason, when string, says func(s *State, e E) string) notificationRule {
 	var sample E
-	return telling{fact: sample, when: when, reason: reason, says: func(s *State, e Event) string {
+	return notificationRule{fact: sample, when: when, reason: reason, says: func(s *State, e Event) string {
 		fact, is := e.(E)
 		if !is {
 			return ""
@@ -42,137 +42,137 @@ func tells[E Event](reason, when string, says func(s *State, e E) string) tellin
 	}}
 }
 
-func (t telling) warns() telling {
+func (t notificationRule) warns() notificationRule {
 	t.warning = true
 	return t
 }
 
-func (t telling) atOwner() telling {
+func (t notificationRule) atOwner() notificationRule {
 	t.owner = true
 	return t
 }
 
-// tellings are all that people are told. Of the lines of a fact, the first that says something is told. What follows from another
+// notificationRules are all that people are told. Of the lines of a fact, the first that says something is told. What follows from another
 // fact that is told, or concerns the log alone, is not here.
 //
 // The table in docs/remediation.md is this one.
 //
 //nolint:gochecknoglobals // a table
-var tellings = []telling{
-	tells("NoticeSeen", "the machine is healthy, and a [notice](#machines-that-are-about-to-stop) says that it stops", func(s *State, e MachineMarked) string {
+var notificationRules = []notificationRule{
+	notifies("NoticeSeen", "the machine is healthy, and a [notice](#machines-that-are-about-to-stop) says that it stops", func(s *State, e MachineMarked) string {
 		next := "scute decides how it is replaced"
 		if e.State == Failing {
 			next = "it is replaced from the notice's lead time on"
 		}
 		return when(e.Source == FromNotice && !s.says(e), "The machine is about to stop: %s; next: %s", e.Reason, next)
 	}),
-	tells("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(s *State, e MachineMarked) string {
+	notifies("HealthCheckFailing", "a check of the machine fails, and its time is not over", func(s *State, e MachineMarked) string {
 		return when(e.State == Failing && !s.says(e), "%s; next: the machine is unhealthy when the time of the check is over", marking(e))
 	}).warns(),
-	tells("MachineUnhealthy", "the machine is unhealthy", func(s *State, e MachineMarked) string {
+	notifies("MachineUnhealthy", "the machine is unhealthy", func(s *State, e MachineMarked) string {
 		return when(e.State == Unhealthy && !s.says(e), "%s; next: scute decides how it is replaced", marking(e))
 	}).warns(),
-	tells("MachineRecovered", "the machine is healthy again, or its notice is gone", func(s *State, e MachineMarkCleared) string {
-		if p := s.Patients[e.Machine.UID]; e.Cause == Recovered && p != nil && p.noticed() {
+	notifies("MachineRecovered", "the machine is healthy again, or its notice is gone", func(s *State, e MachineMarkCleared) string {
+		if u := s.Unhealthy[e.Machine.UID]; e.Cause == Recovered && u != nil && u.noticed() {
 			return "The notice is gone; nothing more is done"
 		}
 		return when(e.Cause == Recovered || e.Cause == "", "The machine is healthy again; nothing more is done")
 	}),
-	tells("MachineMarkCleared", "the machine is gone, or no policy selects it any more", func(_ *State, e MachineMarkCleared) string {
+	notifies("MachineMarkCleared", "the machine is gone, or no policy selects it any more", func(_ *State, e MachineMarkCleared) string {
 		return "The mark is removed: " + e.Why
 	}),
-	tells("RemediationDryRun", "something would be done, and the policy is a dry run", func(_ *State, e Decided) string {
-		return when(e.Seen.DryRun && e.Decision.acts(), "Dry run, nothing is done; it would be %s", e.Decision.sentence())
+	notifies("RemediationDryRun", "something would be done, and the policy is a dry run", func(_ *State, e Decided) string {
+		return when(e.Evidence.DryRun && e.Decision.acts(), "Dry run, nothing is done; it would be %s", e.Decision.sentence())
 	}),
-	tells("RemediationHeld", "the policy holds the machine", func(_ *State, e Decided) string {
+	notifies("RemediationHeld", "the policy holds the machine", func(_ *State, e Decided) string {
 		return when(e.Decision.Rule == "policy-hold", "%s; next: it is decided again after that", e.Decision.sentence())
 	}),
-	tells("RemediationWaiting", "something else comes first; the rule says what", func(_ *State, e Decided) string {
+	notifies("RemediationWaiting", "something else comes first; the rule says what", func(_ *State, e Decided) string {
 		told := e.Decision.Rule == "hold" || e.Decision.Rule == "aborted" // by what the operator said
 		return when(e.Decision.Verdict == Wait && !told, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "it is decided again when that has passed"))
 	}),
-	tells("RemediationFrozen", "acting would be dangerous", func(_ *State, e Decided) string {
+	notifies("RemediationFrozen", "acting would be dangerous", func(_ *State, e Decided) string {
 		return when(e.Decision.Verdict == Freeze, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, continues))
 	}).warns().atOwner(),
-	tells("CannotRemediate", "no method is safe, or all attempts failed; a human is needed", func(_ *State, e Decided) string {
+	notifies("CannotRemediate", "no method is safe, or all attempts failed; a human is needed", func(_ *State, e Decided) string {
 		return when(e.Decision.Verdict == CannotRemediate, "%s; next: %s", e.Decision.sentence(), cmp.Or(e.Decision.Next, "replace the machine by hand"))
 	}).warns().atOwner(),
-	tells("RemediationHeld", "an operator holds the machine", func(_ *State, e HoldSet) string {
+	notifies("RemediationHeld", "an operator holds the machine", func(_ *State, e HoldSet) string {
 		return "Held by an operator" + until(e.Until) + because(e.Reason) + "; next: nothing is begun before it is released" + when(!e.Until.IsZero(), ", or that time has come")
 	}),
-	tells("RemediationReleased", "an operator releases the machine", func(*State, HoldReleased) string {
+	notifies("RemediationReleased", "an operator releases the machine", func(*State, HoldReleased) string {
 		return "Released by an operator; next: it is decided again"
 	}),
-	tells("RemediationAborted", "an operator aborts the remediation", func(*State, AbortRequested) string {
+	notifies("RemediationAborted", "an operator aborts the remediation", func(*State, AbortRequested) string {
 		return "Aborted by an operator; next: the replacement is cancelled, and nothing is begun before it is released"
 	}),
-	tells("EscalationStarted", "a step of the policy's escalation is tried", func(_ *State, e EscalationStarted) string {
-		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Rung)
+	notifies("EscalationStarted", "a step of the policy's escalation is tried", func(_ *State, e EscalationStarted) string {
+		return fmt.Sprintf("Step %s of the policy's escalation is tried; next: a replacement, if the machine does not recover in time", e.Step)
 	}),
-	tells("EscalationEnded", "the step did not make the machine healthy in time, or failed", func(_ *State, e EscalationEnded) string {
+	notifies("EscalationEnded", "the step did not make the machine healthy in time, or failed", func(_ *State, e EscalationEnded) string {
 		if e.Outcome == StepFailed {
-			return fmt.Sprintf("Step %s has failed, as %s; next: the step after it, or a replacement", e.Rung, e.Reason)
+			return fmt.Sprintf("Step %s has failed, as %s; next: the step after it, or a replacement", e.Step, e.Reason)
 		}
-		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Rung)
+		return fmt.Sprintf("Step %s did not make the machine healthy; next: the step after it, or a replacement", e.Step)
 	}).warns(),
-	tells("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
+	notifies("NodeOutOfService", "the machine is off, and its Node is tainted out-of-service", func(_ *State, e NodeOutOfService) string {
 		return fmt.Sprintf("Node %s is tainted out-of-service, as %s; next: its pods and volumes go elsewhere, and the taint is taken off when the Node reports again", e.Node, e.Why)
 	}).warns(),
-	tells("NodeInService", "the taint is removed from the Node", func(_ *State, e NodeInService) string {
+	notifies("NodeInService", "the taint is removed from the Node", func(_ *State, e NodeInService) string {
 		return "The taint out-of-service is taken off the Node: " + e.Why
 	}),
-	tells("ReplacementRequested", "the owner is asked for a replacement", func(s *State, e SurgeRequested) string {
+	notifies("ReplacementRequested", "the owner is asked for a replacement", func(s *State, e SurgeRequested) string {
 		return fmt.Sprintf("%s is asked for another machine%s; next: it creates one, and deletes this machine when that one is ready", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),
-	tells("OwnerRemediationRequested", "the owner is asked to remediate, deleting first", func(s *State, e HandedOver) string {
+	notifies("OwnerRemediationRequested", "the owner is asked to remediate, deleting first", func(s *State, e HandedOver) string {
 		return fmt.Sprintf("%s is asked to remediate%s; next: it deletes this machine, and creates another", s.Owner.title(), s.decided(e.Machine))
 	}).atOwner(),
-	tells("ReplacementCreated", "the replacement exists", func(s *State, e ReplacementObserved) string {
+	notifies("ReplacementCreated", "the replacement exists", func(s *State, e ReplacementObserved) string {
 		if e.Extra {
 			return ""
 		}
 		return fmt.Sprintf("Machine %s exists and is not ready; next: %s", e.Replacement.Name, s.afterReady())
 	}),
-	tells("ReplacementReady", "the replacement has joined, and is ready", func(s *State, e ReplacementReady) string {
+	notifies("ReplacementReady", "the replacement has joined, and is ready", func(s *State, e ReplacementReady) string {
 		if s.leaves() {
 			return fmt.Sprintf("Machine %s is ready", e.Replacement.Name)
 		}
 		return fmt.Sprintf("Machine %s is ready; next: %s deletes this machine", e.Replacement.Name, s.Owner.Name)
 	}),
-	tells("MachineDeleting", "the machine is being deleted", func(*State, VictimDeleting) string {
+	notifies("MachineDeleting", "the machine is being deleted", func(*State, VictimDeleting) string {
 		return "The machine is being deleted; next: its place is taken when it is gone"
 	}),
-	tells("DrainSkipped", "the Node was not drained within `removal.drainTimeout`", func(*State, DrainSkipped) string {
+	notifies("DrainSkipped", "the Node was not drained within `removal.drainTimeout`", func(*State, DrainSkipped) string {
 		return "The drain of the Node took too long, and is not waited for any more; next: the machine's volumes are detached"
 	}).warns(),
-	tells("VolumeDetachSkipped", "volumes were not detached within `removal.volumeDetachTimeout`", func(*State, VolumeDetachSkipped) string {
+	notifies("VolumeDetachSkipped", "volumes were not detached within `removal.volumeDetachTimeout`", func(*State, VolumeDetachSkipped) string {
 		return "The detaching of volumes took too long, and is not waited for any more; next: the machine's infrastructure is deleted"
 	}).warns(),
-	tells("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
+	notifies("MachineDeleted", "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) string {
 		return when(s.Active == nil || !s.Active.Ready, "The machine is gone; next: %s creates another, and that becomes ready", s.Owner.Name)
 	}),
-	tells("ReplacementConsumed", "another client deleted a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
+	notifies("ReplacementConsumed", "another client deleted a machine, and the replacement has its place", func(_ *State, e SurgeConsumed) string {
 		return e.Why + "; next: it is decided again"
 	}).warns(),
-	tells("RemediationCancelling", "the replacement is cancelled", func(_ *State, e CancelStarted) string {
+	notifies("RemediationCancelling", "the replacement is cancelled", func(_ *State, e CancelStarted) string {
 		return "What was begun is taken back: " + e.Reason
 	}).warns(),
-	tells("RemediationFrozen", "the replacement must not continue for now", func(_ *State, e Frozen) string {
+	notifies("RemediationFrozen", "the replacement must not continue for now", func(_ *State, e Frozen) string {
 		return fmt.Sprintf("Frozen by rule %s: %s; next: %s", e.Rule, e.Reason, cmp.Or(e.Next, continues))
 	}).warns().atOwner(),
-	tells("RemediationResumed", "the cause of the freeze has passed", func(*State, Thawed) string {
+	notifies("RemediationResumed", "the cause of the freeze has passed", func(*State, Thawed) string {
 		return "What froze it has passed; the remediation continues"
 	}),
-	tells("ActionFailed", "a write failed, and is tried again", func(_ *State, e Setback) string {
+	notifies("ActionFailed", "a write failed, and is tried again", func(_ *State, e TransientFailure) string {
 		return e.Message + "; next: it is tried again"
 	}).warns(),
-	tells("RemediationSucceeded", "the machine is replaced", func(s *State, e Succeeded) string {
+	notifies("RemediationSucceeded", "the machine is replaced", func(s *State, e Succeeded) string {
 		return "Replaced by " + s.replacement() + when(e.Note != "", "; %s", e.Note)
 	}).atOwner(),
-	tells("RemediationCancelled", "the replacement was cancelled, because the machine is healthy", func(_ *State, e Cancelled) string {
+	notifies("RemediationCancelled", "the replacement was cancelled, because the machine is healthy", func(_ *State, e Cancelled) string {
 		return when(e.Cause == Recovered, "What was begun is taken back: the machine is healthy again")
 	}).atOwner(),
-	tells("RemediationCancelled", "the replacement is cancelled", func(s *State, e Cancelled) string {
+	notifies("RemediationCancelled", "the replacement is cancelled", func(s *State, e Cancelled) string {
 		why := string(e.Cause)
 		if s.Active != nil && s.Active.Reason != "" {
 			why = s.Active.Reason
@@ -183,21 +183,21 @@ var tellings = []telling{
 
 const continues = "it continues when that has passed"
 
-// untold are the events that are not reported to users.
+// unreported are the events that are not reported to users.
 //
 //nolint:gochecknoglobals // a table
-var untold = []Event{
+var unreported = []Event{
 	Registered{}, Claimed{}, Admitted{}, SurgeRelaxed{}, ScaleRaised{}, ScaleRestored{}, VictimSpared{}, StormPassed{}, MassFailurePassed{},
 }
 
 // Tell says what people are told of a fact, from the state before it; ok is false for nothing.
-func Tell(s *State, e Event) (n News, ok bool) {
-	for _, t := range tellings {
+func NotificationOf(s *State, e Event) (n Notification, ok bool) {
+	for _, t := range notificationRules {
 		if note := t.says(s, e); note != "" {
-			return News{Machine: About(s, e), Owner: t.owner, Warning: t.warning, Reason: t.reason, Note: note}, true
+			return Notification{Machine: About(s, e), Owner: t.owner, Warning: t.warning, Reason: t.reason, Note: note}, true
 		}
 	}
-	return News{}, false
+	return Notification{}, false
 }
 
 // About is the machine that a fact is about: the one in it, or else the one whose remediation has been started. The zero value
@@ -240,8 +240,8 @@ func About(s *State, e Event) Subject {
 
 // says: the machine is marked so already, and another check says it too.
 func (s *State) says(e MachineMarked) bool {
-	p := s.Patients[e.Machine.UID]
-	return p != nil && p.Mark != nil && p.Mark.State == e.State
+	u := s.Unhealthy[e.Machine.UID]
+	return u != nil && u.Mark != nil && u.Mark.State == e.State
 }
 
 func marking(e MachineMarked) string {
@@ -255,11 +255,11 @@ func (d Decision) sentence() string {
 
 // decided is the decision about a machine, in brackets.
 func (s *State) decided(m Subject) string {
-	p := s.Patients[m.UID]
-	if p == nil || !p.Decision.acts() {
+	u := s.Unhealthy[m.UID]
+	if u == nil || !u.Decision.acts() {
 		return ""
 	}
-	return " (" + p.Decision.sentence() + ")"
+	return " (" + u.Decision.sentence() + ")"
 }
 
 func (o Owner) title() string { return o.Kind + " " + o.Name }
@@ -296,9 +296,9 @@ func afterCancel(c Cause) string {
 }
 
 // WriteNews writes the table of what people are told, in Markdown, for docs/remediation.md.
-func WriteNews(w io.Writer) {
+func WriteNotifications(w io.Writer) {
 	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
-	for _, t := range tellings {
+	for _, t := range notificationRules {
 		kind, about := "Normal", "Machine"
 		if t.warning {
 			kind = "Warning"

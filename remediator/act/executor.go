@@ -14,13 +14,13 @@ import (
 	"scute.dev/remediator"
 )
 
-// ErrForeign: the object of an action is no longer as it was when the action was decided; another client changed it.
+// ErrPreconditionFailed: the object of an action is no longer as it was when the action was decided; another client changed it.
 // Nothing was written. The caller must observe again, not retry.
-var ErrForeign = errors.New("somebody else changed what this was decided on")
+var ErrPreconditionFailed = errors.New("somebody else changed what this was decided on")
 
-// foreign is an ErrForeign that says what was found.
+// foreign is an ErrPreconditionFailed that says what was found.
 func foreign(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrForeign, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrPreconditionFailed, fmt.Sprintf(format, args...))
 }
 
 // performFor bounds one action with all its calls.
@@ -32,8 +32,8 @@ type Leader interface {
 	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
 }
 
-// Hand performs actions on the management cluster.
-type Hand struct {
+// Executor performs actions on the management cluster.
+type Executor struct {
 	// Client of the management cluster. It must not cache: an action depends on what it reads.
 	Client client.Client
 	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
@@ -42,30 +42,30 @@ type Hand struct {
 	Nodes Nodes
 	// Template is the object that an escalation step of a RepairPolicy creates; nil without an error when there is no
 	// such policy, or no such step. By default it is read from the policy.
-	Template func(ctx context.Context, policy types.NamespacedName, rung string) (*unstructured.Unstructured, error)
+	Template func(ctx context.Context, policy types.NamespacedName, step string) (*unstructured.Unstructured, error)
 }
 
 // Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
-// reads all else again. An error that is ErrForeign says that nothing was written because a precondition has changed.
-func (h *Hand) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+// reads all else again. An error that is ErrPreconditionFailed says that nothing was written because a precondition has changed.
+func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, performFor)
 	defer cancel()
-	d := &deed{Hand: h, Action: a, facts: f}
+	d := &execution{Executor: e, Action: a, facts: f}
 	if err := d.perform(ctx); err != nil {
-		return fmt.Errorf("%s (machine %s/%s): %w", a.Do, f.Owner.Namespace, a.Machine.Name, err)
+		return fmt.Errorf("%s (machine %s/%s): %w", a.Type, f.Owner.Namespace, a.Machine.Name, err)
 	}
 	return nil
 }
 
-// deed is one action that is being performed.
-type deed struct {
-	*Hand
+// execution is one action that is being performed.
+type execution struct {
+	*Executor
 	remediator.Action
 	facts *remediator.Facts
 }
 
-func (d *deed) perform(ctx context.Context) error {
-	switch d.Do {
+func (d *execution) perform(ctx context.Context) error {
+	switch d.Type {
 	case remediator.SetMark:
 		return d.setMark(ctx)
 	case remediator.SetDelete:
@@ -86,9 +86,9 @@ func (d *deed) perform(ctx context.Context) error {
 		return d.report(ctx)
 	case remediator.Withdraw:
 		return d.withdraw(ctx)
-	case remediator.TakeBack:
+	case remediator.ClearConditions:
 		return d.takeBack(ctx)
-	case remediator.Lead:
+	case remediator.MoveLeadership:
 		return d.lead(ctx)
 	case remediator.SkipDrain:
 		return d.skip(ctx, clusterv1.ExcludeNodeDrainingAnnotation)
@@ -96,15 +96,15 @@ func (d *deed) perform(ctx context.Context) error {
 		return d.skip(ctx, clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation)
 	case remediator.SetOutOfService:
 		return d.outOfService(ctx)
-	case remediator.MakeRung:
-		return d.makeRung(ctx)
-	case remediator.DropRung:
-		return d.dropRung(ctx)
-	case remediator.MakeRequest:
+	case remediator.CreateStepObject:
+		return d.createStepObject(ctx)
+	case remediator.DeleteStepObject:
+		return d.deleteStepObject(ctx)
+	case remediator.CreateRequest:
 		return d.makeRequest(ctx)
-	case remediator.DropRequest:
+	case remediator.DeleteRequest:
 		return d.dropRequest(ctx)
 	default:
-		return fmt.Errorf("%q is nothing that this version knows how to do", d.Do)
+		return fmt.Errorf("%q is nothing that this version knows how to do", d.Type)
 	}
 }

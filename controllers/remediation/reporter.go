@@ -39,15 +39,15 @@ const (
 	retry = time.Second
 )
 
-// Teller makes a Kubernetes event of each fact in the log that people are told of. An event has a name that follows from where
+// EventReporter makes a Kubernetes event of each fact in the log that people are told of. An event has a name that follows from where
 // the fact is in the log: a daemon that reads it again makes no second one.
-type Teller struct {
+type EventReporter struct {
 	// LogID and Instance are set before use: the ID of the log, and the name of this process.
 	LogID, Instance string
 	Logger          *slog.Logger
 
 	mu      sync.Mutex
-	waiting []runner.Told
+	waiting []runner.Report
 	lost    int
 	owed    time.Time // of the newest fact that is not told, zero when all are
 	told    map[topic][]time.Time
@@ -56,7 +56,7 @@ type Teller struct {
 }
 
 // Since is when facts begin to count: those that are told, and those before them that say how often a machine was told of.
-func (*Teller) Since() time.Time { return time.Now().Add(-2 * fresh) }
+func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * fresh) }
 
 // topic is what may not be told of too often.
 type topic struct {
@@ -65,7 +65,7 @@ type topic struct {
 }
 
 // Tell queues a report. It does not block.
-func (t *Teller) Tell(n runner.Told) {
+func (t *EventReporter) Report(n runner.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n.Machine.Name == "" || !t.seldom(n) || time.Since(n.At) > fresh {
@@ -84,7 +84,7 @@ func (t *Teller) Tell(n runner.Told) {
 
 // seldom says that the machine was not told of this often just now. It goes by the times of the log, so that the same facts are
 // left out when they are read again. mu is held.
-func (t *Teller) seldom(n runner.Told) bool {
+func (t *EventReporter) seldom(n runner.Report) bool {
 	if t.told == nil {
 		t.told = make(map[topic][]time.Time)
 	}
@@ -109,7 +109,7 @@ func (t *Teller) seldom(n runner.Told) bool {
 }
 
 // signal is the channel that wakes Run; mu is held.
-func (t *Teller) signal() chan struct{} {
+func (t *EventReporter) signal() chan struct{} {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
 	}
@@ -117,7 +117,7 @@ func (t *Teller) signal() chan struct{} {
 }
 
 // Run makes the events until ctx ends, in the order of the log.
-func (t *Teller) Run(ctx context.Context, c client.Client) {
+func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 	limit := flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce)
 	defer limit.Stop()
 	t.mu.Lock()
@@ -144,7 +144,7 @@ func (t *Teller) Run(ctx context.Context, c client.Client) {
 	}
 }
 
-func (t *Teller) next() (runner.Told, bool) {
+func (t *EventReporter) next() (runner.Report, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lost > 0 {
@@ -159,11 +159,11 @@ func (t *Teller) next() (runner.Told, bool) {
 		}
 	}
 	t.owed = time.Time{}
-	return runner.Told{}, false
+	return runner.Report{}, false
 }
 
 // Owes says that something is still to be told. What is too old to be told, because nobody leads here for example, is not owed.
-func (t *Teller) Owes() bool {
+func (t *EventReporter) Pending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.owed.IsZero() && time.Since(t.owed) <= fresh
@@ -171,7 +171,7 @@ func (t *Teller) Owes() bool {
 
 // create makes an event, and says whether to try it again. The API server may be away for a moment; what it refuses is left out,
 // as the log is what counts.
-func (t *Teller) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
+func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (again bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := c.Create(ctx, e.DeepCopy())
@@ -197,7 +197,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // events are those of one fact: about the machine, and about its owner.
-func (t *Teller) events(n runner.Told) []*eventsv1.Event {
+func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 	machine := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,
 	}
@@ -206,7 +206,7 @@ func (t *Teller) events(n runner.Told) []*eventsv1.Event {
 	}
 	known := owner.APIVersion != ""
 	list := []*eventsv1.Event{t.event(n, machine, owner, n.Note)}
-	if n.News.Owner && known {
+	if n.Notification.Owner && known {
 		list = append(list, t.event(n, owner, machine, "Machine "+n.Machine.Name+": "+n.Note))
 	}
 	if !known {
@@ -215,7 +215,7 @@ func (t *Teller) events(n runner.Told) []*eventsv1.Event {
 	return list
 }
 
-func (t *Teller) event(n runner.Told, about, related corev1.ObjectReference, note string) *eventsv1.Event {
+func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectReference, note string) *eventsv1.Event {
 	kind := corev1.EventTypeNormal
 	if n.Warning {
 		kind = corev1.EventTypeWarning

@@ -17,8 +17,8 @@ import (
 // callTimeout bounds one request to the management cluster.
 const callTimeout = 10 * time.Second
 
-// Eye looks at owners of machines. Its methods may be called from many goroutines, once its cache runs and is synced.
-type Eye struct {
+// Observer looks at owners of machines. Its methods may be called from many goroutines, once its cache runs and is synced.
+type Observer struct {
 	cache   cache.Cache
 	live    client.Client // does not cache
 	tenants *tenant.Dialer
@@ -31,9 +31,9 @@ type Eye struct {
 	Limits client.Reader
 }
 
-// New makes an Eye and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Of
+// New makes an Observer and its cache, which the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Of
 // workload clusters it reaches what the guard allows, and private addresses.
-func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Eye, error) {
+func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Observer, error) {
 	connection, err := connect(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
@@ -46,17 +46,17 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard) (*Eye, error)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the look at machines: %w", err)
 	}
-	return &Eye{cache: c, live: live, tenants: tenant.New(g.AndPrivate()), now: time.Now}, nil
+	return &Observer{cache: c, live: live, tenants: tenant.New(g.AndPrivate()), now: time.Now}, nil
 }
 
 // Cache is what Look reads. Controllers watch it too, and so add no other watch. Of each object it holds only what
 // facts need (see strip.go): never write an object that was read from it.
-func (e *Eye) Cache() cache.Cache { return e.cache }
+func (o *Observer) Cache() cache.Cache { return o.cache }
 
 // Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
-func (e *Eye) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
-	l := &look{eye: e, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
-	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.rungs, l.power} {
+func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
+	l := &look{eye: o, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects, l.power} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted
 		}
