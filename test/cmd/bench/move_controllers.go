@@ -49,12 +49,12 @@ func startControllers(ctx context.Context, c dynamic.Interface, namespace string
 		}
 		informer := factory.ForResource(k.resource()).Informer()
 		if err := informer.AddIndexers(cache.Indexers{byCluster: func(o any) ([]string, error) {
-			return []string{o.(*unstructured.Unstructured).GetLabels()[clusterLabel]}, nil
+			return []string{objectOf(o).GetLabels()[clusterLabel]}, nil
 		}}); err != nil {
 			stop()
 			return nil, err
 		}
-		changed := func(o any) { s.changed(k.name, o.(*unstructured.Unstructured)) }
+		changed := func(o any) { s.changed(k.name, objectOf(o)) }
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }}); err != nil {
 			stop()
 			return nil, err
@@ -92,7 +92,7 @@ func (s *controllers) changed(kind string, u *unstructured.Unstructured) {
 			continue // there is that index
 		}
 		for _, m := range members {
-			s.queue.Add(object{kind, m.(*unstructured.Unstructured).GetName()})
+			s.queue.Add(object{kind, objectOf(m).GetName()})
 		}
 	}
 }
@@ -166,7 +166,15 @@ func (s *controllers) cached(o object) *unstructured.Unstructured {
 	if err != nil || !found {
 		return nil
 	}
-	return item.(*unstructured.Unstructured)
+	return objectOf(item)
+}
+
+// objectOf is what the store of a dynamic informer holds: nothing but unstructured objects.
+func objectOf(item any) *unstructured.Unstructured {
+	if u, ok := item.(*unstructured.Unstructured); ok {
+		return u
+	}
+	panic(fmt.Sprintf("a dynamic informer stores %T", item))
 }
 
 func pausedCondition(u *unstructured.Unstructured) metav1.ConditionStatus {
@@ -187,7 +195,7 @@ func (s *controllers) settled(ctx context.Context, clusters int) error {
 		}
 		for kind, informer := range s.informers {
 			for _, item := range informer.GetIndexer().List() {
-				if u := item.(*unstructured.Unstructured); pausedCondition(u) != metav1.ConditionFalse {
+				if u := objectOf(item); pausedCondition(u) != metav1.ConditionFalse {
 					return kind + " " + u.GetName() + " does not say that it is not paused", nil
 				}
 			}

@@ -87,7 +87,7 @@ func generate(cluster string) []specimenObject {
 	}
 	selector := map[string]any{"matchLabels": map[string]any{"pool": pool}}
 	workers := map[string]any{"metadata": map[string]any{"labels": map[string]any{"pool": pool}}, "spec": template(true, "Template", pool)}
-	delete(workers["spec"].(map[string]any)["bootstrap"].(map[string]any), "dataSecretName")
+	unstructured.RemoveNestedField(workers, "spec", "bootstrap", "dataSecretName")
 	list := []specimenObject{
 		{"Cluster", cluster, "", true, map[string]any{"spec": map[string]any{
 			"controlPlaneRef": reference(controlPlaneGroup, "KubeadmControlPlane", plane), "infrastructureRef": reference(infrastructureGroup, "DevCluster", cluster),
