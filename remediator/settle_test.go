@@ -44,6 +44,9 @@ func (p *player) settle() {
 		if len(w.machines) == 0 || w.owner.Kind == string(remediator.ControlPlane) && deleting(w.machines) == len(w.machines) && !slices.ContainsFunc(w.machines, w.mayEnd) {
 			return // people deleted all of them
 		}
+		if w.entangled() {
+			return // people deleted a machine and then the learner that came for it
+		}
 		before := len(p.log)
 		if did := p.release(); did != "" {
 			p.tell("somebody %s, as was advised", did)
@@ -109,6 +112,16 @@ func (p *player) staysDead() *machine {
 	m.Kubelet = false
 	p.tell("%s stays dead: joined %t, etcd %t", m.Name, m.Node != "", m.Etcd)
 	return m
+}
+
+// entangled: a control plane lets no member go while etcd has a learner, and takes the machines that are being deleted one after the
+// other. It does not end where people delete the learner's machine as well, and no write of scute's helps.
+func (w *world) entangled() bool {
+	if w.owner.Kind != string(remediator.ControlPlane) || deleting(w.machines) < 2 {
+		return false
+	}
+	learner := func(m *machine) bool { return m.Deleting && m.Learner && m.Node == "" }
+	return slices.ContainsFunc(w.machines, learner) && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting && w.mayEnd(m) })
 }
 
 // alive: the control plane lives beside this machine when all others are well, and those that are being deleted are gone.
