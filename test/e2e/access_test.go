@@ -28,9 +28,13 @@ func TestAccess(t *testing.T) {
 	const ns = "access"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
 	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ns, Name: "beside", Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "tiny"},
-	}}))
+	// Finalizers: an object is patched at the source only where it has some.
+	beside := metav1.ObjectMeta{
+		Namespace: ns, Name: "beside", Finalizers: []string{"example.org/kept"},
+		Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "tiny"},
+	}
+	must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: beside}))
+	must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{ObjectMeta: beside}))
 	source, target := auditTrail(t, shared.blue), auditTrail(t, shared.green)
 	d := daemon(t, shared.blue, scuted.DaemonOptions{})
 
@@ -88,6 +92,7 @@ func TestAccess(t *testing.T) {
 		"impersonate serviceaccounts") // no request of its own: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
+		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed
 		"list extensionconfigs.runtime.cluster.x-k8s.io") // where the event log was lost: TestLogLost
 }
 
