@@ -105,8 +105,9 @@ func TestLogRestored(t *testing.T) {
 				still[name] = "before 1 ."
 			}
 		}
-		s.hold(ctx, t, newest, still)
-		s.ends(ctx, t, "put-back", mover.PhaseSucceeded)
+		d = s.held(ctx, t, newest, still)
+		s.ends(ctx, t, "put-back", mover.PhaseSucceeded) // before it stops: its status follows the log
+		must(t, d.Stop(ctx))
 	})
 	must(t, shared.blue.ForgetLog(ctx))
 	s.daemon(t, old)
