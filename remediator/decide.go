@@ -89,7 +89,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 			}
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Why: why})
 		case h.State != "" && !u.says(h):
-			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen}
+			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), Seen: h.Seen, Failing: h.Failing}
 			if mark.Since.IsZero() {
 				mark.Since = now
 			}
@@ -114,7 +114,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 // change.
 func (u *UnhealthyMachine) says(h Health) bool {
 	return u != nil && u.Mark != nil && u.Mark.State == h.State && u.Mark.Reason == h.Reason && u.Mark.Source == h.Source &&
-		sameTimes(u.Mark.Seen, h.Seen)
+		u.Mark.Failing == h.Failing && sameTimes(u.Mark.Seen, h.Seen)
 }
 
 // mark that the log has of a machine, nil without.

@@ -137,6 +137,8 @@ type (
 		FailureDomain string `json:"failureDomain,omitempty"`
 		// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
 		Seen map[string]time.Time `json:"seen,omitempty"`
+		// Failing: the source is a notice, and a check of the machine fails too.
+		Failing bool `json:"failing,omitempty"`
 	}
 	// MachineMarkCleared: it is healthy again, or gone, or no policy selects it any longer.
 	MachineMarkCleared struct {

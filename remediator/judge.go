@@ -25,6 +25,8 @@ type Health struct {
 	Left time.Duration
 	// Seen are the checks of the Node's own conditions that fail, and since when scute has seen that.
 	Seen map[string]time.Time
+	// Failing: the source is a notice, and a check fails too.
+	Failing bool
 }
 
 // Judge says how a machine is. It does not ask who may do something about it. mark is what the log says of the machine, nil
@@ -71,6 +73,7 @@ func Judge(m *Machine, mark *MachineMarked, c Checks, now time.Time) Health {
 		}
 	}
 	worst.Seen = seen
+	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst
 }
 

@@ -98,8 +98,8 @@ func (n Notice) remembered(mark *MachineMarked) (value string, there bool) {
 	return "", false
 }
 
-// noticed says that the machine is healthy, as far as is known, and about to stop.
+// noticed says that the machine is about to stop.
 func (u *UnhealthyMachine) noticed() bool { return u.Mark != nil && u.Mark.Source == FromNotice }
 
 // failed says that the machine is marked because something is wrong with it, which counts for a mass failure.
-func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && !u.noticed() }
+func (u *UnhealthyMachine) failed() bool { return u.Mark != nil && (!u.noticed() || u.Mark.Failing) }
