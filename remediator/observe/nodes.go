@@ -189,9 +189,10 @@ func saidOf(raw []byte, notices []remediator.Notice) (remediator.NodeLook, error
 			Status: object.Truth(object.Brief(c.Status, longestName)), Reason: object.Brief(c.Reason, longestName), Since: c.LastTransitionTime.Time,
 		}
 	}
-	named := keysOf(notices, v1alpha1.NoticeNodeTaint)
-	for _, taint := range node.Spec.Taints {
-		if slices.Contains(named, taint.Key) {
+	for _, taint := range node.Spec.Taints { // a key may be there once for each effect
+		if slices.ContainsFunc(notices, func(n remediator.Notice) bool {
+			return n.Type == v1alpha1.NoticeNodeTaint && n.Key == taint.Key && (n.Value == "" || n.Value == taint.Value)
+		}) {
 			looked.Taints = with(looked.Taints, taint.Key, taint.Value)
 		}
 	}

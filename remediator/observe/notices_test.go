@@ -15,7 +15,7 @@ import (
 
 // Of the taints and annotations of a Node only what notices name is kept, and a bounded part of it.
 func TestNoticesOfANode(t *testing.T) {
-	named := []remediator.Notice{{Type: v1alpha1.NoticeNodeTaint, Key: "spot"}, {Type: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {Type: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
+	named := []remediator.Notice{{Type: v1alpha1.NoticeNodeTaint, Key: "spot"}, {Type: v1alpha1.NoticeNodeTaint, Key: "event", Value: "stop"}, {Type: v1alpha1.NoticeNodeAnnotation, Key: "maintenance"}, {Type: v1alpha1.NoticeMachineAnnotation, Key: "other"}}
 	long := strings.Repeat("x", 1000)
 	for name, c := range map[string]struct {
 		body, err           string
@@ -24,6 +24,10 @@ func TestNoticesOfANode(t *testing.T) {
 		"both": {
 			body:   `{"metadata":{"annotations":{"other":"1","maintenance":"` + long + `"}},"spec":{"taints":[{"key":"spot","value":"soon","effect":"NoSchedule"},{"key":"maintenance"}]}}`,
 			taints: map[string]string{"spot": "soon"}, annotations: map[string]string{"maintenance": long[:longestText] + "..."},
+		},
+		"one key, two effects": {
+			body:   `{"spec":{"taints":[{"key":"event","value":"stop","effect":"NoSchedule"},{"key":"event","value":"other","effect":"NoExecute"}]}}`,
+			taints: map[string]string{"event": "stop"},
 		},
 		"none":           {body: `{"metadata":{"annotations":null},"spec":{"taints":null}}`},
 		"an odd one":     {body: `{"metadata":{"annotations":{"a":1}}}`, err: "the annotation a"},
