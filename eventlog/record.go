@@ -46,6 +46,20 @@ func (r Record) Events() ([]Event, error) {
 	return events, nil
 }
 
+// CloudEvents are the commit's events as programs of others read them, with their place in the log of an ID.
+func (r Record) CloudEvents(logID string) ([]CloudEvent, error) {
+	events, err := r.Events()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]CloudEvent, len(events))
+	for i, e := range events {
+		out[i] = e.cloudEvent(r.Aggregate, r.subject)
+		out[i].Sequence, out[i].LogID = strconv.FormatUint(r.Seq, 10), logID
+	}
+	return out, nil
+}
+
 // Subject is the subject the commit was stored on.
 func (r Record) Subject() string { return r.subject }
 

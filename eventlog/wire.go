@@ -24,19 +24,22 @@ const (
 	ceSpecVersion = "1.0"
 )
 
-// cloudEvent is one event in the JSON format of CloudEvents 1.0.
-type cloudEvent struct {
-	SpecVersion string          `json:"specversion"`
-	ID          string          `json:"id"`
-	Source      string          `json:"source"`
-	Type        string          `json:"type"`
-	Subject     string          `json:"subject"`
-	Time        time.Time       `json:"time"`
-	ContentType string          `json:"datacontenttype"`
-	Actor       string          `json:"actor,omitempty"`
-	Causation   string          `json:"causation,omitempty"`
-	Correlation string          `json:"correlation,omitempty"`
-	Data        json.RawMessage `json:"data"`
+// CloudEvent is one event in the JSON format of CloudEvents 1.0. The members after DataContentType and before Data are extensions.
+type CloudEvent struct {
+	SpecVersion     string    `json:"specversion"`
+	ID              string    `json:"id"`
+	Source          string    `json:"source"`
+	Type            string    `json:"type"`
+	Subject         string    `json:"subject"`
+	Time            time.Time `json:"time"`
+	DataContentType string    `json:"datacontenttype"`
+	Actor           string    `json:"actor,omitempty"`
+	Causation       string    `json:"causation,omitempty"`
+	Correlation     string    `json:"correlation,omitempty"`
+	// Sequence and LogID say where the event is stored. They are not in the log itself.
+	Sequence string          `json:"sequence,omitempty"`
+	LogID    string          `json:"logid,omitempty"`
+	Data     json.RawMessage `json:"data"`
 }
 
 // encode turns a commit into its one message: a binary CloudEvent for one event, a batch for several.
@@ -79,15 +82,12 @@ func (c Commit) encodeBinary(m *nats.Msg) {
 }
 
 func (c Commit) encodeBatch(m *nats.Msg) error {
-	batch := make([]cloudEvent, len(c.Events))
+	batch := make([]CloudEvent, len(c.Events))
 	types := make([]string, len(c.Events))
 	for i, e := range c.Events {
 		types[i] = e.Type
-		batch[i] = cloudEvent{
-			SpecVersion: ceSpecVersion, ID: c.EventID(i), Source: source(m.Subject), Type: e.Type, Subject: c.Aggregate.ID,
-			Time: e.Time.UTC(), ContentType: contentJSON, Actor: e.Actor, Causation: e.Causation, Correlation: e.Correlation,
-			Data: e.Data,
-		}
+		e.ID = c.EventID(i)
+		batch[i] = e.cloudEvent(c.Aggregate, m.Subject)
 	}
 	m.Header[headerContent] = []string{contentBatch}
 	m.Header[headerTypes] = []string{packTypes(types)}
@@ -96,6 +96,15 @@ func (c Commit) encodeBatch(m *nats.Msg) error {
 		return fmt.Errorf("encoding commit %s: %w", c.ID, err)
 	}
 	return nil
+}
+
+// cloudEvent is an event of an aggregate, with the attributes that its subject gives it.
+func (e Event) cloudEvent(a Aggregate, subject string) CloudEvent {
+	return CloudEvent{
+		SpecVersion: ceSpecVersion, ID: e.ID, Source: source(subject), Type: e.Type, Subject: a.ID,
+		Time: e.Time.UTC(), DataContentType: contentJSON, Actor: e.Actor, Causation: e.Causation, Correlation: e.Correlation,
+		Data: e.Data,
+	}
 }
 
 // validate refuses what could not be read back.
@@ -170,7 +179,7 @@ func decode(h nats.Header, data []byte) ([]Event, error) {
 }
 
 func decodeBatch(data []byte) ([]Event, error) {
-	var batch []cloudEvent
+	var batch []CloudEvent
 	if err := json.Unmarshal(data, &batch); err != nil {
 		return nil, fmt.Errorf("batch: %w", err)
 	}

@@ -2,10 +2,7 @@ package logcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +10,6 @@ import (
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -31,17 +27,11 @@ func newCmdChain(env *cli.Env) *cobra.Command {
 		Short: "Show why an event happened: what it follows from, back to the person or the observation",
 		Long: `Show why an event happened: what it follows from, back to the person who asked for it or to what was observed.
 
-EVENT is SEQUENCE/INDEX, for example 17/0 for the first event of commit 17; the sequence of a commit, for all of its events; or the
-ID of an event. The beginning of the chain comes first. With --forward, what followed from the event comes after it. An event that
+` + eventArgument + ` The beginning of the chain comes first. With --forward, what followed from the event comes after it. An event that
 several others follow from has them as branches.`,
 		Example: kit.Examples(env, "$ log chain 17", "$ log chain 17/0 --forward", "$ log chain 17 -o json | jq .actor"),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usagef("%s needs one event: SEQUENCE/INDEX, the sequence of a commit, or the ID of an event", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		Args:    oneEvent,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().BoolVar(&o.Forward, "forward", false, "Show what followed from the event as well")
@@ -62,10 +52,7 @@ func (o *chainOptions) run(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	commit, err := log.At(ctx, seq)
-	if errors.Is(err, eventlog.ErrGap) {
-		return fmt.Errorf("the log at %s has no commit %d: %s shows where it ends", log.Where, seq, o.Hint("", "log", "status"))
-	}
+	commit, err := o.commit(ctx, log, seq)
 	if err != nil {
 		return err
 	}
@@ -78,7 +65,7 @@ func (o *chainOptions) run(ctx context.Context, event string) error {
 		c.add(show.Events(words, r))
 	}
 	if !c.choose(seq, index) {
-		return fmt.Errorf("commit %d has no event %d: its events are %d/0 to %d/%d", seq, index, seq, seq, c.length(seq)-1)
+		return noSuchEvent(seq, index, c.length(seq))
 	}
 	c.back()
 	if o.Forward {
@@ -100,42 +87,3 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	}
 	return nil
 }
-
-// all is the index of all events of a commit.
-const all = -1
-
-// find gives the place of an event.
-func (o *chainOptions) find(ctx context.Context, log *reach.Log, event string) (seq uint64, index int, err error) {
-	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
-	if seq, err = strconv.ParseUint(sequence, 10, 63); err == nil {
-		if !indexed {
-			return seq, all, nil
-		}
-		if index, err = strconv.Atoi(at); err == nil && index >= 0 {
-			return seq, index, nil
-		}
-	}
-	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
-		events, err := r.Events()
-		if err != nil {
-			return nil //nolint:nilerr // what cannot be read has no event of that ID
-		}
-		for i, e := range events {
-			if e.ID == event {
-				seq, index = r.Seq, i
-				return errFound
-			}
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errFound):
-		return seq, index, nil
-	case err != nil:
-		return 0, 0, err
-	}
-	return 0, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, o.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
-}
-
-// errFound ends a replay.
-var errFound = errors.New("found")

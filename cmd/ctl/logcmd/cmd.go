@@ -25,7 +25,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 
 The log is found in the daemon's pod, behind a port-forward; or in the folder of a stopped daemon (--log) or of local runs
 (--local), or on a NATS server (--nats).`,
-		newCmdStatus(env), newCmdTail(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdPush(env), newCmdReconcile(env))
+		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdPush(env), newCmdReconcile(env))
 }
 
 func (d *deps) open(ctx context.Context) (*reach.Log, error) {
@@ -33,15 +33,6 @@ func (d *deps) open(ctx context.Context) (*reach.Log, error) {
 		return nil, err
 	}
 	return d.Flags.Log(ctx, d.Env.Err)
-}
-
-// parseAggregate reads KIND/ID.
-func parseAggregate(s string) (eventlog.Aggregate, error) {
-	kind, id, ok := strings.Cut(s, "/")
-	if !ok || kind == "" || id == "" {
-		return eventlog.Aggregate{}, cli.Usagef("--aggregate is %q: it must be KIND/ID, for example move/fleet/prod/1a2b3c4d", s)
-	}
-	return eventlog.Aggregate{Kind: eventlog.Kind(kind), ID: id}, nil
 }
 
 // aggregateVar adds the option --aggregate, and offers the aggregates that there are.

@@ -7,34 +7,63 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
 )
 
+type exportOptions struct {
+	deps
+	Format output.Format
+
+	filter.Filter
+}
+
+// The formats of an export of events.
+const (
+	formatCloudEvents = "cloudevents"
+	formatCSV         = "csv"
+)
+
 func newCmdExport(env *cli.Env) *cobra.Command {
-	d := &deps{}
+	o := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the whole log as it is stored, one commit a line",
+		Short: "Write the whole log as it is stored, one commit a line; or events as CloudEvents or CSV",
 		Long: `Write the whole log as it is stored, one commit a line: JSON with the sequence, the time, the subject, the header and the data in
 base64. Nothing is lost, so the export can be verified without a server (` + env.Hint("audit", "verify", "--export", "FILE") + `). The first line
 names the form and the log.
 
+With -o cloudevents it writes events instead, each as a CloudEvent 1.0 in one line of JSON; with -o csv, as a table with a header.
+These two are for other programs. They take the options that select events, and cannot be verified.
+
 Of a damaged log it writes what can be read.`,
-		Example: kit.Examples(env, "$ log export > log.jsonl"),
-		Args:    cli.NoArgs,
+		Example: kit.Examples(env, "$ log export > log.jsonl", "$ log export -o csv --since 2026-07-01 --kind remediation > july.csv",
+			"$ log export -o cloudevents --cluster prod"),
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d.Flags.Examine = true
-			return interrupted(cmd.Context(), d.export(cmd.Context()))
+			o.Flags.Examine = true
+			return interrupted(cmd.Context(), o.run(cmd.Context()))
 		},
 	}
-	d.Kit = kit.New(env, cmd, "")
+	o.Kit = kit.New(env, cmd, "")
+	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	o.AddFlags(cmd.Flags())
+	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)
 	return cmd
 }
 
-func (d *deps) export(ctx context.Context) (err error) {
-	log, err := d.open(ctx)
+func (o *exportOptions) run(ctx context.Context) error {
+	if err := errors.Join(o.Format.Validate(), o.Check(o.Env.Now())); err != nil {
+		return err
+	}
+	if o.Format.Value == "" && !o.All() {
+		return cli.Usagef("events can be selected with -o cloudevents and -o csv only: the export as it is stored holds the whole log, so that it can be verified")
+	}
+	log, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,12 +72,33 @@ func (d *deps) export(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := export.NewWriter(d.Env.Out, export.Head{LogID: log.ID(), Last: head})
+	w, err := o.writer(log, head)
 	if err != nil {
 		return err
 	}
-	progress, last, missing := d.Env.Progress(), uint64(0), uint64(0)
-	err = log.Scan(ctx, func(r eventlog.Record) error {
+	return o.copy(ctx, log, head, w)
+}
+
+// writer writes commits in one of the formats.
+type writer interface {
+	Write(r eventlog.Record) error
+	Close() error
+}
+
+func (o *exportOptions) writer(log *reach.Log, head uint64) (writer, error) {
+	switch o.Format.Value {
+	case formatCloudEvents:
+		return newCloudEventWriter(o.Env.Out, &o.Filter, log.ID()), nil
+	case formatCSV:
+		return newCSVWriter(o.Env.Out, &o.Filter)
+	default:
+		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head})
+	}
+}
+
+func (o *exportOptions) copy(ctx context.Context, log *reach.Log, head uint64, w writer) error {
+	progress, last, missing := o.Env.Progress(), uint64(0), uint64(0)
+	err := log.Scan(ctx, func(r eventlog.Record) error {
 		progress.Showf("exporting: %d of %d commits", r.Seq, head)
 		missing += r.Seq - last - 1
 		last = r.Seq
@@ -59,7 +109,7 @@ func (d *deps) export(ctx context.Context) (err error) {
 		return err
 	}
 	if missing += head - min(last, head); missing > 0 {
-		d.Env.Notef("%d of %d commits cannot be read and are not in the export: %s says which.", missing, head, d.Hint("", "audit", "verify"))
+		o.Env.Notef("%d of %d commits cannot be read and are not in the export: %s says which.", missing, head, o.Hint("", "audit", "verify"))
 		return cli.Failed()
 	}
 	return nil

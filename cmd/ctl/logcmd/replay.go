@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
@@ -74,7 +75,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 	var aggregate eventlog.Aggregate
 	if o.Aggregate != "" {
 		var err error
-		if aggregate, err = parseAggregate(o.Aggregate); err != nil {
+		if aggregate, err = filter.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
 		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation}, aggregate.Kind) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/reach"
@@ -19,58 +21,82 @@ import (
 
 type tailOptions struct {
 	deps
-	Follow    bool
-	Aggregate string
-	Lines     int
-	Since     time.Duration
-	Format    output.Format
+	Follow bool
+	Lines  int
+	Format output.Format
 
-	of    *eventlog.Aggregate
-	words *fact.Words
+	filter.Filter
+	words    *fact.Words
+	subjects *filter.Subjects
+	shown    int
 }
 
 // allLines is the value of --lines that leaves nothing out.
 const allLines = -1
 
 func newCmdTail(env *cli.Env) *cobra.Command {
-	o := &tailOptions{words: fact.New()}
-	cmd := &cobra.Command{
-		Use:     "tail",
-		Short:   "Show the last events, one a line",
-		Example: kit.Examples(env, "$ log tail -f", "$ log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d", "$ log tail --lines -1 -o json | jq .type"),
-		Args:    cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Since > 0 && !cmd.Flags().Changed("lines") {
-				o.Lines = allLines
-			}
+	o, cmd := newTail(env)
+	cmd.Use, cmd.Short, cmd.Args = "tail", "Show the last events, one a line", cli.NoArgs
+	cmd.Example = kit.Examples(env, "$ log tail -f", "$ log tail --since 1h --aggregate move/fleet/prod/1a2b3c4d",
+		"$ log tail --since 2026-07-30 --cluster prod --actor 'user/*'", "$ log tail --lines -1 -o json | jq .type")
+	cmd.Flags().IntVar(&o.Lines, "lines", 20, "How many of the last events; -1 for all. All of them with --since")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !o.Since.IsSet() || cmd.Flags().Changed("lines") {
 			return o.run(cmd.Context())
-		},
+		}
+		o.Lines = allLines
+		return o.run(cmd.Context())
 	}
+	return cmd
+}
+
+func newCmdGrep(env *cli.Env) *cobra.Command {
+	o, cmd := newTail(env)
+	cmd.Use, cmd.Short = "grep PATTERN", "Show the events that a regular expression matches, one a line"
+	cmd.Long = `Show the events that a regular expression matches, one a line. It is searched for in the aggregate, the fact, the detail, the actor,
+the type and the data of each event. See https://golang.org/s/re2syntax for its syntax; (?i) at its beginning ignores case.
+
+Exit status: 0 if an event was shown, 1 if none was.`
+	cmd.Example = kit.Examples(env, "$ log grep quorum", "$ log grep '(?i)timed out' --since 24h --kind run -o json")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usagef("%s needs one pattern", cmd.CommandPath())
+		}
+		return nil
+	}
+	o.Lines = allLines
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		pattern, err := regexp.Compile(args[0])
+		if err != nil {
+			return cli.Usagef("the pattern %q cannot be read: %w", args[0], err)
+		}
+		o.Pattern = pattern
+		if err := o.run(cmd.Context()); err != nil || o.shown > 0 {
+			return err
+		}
+		o.Env.Notef("No event matches.")
+		return cli.Silently(cli.ExitFailed)
+	}
+	return cmd
+}
+
+// newTail is what tail and grep have in common.
+func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
+	o, cmd := &tailOptions{words: fact.New(), subjects: filter.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
-	f.IntVar(&o.Lines, "lines", 20, "How many of the last events; -1 for all. All of them with --since")
-	f.DurationVar(&o.Since, "since", 0, "Only events stored within this time, for example 10m")
+	o.AddFlags(f)
 	o.Format.AddFlag(cmd, "json")
-	return cmd
+	return o, cmd
 }
 
 func (o *tailOptions) validate() error {
-	switch {
-	case o.Lines < allLines:
+	if o.Lines < allLines {
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
-	case o.Since < 0:
-		return cli.Usagef("--since is %s: it must be greater than zero", o.Since)
 	}
-	if o.Aggregate != "" {
-		a, err := parseAggregate(o.Aggregate)
-		if err != nil {
-			return err
-		}
-		o.of = &a
-	}
-	return o.Format.Validate()
+	return errors.Join(o.Check(o.Env.Now()), o.Format.Validate())
 }
 
 func (o *tailOptions) run(ctx context.Context) error {
@@ -93,12 +119,7 @@ func (o *tailOptions) run(ctx context.Context) error {
 		o.Env.Notef("Nothing follows: nobody writes to the log in %s now.", log.Where)
 		return nil
 	}
-	err = log.Follow(ctx, head, func(r eventlog.Record) error {
-		if o.of != nil && r.Aggregate != *o.of {
-			return nil
-		}
-		return o.write(show.Events(o.words, r))
-	})
+	err = log.Follow(ctx, head, func(r eventlog.Record) error { return o.write(o.selected(r)) })
 	return interrupted(ctx, err)
 }
 
@@ -109,40 +130,59 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// past shows what is in the log up to head.
-func (o *tailOptions) past(ctx context.Context, log *reach.Log, head uint64) error {
-	after := uint64(0)
-	if o.Since > 0 {
-		var err error
-		if after, err = before(ctx, log, head, o.Env.Now().Add(-o.Since)); err != nil {
-			return err
-		}
-	}
-	switch {
-	case o.Lines == 0:
-		return nil
-	case o.of != nil:
-		return o.pastOf(ctx, log, after)
-	case o.Lines > 0 && head > uint64(o.Lines): // a commit has an event or more, so the last n events are in the last n commits
-		after = max(after, head-uint64(o.Lines))
-	}
-	last := tail{limit: o.Lines, write: o.write}
-	_, err := log.Replay(ctx, after, func(r eventlog.Record) error { return last.add(show.Events(o.words, r)) })
-	return errors.Join(err, last.flush())
+// selected are the events of a commit that the filter selects.
+func (o *tailOptions) selected(r eventlog.Record) []show.Event {
+	return o.Select(show.Events(o.words, r), o.subjects)
 }
 
-// pastOf reads one aggregate: its commits alone, not those around them.
-func (o *tailOptions) pastOf(ctx context.Context, log *reach.Log, after uint64) error {
-	records, err := log.Read(ctx, *o.of, after)
+// past shows what is in the log up to head.
+func (o *tailOptions) past(ctx context.Context, log *reach.Log, head uint64) error {
+	last := tail{limit: o.Lines, write: o.write}
+	one, err := o.One()
 	if err != nil {
 		return err
 	}
-	if len(records) == 0 && after == 0 && !o.Follow {
-		return fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, o.of, o.Hint("", "log", "replay"))
+	if one != nil {
+		return o.pastOf(ctx, log, *one, &last)
 	}
-	last := tail{limit: o.Lines, write: o.write}
+	after, err := o.start(ctx, log, head)
+	if err != nil {
+		return err
+	}
+	_, err = log.Replay(ctx, after, func(r eventlog.Record) error { return last.add(o.selected(r)) })
+	return errors.Join(err, last.flush())
+}
+
+// start is the commit before the first one that must be read.
+func (o *tailOptions) start(ctx context.Context, log *reach.Log, head uint64) (after uint64, err error) {
+	if o.BySubject() {
+		return 0, nil
+	}
+	if !o.Since.IsZero() {
+		if after, err = before(ctx, log, head, o.Since.Add(-clockSkew)); err != nil {
+			return 0, err
+		}
+	}
+	if o.ByTime() && o.Until.IsZero() && o.Lines >= 0 && head > uint64(o.Lines) {
+		after = max(after, head-uint64(o.Lines)) // a commit has an event or more, so the last n events are in the last n commits
+	}
+	return after, nil
+}
+
+// clockSkew is how much later than decided an event may seem to be stored, by the clock of another machine.
+const clockSkew = 5 * time.Minute
+
+// pastOf reads one aggregate: its commits alone, not those around them.
+func (o *tailOptions) pastOf(ctx context.Context, log *reach.Log, one eventlog.Aggregate, last *tail) error {
+	records, err := log.Read(ctx, one, 0)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 && !o.Follow {
+		return fmt.Errorf("the log at %s has nothing on %s: %s lists the aggregates that there are", log.Where, one, o.Hint("", "log", "replay"))
+	}
 	for _, r := range records {
-		if err := last.add(show.Events(o.words, r)); err != nil {
+		if err := last.add(o.selected(r)); err != nil {
 			return err
 		}
 	}
@@ -189,4 +229,7 @@ func (t *tail) flush() error {
 	return t.write(t.kept[max(0, len(t.kept)-max(t.limit, 0)):])
 }
 
-func (o *tailOptions) write(events []show.Event) error { return o.WriteEvents(events, &o.Format) }
+func (o *tailOptions) write(events []show.Event) error {
+	o.shown += len(events)
+	return o.WriteEvents(events, &o.Format)
+}

@@ -1,0 +1,145 @@
+package filter
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+// Filter selects events. The zero value selects all. Check makes it ready.
+type Filter struct {
+	// Aggregate is KIND/ID.
+	Aggregate string
+	// Kind of the aggregate, and the namespace that it is about.
+	Kind, Namespace string
+	// Cluster and Machine are names.
+	Cluster, Machine string
+	// Actor and Type are patterns in which * stands for any characters but a slash.
+	Actor, Type string
+	// Since is the earliest time, and Until the first that is too late.
+	Since, Until Moment
+	// Pattern is searched for in what an event says; nil selects all.
+	Pattern *regexp.Regexp
+}
+
+// AddFlags registers the options.
+func (f *Filter) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds, ", "))
+	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
+	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves and remediations of this cluster")
+	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
+	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * stands for any characters but a slash: 'user/*'")
+	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
+	flags.Var(&f.Since, "since", "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30")
+	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")
+}
+
+var kinds = []string{
+	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindDaemon),
+}
+
+// Check refuses what selects nothing by mistake, and makes exact times of those before now.
+func (f *Filter) Check(now time.Time) error {
+	if f.Kind != "" && !slices.Contains(kinds, f.Kind) {
+		return cli.Usagef("--kind is %q: it must be one of %s", f.Kind, strings.Join(kinds, ", "))
+	}
+	for _, p := range []struct{ flag, pattern string }{{"--actor", f.Actor}, {"--type", f.Type}} {
+		if _, err := path.Match(p.pattern, ""); err != nil {
+			return cli.Usagef("%s is %q: it is not a pattern: %w", p.flag, p.pattern, err)
+		}
+	}
+	if f.Aggregate != "" {
+		if _, err := f.One(); err != nil {
+			return err
+		}
+	}
+	f.Since.resolve(now)
+	f.Until.resolve(now)
+	if !f.Until.IsZero() && !f.Since.Time.Before(f.Until.Time) {
+		return cli.Usagef("--until is %s: it must be later than --since, which is %s", &f.Until, &f.Since)
+	}
+	return nil
+}
+
+// One is the aggregate that the events are about; nil if it is not a single one.
+func (f *Filter) One() (*eventlog.Aggregate, error) {
+	if f.Aggregate == "" {
+		return nil, nil //nolint:nilnil // no aggregate is no error
+	}
+	a, err := ParseAggregate(f.Aggregate)
+	return &a, err
+}
+
+// ParseAggregate reads KIND/ID, the value of --aggregate.
+func ParseAggregate(s string) (eventlog.Aggregate, error) {
+	kind, id, ok := strings.Cut(s, "/")
+	if !ok || kind == "" || id == "" {
+		return eventlog.Aggregate{}, cli.Usagef("--aggregate is %q: it must be KIND/ID, for example move/fleet/prod/1a2b3c4d", s)
+	}
+	return eventlog.Aggregate{Kind: eventlog.Kind(kind), ID: id}, nil
+}
+
+// All says that nothing is left out.
+func (f *Filter) All() bool { return *f == Filter{} }
+
+// ByTime says that nothing but times selects events, so that the last of them are the last of the log.
+func (f *Filter) ByTime() bool {
+	other := *f
+	other.Since, other.Until = Moment{}, Moment{}
+	return other.All()
+}
+
+// BySubject says that earlier events of an aggregate decide whether a later one is selected.
+func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
+
+// Select keeps the events that are selected. It tells subjects of all of them where that decides.
+func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
+	return slices.DeleteFunc(events, func(e show.Event) bool {
+		var about Subject
+		if f.BySubject() {
+			about = subjects.Of(e)
+		}
+		return !f.Match(e, about)
+	})
+}
+
+// Match says whether an event is selected.
+func (f *Filter) Match(e show.Event, s Subject) bool {
+	return f.matchAggregate(e.Aggregate) && f.matchTime(e.Time) && f.matchSubject(s) &&
+		(f.Actor == "" || matches(f.Actor, e.Actor)) &&
+		(f.Type == "" || matches(f.Type, e.Type) || matches(f.Type, e.Fact.What)) &&
+		(f.Pattern == nil || f.matchText(e))
+}
+
+func (f *Filter) matchAggregate(a eventlog.Aggregate) bool {
+	namespace, _, _ := strings.Cut(a.ID, "/")
+	return (f.Kind == "" || f.Kind == string(a.Kind)) && (f.Aggregate == "" || f.Aggregate == a.String()) &&
+		(f.Namespace == "" || f.Namespace == namespace && a.Kind != eventlog.KindDaemon)
+}
+
+func (f *Filter) matchTime(t time.Time) bool {
+	return !t.Before(f.Since.Time) && (f.Until.IsZero() || t.Before(f.Until.Time))
+}
+
+func (f *Filter) matchSubject(s Subject) bool {
+	return (f.Cluster == "" || slices.Contains(s.Clusters, f.Cluster)) && (f.Machine == "" || slices.Contains(s.Machines, f.Machine))
+}
+
+func (f *Filter) matchText(e show.Event) bool {
+	return slices.ContainsFunc([]string{e.Aggregate.String(), e.Fact.What, e.Fact.Text(), e.Actor, e.Type}, f.Pattern.MatchString) ||
+		f.Pattern.Match(e.Data)
+}
+
+// matches holds a value against a pattern that Check has seen.
+func matches(pattern, value string) bool {
+	ok, err := path.Match(pattern, value)
+	return ok && err == nil
+}

@@ -1,0 +1,46 @@
+package filter
+
+import (
+	"testing"
+	"time"
+)
+
+// Whatever is selected, the last n events are those of the last n commits only if nothing but the time selects.
+func TestByTime(t *testing.T) {
+	byTime := Filter{}
+	if err := byTime.Since.Set("10m"); err != nil {
+		t.Fatal(err)
+	}
+	byActor := byTime
+	byActor.Actor = "user/*"
+	if !byTime.ByTime() || byActor.ByTime() {
+		t.Errorf("ByTime is %t with times alone, %t with an actor; want true, false", byTime.ByTime(), byActor.ByTime())
+	}
+	if byTime.All() || !(&Filter{}).All() {
+		t.Error("All must be true of the zero value alone")
+	}
+}
+
+func TestMoment(t *testing.T) {
+	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Time{
+		"36h":                       now.Add(-36 * time.Hour),
+		"2026-07-30":                time.Date(2026, 7, 30, 0, 0, 0, 0, time.UTC),
+		"2026-07-30T13:00:00+02:00": now.Add(-time.Hour),
+	} {
+		var m Moment
+		if err := m.Set(value); err != nil {
+			t.Errorf("%s: %v", value, err)
+			continue
+		}
+		m.resolve(now)
+		if !m.Equal(want) {
+			t.Errorf("%s is %s, want %s", value, m.Time, want)
+		}
+	}
+	for _, value := range []string{"", "0s", "-5m", "tomorrow", "2026-13-01"} {
+		if err := new(Moment).Set(value); err == nil {
+			t.Errorf("%q was accepted", value)
+		}
+	}
+}

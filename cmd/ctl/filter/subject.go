@@ -1,0 +1,80 @@
+package filter
+
+import (
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+	"scute.dev/remediator"
+)
+
+// Subject is what an event is about, beside its aggregate.
+type Subject struct {
+	// Clusters and Machines by their names.
+	Clusters, Machines []string
+}
+
+// Subjects knows what events are about. It must be told of all events of an aggregate from the first one on, since most of them
+// do not repeat what the earlier ones said.
+type Subjects struct {
+	moves        *eventlog.Catalog[mover.Event]
+	remediations *eventlog.Catalog[remediator.Event]
+
+	clusters map[eventlog.Aggregate][]string
+	owners   map[eventlog.Aggregate]*remediator.State
+}
+
+// NewSubjects knows of no event.
+func NewSubjects() *Subjects {
+	return &Subjects{
+		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(),
+		clusters: make(map[eventlog.Aggregate][]string), owners: make(map[eventlog.Aggregate]*remediator.State),
+	}
+}
+
+// Of takes the next event, and says what it is about. Of an event that cannot be read it says what the earlier ones said.
+func (s *Subjects) Of(e show.Event) Subject {
+	switch e.Aggregate.Kind {
+	case eventlog.KindMove:
+		return s.move(e)
+	case eventlog.KindRemediation:
+		return s.remediation(e)
+	default:
+		return Subject{}
+	}
+}
+
+func (s *Subjects) move(e show.Event) Subject {
+	event, _ := s.moves.Decode(e.Event)
+	switch event := event.(type) {
+	case mover.Requested:
+		s.clusters[e.Aggregate] = event.Spec.Clusters
+	case mover.PreflightPassed:
+		s.clusters[e.Aggregate] = event.Clusters
+	}
+	about := Subject{Clusters: s.clusters[e.Aggregate]}
+	for _, o := range e.Fact.Objects {
+		if o.Kind == "Machine" {
+			about.Machines = append(about.Machines, o.Name)
+		}
+	}
+	return about
+}
+
+func (s *Subjects) remediation(e show.Event) Subject {
+	state := s.owners[e.Aggregate]
+	if state == nil {
+		state = &remediator.State{}
+		s.owners[e.Aggregate] = state
+	}
+	about := Subject{}
+	if event, err := s.remediations.Decode(e.Event); err == nil {
+		if machine := remediator.About(state, event).Name; machine != "" {
+			about.Machines = []string{machine}
+		}
+		state.Apply(event, e.Time)
+	}
+	if state.Owner.Cluster != "" {
+		about.Clusters = []string{state.Owner.Cluster}
+	}
+	return about
+}

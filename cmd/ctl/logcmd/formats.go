@@ -1,0 +1,104 @@
+package logcmd
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+)
+
+// chosen reads the events of commits that a filter selects. It takes all commits, in their order.
+type chosen struct {
+	filter   *filter.Filter
+	words    *fact.Words
+	subjects *filter.Subjects
+}
+
+func newChosen(f *filter.Filter) chosen { return chosen{f, fact.New(), filter.NewSubjects()} }
+
+// each hands over the selected events of a commit, with their index in it.
+func (c chosen) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
+	for i, e := range show.Events(c.words, r) {
+		about := c.subjects.Of(e)
+		if !c.filter.Match(e, about) {
+			continue
+		}
+		if err := fn(i, e, about); err != nil {
+			return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
+		}
+	}
+	return nil
+}
+
+// cloudEventWriter writes each event as a CloudEvent, one a line. A commit that is not scute's has none.
+type cloudEventWriter struct {
+	chosen
+	out   *bufio.Writer
+	logID string
+}
+
+func newCloudEventWriter(w io.Writer, f *filter.Filter, logID string) *cloudEventWriter {
+	return &cloudEventWriter{newChosen(f), bufio.NewWriterSize(w, 256<<10), logID}
+}
+
+func (w *cloudEventWriter) Write(r eventlog.Record) error {
+	events, err := r.CloudEvents(w.logID)
+	if err != nil {
+		return nil //nolint:nilerr // what is not a CloudEvent cannot be written as one; the lossless export has it
+	}
+	encoder := json.NewEncoder(w.out)
+	encoder.SetEscapeHTML(false)
+	return w.each(r, func(i int, _ show.Event, _ filter.Subject) error { return encoder.Encode(events[i]) })
+}
+
+func (w *cloudEventWriter) Close() error { return w.out.Flush() }
+
+// csvHeader are the columns of the CSV.
+var csvHeader = []string{
+	"sequence", "index", "time", "kind", "aggregate", "clusters", "machines", "type", "actor", "fact", "detail", "id", "causation",
+}
+
+type csvWriter struct {
+	chosen
+	out *csv.Writer
+}
+
+func newCSVWriter(w io.Writer, f *filter.Filter) (*csvWriter, error) {
+	c := &csvWriter{newChosen(f), csv.NewWriter(w)}
+	return c, c.out.Write(csvHeader)
+}
+
+func (w *csvWriter) Write(r eventlog.Record) error {
+	return w.each(r, func(i int, e show.Event, s filter.Subject) error {
+		row := []string{
+			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, e.Actor, e.Fact.What, e.Fact.Text(), e.ID, e.Causation,
+		}
+		for j := range row {
+			row[j] = noFormula(row[j])
+		}
+		return w.out.Write(row)
+	})
+}
+
+func (w *csvWriter) Close() error {
+	w.out.Flush()
+	return w.out.Error()
+}
+
+// noFormula keeps a spreadsheet from running a text of a user as a formula.
+func noFormula(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}

@@ -1,0 +1,78 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/eventlog"
+)
+
+// eventArgument is how a command says what its argument is.
+const eventArgument = `EVENT is SEQUENCE/INDEX, for example 17/0 for the first event of commit 17; the sequence of a commit, for all of its events; or the
+ID of an event.`
+
+func oneEvent(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usagef("%s needs one event: SEQUENCE/INDEX, the sequence of a commit, or the ID of an event", cmd.CommandPath())
+	}
+	return nil
+}
+
+func noSuchEvent(seq uint64, index, events int) error {
+	return fmt.Errorf("commit %d has no event %d: its events are %d/0 to %d/%d", seq, index, seq, seq, events-1)
+}
+
+// commit reads one commit.
+func (d *deps) commit(ctx context.Context, log *reach.Log, seq uint64) (eventlog.Record, error) {
+	r, err := log.At(ctx, seq)
+	if errors.Is(err, eventlog.ErrGap) {
+		return r, fmt.Errorf("the log at %s has no commit %d: %s shows where it ends", log.Where, seq, d.Hint("", "log", "status"))
+	}
+	return r, err
+}
+
+// all is the index of all events of a commit.
+const all = -1
+
+// find gives the place of an event.
+func (d *deps) find(ctx context.Context, log *reach.Log, event string) (seq uint64, index int, err error) {
+	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
+	if seq, err = strconv.ParseUint(sequence, 10, 63); err == nil {
+		if !indexed {
+			return seq, all, nil
+		}
+		if index, err = strconv.Atoi(at); err == nil && index >= 0 {
+			return seq, index, nil
+		}
+	}
+	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
+		events, err := r.Events()
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read has no event of that ID
+		}
+		for i, e := range events {
+			if e.ID == event {
+				seq, index = r.Seq, i
+				return errFound
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return seq, index, nil
+	case err != nil:
+		return 0, 0, err
+	}
+	return 0, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
+}
+
+// errFound ends a replay.
+var errFound = errors.New("found")

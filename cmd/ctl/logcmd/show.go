@@ -1,0 +1,137 @@
+package logcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+)
+
+type showOptions struct {
+	deps
+	Format output.Format
+}
+
+func newCmdShow(env *cli.Env) *cobra.Command {
+	o := &showOptions{}
+	cmd := &cobra.Command{
+		Use:   "show EVENT",
+		Short: "Show an event whole: when, who, on what, and its data",
+		Long: `Show an event whole: when it was decided and stored, by whom, what it is about, and its data.
+
+` + eventArgument + ` Of a commit all events are shown.`,
+		Example: kit.Examples(env, "$ log show 17", "$ log show 17/0 -o json | jq .data"),
+		Args:    oneEvent,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	o.Format.AddFlag(cmd, "json")
+	return cmd
+}
+
+func (o *showOptions) run(ctx context.Context, event string) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	log, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	seq, index, err := o.find(ctx, log, event)
+	if err != nil {
+		return err
+	}
+	commit, err := o.commit(ctx, log, seq)
+	if err != nil {
+		return err
+	}
+	events := show.Events(fact.New(), commit)
+	if index >= len(events) {
+		return noSuchEvent(seq, index, len(events))
+	}
+	if o.Format.Data() {
+		if index != all {
+			events = events[index : index+1]
+		}
+		return o.WriteEvents(events, &o.Format)
+	}
+	subjects, err := o.subjects(ctx, log, commit)
+	if err != nil {
+		return err
+	}
+	return o.write(commit, events, subjects, index)
+}
+
+// subjects says what each event of a commit is about. That follows from the earlier ones of its aggregate.
+func (o *showOptions) subjects(ctx context.Context, log *reach.Log, commit eventlog.Record) (about []filter.Subject, err error) {
+	records, err := log.Read(ctx, commit.Aggregate, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
+	}
+	words, subjects := fact.New(), filter.NewSubjects()
+	for _, r := range records {
+		about = about[:0]
+		for _, e := range show.Events(words, r) {
+			about = append(about, subjects.Of(e))
+		}
+		if r.Seq == commit.Seq {
+			break
+		}
+	}
+	return about, nil
+}
+
+func (o *showOptions) write(commit eventlog.Record, events []show.Event, about []filter.Subject, index int) error {
+	v := o.View()
+	for i, e := range events {
+		if index != all && i != index {
+			continue
+		}
+		lines := []string{
+			v.Field("Event", fmt.Sprintf("%d/%d", commit.Seq, i)),
+			v.Field("Aggregate", e.Aggregate.String()),
+		}
+		for _, f := range [][2]string{
+			{"Clusters", strings.Join(about[i].Clusters, ", ")}, {"Machines", strings.Join(about[i].Machines, ", ")},
+			{"Fact", e.Fact.What}, {"Detail", e.Fact.Text()},
+			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"}, {"Stored", term.Exact(commit.Stored)},
+			{"Actor", e.Actor}, {"Type", e.Type}, {"ID", e.ID}, {"Follows from", e.Causation},
+		} {
+			if f[1] != "" {
+				lines = append(lines, v.Field(f[0], term.Clean(f[1])))
+			}
+		}
+		lines = append(lines, "Data:")
+		if err := o.Print(append(lines, indented(e.Data)...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indented is data as lines, or as it is if it is not JSON.
+func indented(data []byte) []string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "  ", "  "); err != nil {
+		return []string{"  " + term.Clean(string(data))}
+	}
+	lines := strings.Split("  "+out.String(), "\n")
+	for i := range lines {
+		lines[i] = term.Clean(lines[i])
+	}
+	return lines
+}
