@@ -17,8 +17,9 @@ import (
 // digest of a state. Two states have the same one when nothing that may still happen tells them apart.
 type digest [16]byte
 
-// digest leaves out what only people read (decisions, reasons, ends, counts far from their limits), names machines by their
-// order, and knows of a time only which timeouts are over.
+// digest leaves out what only people read (decisions, reasons, ends, counts far from their limits) and what a machine was made for,
+// as the owners of small worlds do not bound their retries. It names machines by their order, and knows of a time only which
+// timeouts are over.
 func (n *node) digest() digest {
 	w := n.w
 	w.settle()
@@ -117,7 +118,7 @@ func (b *writer) active(a *remediator.Active) {
 func (b *writer) machine(m *machine) {
 	n := b.n
 	b.add("machine", m.Deleting, m.Node != "", m.Kubelet, m.Pods, m.Etcd, m.Pressed, m.Member, m.Learner, m.Leader, m.Doomed, m.Skip, m.Remediate,
-		m.DeleteMark, m.Template, m.ClonedFrom, m.Mark != "", m.RemediationFor != "", m.Request != nil)
+		m.DeleteMark, m.Template, m.ClonedFrom, m.Mark != "", m.Request != nil)
 	if m.Node == "" {
 		b.over(m.Created, 4*time.Minute)
 	}

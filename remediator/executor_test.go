@@ -59,7 +59,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
 			w.set(m, "HealthCheckSucceeded", object.False, remediator.HandOverReason)
 		}
-		delete(m.Conditions, "OwnerRemediated")
+		m.forget("OwnerRemediated")
 		w.set(m, "OwnerRemediated", object.False, "WaitingForRemediation")
 	case remediator.Report:
 		if c := m.Conditions["HealthCheckSucceeded"]; c.Status != object.False {
@@ -67,11 +67,11 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		}
 	case remediator.Withdraw:
 		if !m.Deleting {
-			delete(m.Conditions, "OwnerRemediated")
+			m.forget("OwnerRemediated")
 		}
 	case remediator.ClearConditions:
-		delete(m.Conditions, "OwnerRemediated")
-		delete(m.Conditions, "ExternallyRemediated")
+		m.forget("OwnerRemediated")
+		m.forget("ExternallyRemediated")
 		w.set(m, "HealthCheckSucceeded", object.True, "HealthCheckSucceeded")
 	case remediator.CreateStepObject, remediator.DeleteStepObject:
 		m.StepObjects = slices.DeleteFunc(m.StepObjects, func(step string) bool { return step == a.Value })

@@ -2,7 +2,6 @@ package remediator_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +38,7 @@ func (n *node) clone() *node {
 	w.machines = make([]*machine, 0, len(n.w.machines)+1)
 	for _, m := range n.w.machines {
 		copied := *m
-		copied.Conditions, copied.StepObjects = maps.Clone(m.Conditions), slices.Clone(m.StepObjects)
+		copied.StepObjects = slices.Clone(m.StepObjects)
 		if m.Request != nil {
 			request := *m.Request
 			copied.Request = &request
@@ -108,7 +107,7 @@ func (n *node) turn(steps int, f *remediator.Facts) (did turned) {
 			return did
 		}
 		for _, e := range events {
-			n.tell("%s", telling(e, n.w.now))
+			n.tell("%s", fact{e, n.w.now})
 			n.state.Apply(e, n.w.now)
 			if n.state.Active != nil {
 				n.last = n.state.Clone().Active

@@ -77,7 +77,7 @@ func (w *world) removeOrphan() string {
 func (w *world) remediate() (string, *machine) {
 	for _, m := range w.machines {
 		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
-			delete(m.Conditions, "OwnerRemediated")
+			m.forget("OwnerRemediated")
 		}
 	}
 	if data, ok := remediation(w.owner.Relaxed); ok && slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Created.After(data.Timestamp) }) {
@@ -96,10 +96,10 @@ func (w *world) remediate() (string, *machine) {
 	}
 	note, may := w.retries(victim)
 	if !may {
-		victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "RemediationDeferred", Since: w.now}
+		w.note(victim, "OwnerRemediated", object.False, "RemediationDeferred")
 		return "", nil
 	}
-	victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "MachineDeleting", Since: w.now}
+	w.note(victim, "OwnerRemediated", object.False, "MachineDeleting")
 	w.owner.Relaxed = note
 	return w.delete(victim) + " to remediate it", victim
 }

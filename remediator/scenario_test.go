@@ -293,7 +293,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Skip = value != "off"
 	case "condition":
 		if value == "-" {
-			delete(m.Conditions, word(3))
+			m.forget(word(3))
 			break
 		}
 		w.set(m, value, object.Truth(word(3)), rest(4))
@@ -596,7 +596,15 @@ func action(a remediator.Action) string {
 	return out + " " + a.Value
 }
 
-// notice says a fact in one line.
+// fact is an event that is told only where somebody listens.
+type fact struct {
+	event remediator.Event
+	at    time.Time
+}
+
+func (f fact) String() string { return telling(f.event, f.at) }
+
+// telling says a fact in one line.
 func telling(e remediator.Event, now time.Time) string {
 	out := strings.TrimPrefix(fmt.Sprintf("%T", e), "remediator.")
 	data, err := json.Marshal(e)

@@ -131,7 +131,7 @@ func (w *world) remediateWorkers() (string, *machine) {
 	_, current := w.sets()
 	for _, m := range w.machines {
 		if w.is(m, "HealthCheckSucceeded", object.True) && w.is(m, "OwnerRemediated", object.False) {
-			delete(m.Conditions, "OwnerRemediated")
+			m.forget("OwnerRemediated")
 		}
 		if !m.Deleting && w.is(m, "HealthCheckSucceeded", object.False) && w.is(m, "OwnerRemediated", object.False) && slices.Contains(current, m) {
 			victim = m
@@ -140,6 +140,6 @@ func (w *world) remediateWorkers() (string, *machine) {
 	if victim == nil {
 		return "", nil
 	}
-	victim.Conditions["OwnerRemediated"] = remediator.Condition{Status: object.False, Reason: "MachineDeleting", Since: w.now}
+	w.note(victim, "OwnerRemediated", object.False, "MachineDeleting")
 	return w.delete(victim) + " to remediate it", victim
 }

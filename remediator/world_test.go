@@ -123,18 +123,21 @@ func (w *world) provision(domain string) *machine {
 }
 
 // join lets a machine become a node and, with stacked etcd, a voter. Etcd accepts no new member while one of its voters is
-// not connected (mayAddMember in etcd's server); such a machine never joins.
+// not connected (mayAddMember in etcd's server); such a machine never joins. A learner that it has is promoted all the same,
+// by a majority (mayPromoteMember).
 func (w *world) join(m *machine) bool {
 	if m.Doomed || m.Deleting {
 		return false
 	}
 	if w.stacked() {
 		voters, dead := w.voters()
-		if dead > 0 {
+		switch {
+		case m.Learner && !w.quorum():
+			return false
+		case !m.Learner && dead > 0:
 			m.Doomed = true
 			return false
-		}
-		if w.learner(m) {
+		case w.learner(m):
 			return false // etcd takes one learner at a time (--max-learners)
 		}
 		m.Member, m.Learner, m.Etcd, m.Leader = true, false, true, voters == 0
@@ -246,7 +249,21 @@ func (w *world) condition(m *machine, name string, known, alive bool, reason str
 
 func (w *world) set(m *machine, name string, status object.Truth, reason string) {
 	if c, ok := m.Conditions[name]; !ok || c.Status != status {
-		m.Conditions[name] = remediator.Condition{Status: status, Reason: reason, Since: w.now}
+		w.note(m, name, status, reason)
+	}
+}
+
+// note writes a condition. Facts and other states of a search that have the conditions of before keep them.
+func (w *world) note(m *machine, name string, status object.Truth, reason string) {
+	m.Conditions = maps.Clone(m.Conditions)
+	m.Conditions[name] = remediator.Condition{Status: status, Reason: reason, Since: w.now}
+}
+
+// forget takes a condition off.
+func (m *machine) forget(name string) {
+	if _, ok := m.Conditions[name]; ok {
+		m.Conditions = maps.Clone(m.Conditions)
+		delete(m.Conditions, name)
 	}
 }
 
@@ -270,7 +287,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 			continue
 		}
 		seen := m.Machine
-		seen.Conditions, seen.Hooks, seen.StepObjects = maps.Clone(m.Conditions), slices.Clone(m.Hooks), slices.Clone(m.StepObjects)
+		seen.Hooks, seen.StepObjects = slices.Clone(m.Hooks), slices.Clone(m.StepObjects)
 		if m.Request != nil {
 			request := *m.Request
 			seen.Request = &request
