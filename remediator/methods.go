@@ -236,15 +236,15 @@ func (handOver) ask(r remediation) []Action {
 	if r.victim.Deleting || handedOver(r.victim) || !r.facts.removed(r.victim).none() {
 		return nil
 	}
-	return slices.Concat(r.leadAway(), r.report(), []Action{r.set(HandOver, "")})
+	return slices.Concat(r.leadAway(), r.report(r.victim), []Action{r.set(HandOver, "")})
 }
 
-// report tells a control plane which other machines never joined. It remediates no machine while it takes one of these for a machine
-// that is still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
-func (r remediation) report() []Action {
+// report tells a control plane which machines never joined, other than the one that it is handed. It remediates no machine while it
+// takes one of these for a machine that is still starting (KubeadmControlPlane, HasHealthyMachineStillProvisioning).
+func (r remediation) report(handed *Machine) []Action {
 	var actions []Action
 	for _, m := range r.stranded {
-		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False {
+		if m != handed && m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False {
 			actions = append(actions, Action{Type: Report, Machine: m.subject()})
 		}
 	}

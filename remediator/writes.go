@@ -95,9 +95,9 @@ func (r remediation) giveBack() []Action {
 			continue
 		}
 		if handedOver(m) {
-			return nil // one at a time
+			return r.report(m) // one at a time
 		}
-		return []Action{{Type: HandOver, Machine: m.subject()}}
+		return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
 	}
 	return nil
 }
