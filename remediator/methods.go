@@ -312,10 +312,18 @@ func (r remediation) scaleUp() []Action {
 	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
 }
 
-// scaleDown restores replicas as soon as a new machine exists (for workers: is ready), or a rollout creates one.
+// leavesFirst says that the victim is being deleted, and is the one that goes with fewer replicas. When it is gone, the owner would make
+// another machine for the replicas that were raised, and delete any for those that are restored.
+func (r remediation) leavesFirst() bool {
+	f := r.facts
+	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.gives() == r.victim.Set)
+}
+
+// scaleDown restores replicas as soon as a new machine exists (for workers: is ready, or the victim is being deleted), or a rollout
+// creates one.
 // Surplus new machines are marked before, so that they are deleted and no older, healthy machine is.
 func (r remediation) scaleDown() []Action {
-	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready()) {
+	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
 		return nil
 	}
 	var actions []Action
