@@ -16,12 +16,12 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/apply"
 )
 
-func apply(t *testing.T, namespace, with string) *step {
+func applyStep(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &tasks.Apply{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
+	return &step{t: t, kind: &apply.Kind{Clusters: clusters(true)}, namespace: namespace, name: "apply", with: with}
 }
 
 // actions are what an output says was done to each object, by name.
@@ -68,7 +68,7 @@ func TestApply(t *testing.T) {
 	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was", "b": "kept"})))
 	same := getMap(ctx, t, ns, "same")
 
-	s := apply(t, ns, asJSON(threeMaps))
+	s := applyStep(t, ns, asJSON(threeMaps))
 	must(t, s.run(ctx))
 	if s.adopted {
 		t.Error("recorded as adopted although it changes something")
@@ -126,7 +126,7 @@ func TestApplyAdopts(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "adopt")
 	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "one"})))
-	s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
 	must(t, s.run(ctx))
 	if !s.adopted {
 		t.Error("not recorded as adopted")
@@ -135,7 +135,7 @@ func TestApplyAdopts(t *testing.T) {
 	if getMap(ctx, t, ns, "c") == nil {
 		t.Error("the undo deleted what was there before")
 	}
-	s = apply(t, ns, `{"adopt": false, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	s = applyStep(t, ns, `{"adopt": false, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
 	isFinal(t, s.run(ctx), "ConfigMap adopt/c is there already", "with.adopt: true")
 }
 
@@ -144,7 +144,7 @@ func TestApplyDies(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "dies")
 	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was"})))
-	s := apply(t, ns, asJSON(threeMaps))
+	s := applyStep(t, ns, asJSON(threeMaps))
 	s.die = true // between the record and the first write
 	if err := s.run(ctx); err == nil {
 		t.Fatal("it lived")
@@ -175,7 +175,7 @@ func TestApplyDies(t *testing.T) {
 func TestApplyRecreates(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "recreate")
-	s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": ["example.com/hold"]}}]}`)
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": ["example.com/hold"]}}]}`)
 	must(t, s.run(ctx))
 	first := getMap(ctx, t, ns, "c").GetUID()
 
@@ -208,14 +208,14 @@ func TestApplySecret(t *testing.T) {
 	put("bad", "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ntype: kubernetes.io/tls\nstringData: {tls.key: "+canary+"}\n")
 	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string][]byte{"password": []byte("old-" + canary)}}))
 
-	s := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
+	s := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
 	must(t, s.run(ctx))
 	err := s.takeBack(ctx)
 	isFinal(t, err, "Secret secret/there was changed and cannot be restored")
 	if get(ctx, t, "v1", "Secret", ns, "fresh") != nil {
 		t.Error("what can be undone was not undone")
 	}
-	bad := apply(t, ns, `{"from": {"secretRef": {"name": "bad", "key": "m"}}}`)
+	bad := applyStep(t, ns, `{"from": {"secretRef": {"name": "bad", "key": "m"}}}`)
 	refused := bad.run(ctx)
 	isFinal(t, refused, "the API server refuses Secret secret/tls as not valid")
 	for what, text := range map[string]string{
@@ -242,7 +242,7 @@ func TestApplyRefused(t *testing.T) {
 	t.Run("conflict", func(t *testing.T) {
 		theirs := configMap(ns, "c", map[string]string{"a": "theirs"})
 		must(t, admin().Create(ctx, theirs, client.FieldOwner("flux")))
-		s := apply(t, ns, one)
+		s := applyStep(t, ns, one)
 		isFinal(t, s.run(ctx), "flux", ".data.a", "with.force: true")
 		if s.undo != nil {
 			t.Errorf("it recorded %s before it knew", s.undo)
@@ -251,16 +251,16 @@ func TestApplyRefused(t *testing.T) {
 		must(t, s.run(ctx))
 	})
 	t.Run("forbidden", func(t *testing.T) {
-		s := apply(t, ns, one)
-		s.kind, s.account = &tasks.Apply{Clusters: clusters(false)}, "nobody"
+		s := applyStep(t, ns, one)
+		s.kind, s.account = &apply.Kind{Clusters: clusters(false)}, "nobody"
 		isFinal(t, s.run(ctx), "system:serviceaccount:refused:nobody", "grant the permission")
 	})
 	t.Run("not valid", func(t *testing.T) {
-		s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 99999}]}}]}`)
+		s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 99999}]}}]}`)
 		isFinal(t, s.run(ctx), "spec.ports")
 	})
 	t.Run("no such namespace", func(t *testing.T) {
-		s := apply(t, ns, strings.Replace(one, "{", `{"namespace": "nowhere", `, 1))
+		s := applyStep(t, ns, strings.Replace(one, "{", `{"namespace": "nowhere", `, 1))
 		err := s.run(ctx)
 		mentions(t, err, `namespaces "nowhere" not found`)
 		if task.IsFinal(err) {
@@ -268,7 +268,7 @@ func TestApplyRefused(t *testing.T) {
 		}
 	})
 	t.Run("no such kind", func(t *testing.T) {
-		s := apply(t, ns, `{"manifests": [{"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "s"}}]}`)
+		s := applyStep(t, ns, `{"manifests": [{"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "s"}}]}`)
 		err := s.run(ctx)
 		mentions(t, err, "no kind Nothing in example.com/v1")
 		if task.IsFinal(err) {
@@ -307,7 +307,7 @@ func TestApplyDefinitions(t *testing.T) {
 	ctx := deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "definitions")
 	must(t, admin().Create(ctx, configMap(ns, "manifests", map[string]string{"m": gadget})))
-	s := apply(t, ns, `{"from": {"configMapRef": {"name": "manifests"}}}`)
+	s := applyStep(t, ns, `{"from": {"configMapRef": {"name": "manifests"}}}`)
 	must(t, s.run(ctx))
 	if get(ctx, t, "example.com/v1", "Gadget", "gadgets", "g") == nil {
 		t.Fatal("there is no gadget")
@@ -322,7 +322,7 @@ func TestApplyDefinitions(t *testing.T) {
 func TestApplyWaits(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "waits")
-	s := apply(t, ns, `{"manifests": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
 		"replicas": 1, "selector": {"matchLabels": {"app": "d"}},
 		"template": {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}]}`)
 	ended := make(chan error, 1)
@@ -350,7 +350,7 @@ func TestApplyTooLarge(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "large")
 	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": strings.Repeat("x", 300<<10)})))
-	s := apply(t, ns, `{"force": true, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
+	s := applyStep(t, ns, `{"force": true, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
 	must(t, s.run(ctx))
 	if len(s.undo) > 1000 {
 		t.Errorf("the record has %d bytes", len(s.undo))
@@ -373,13 +373,13 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 `}}))
-	whole := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "expand": true}`)
-	with := &tasks.ApplyWith{}
+	whole := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "expand": true}`)
+	with := &apply.With{}
 	must(t, json.Unmarshal([]byte(whole.with), with))
-	objects, err := whole.kind.(*tasks.Apply).Objects(ctx, whole.call(), with)
+	objects, err := whole.kind.(*apply.Kind).Objects(ctx, whole.call(), with)
 	must(t, err)
 	base := v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "apply", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(whole.with)}}}
-	parts, problems := tasks.Expand(base, objects)
+	parts, problems := apply.Expand(base, objects)
 	if len(problems) > 0 || len(parts) != 2 || parts[1].Needs[0].Task != "apply/secret-s" {
 		t.Fatalf("%v %v", parts, problems)
 	}
@@ -387,7 +387,7 @@ metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 		if strings.Contains(string(p.With.Raw), canary) {
 			t.Errorf("%s: the inputs hold the secret: %s", p.Name, p.With.Raw)
 		}
-		s := apply(t, ns, string(p.With.Raw))
+		s := applyStep(t, ns, string(p.With.Raw))
 		s.name = p.Name
 		must(t, s.run(ctx))
 		if len(actions(t, s)) != 1 {
@@ -408,7 +408,7 @@ func TestApplyOverwritesSecretly(t *testing.T) {
 	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{
 		"m": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: " + canary + "}\n",
 	}}))
-	s := apply(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
+	s := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
 	must(t, s.run(ctx))
 	if data(getMap(ctx, t, ns, "c"), "a") != canary || strings.Contains(string(s.undo)+string(s.output), canary) {
 		t.Errorf("record %s, output %s", s.undo, s.output)

@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/httprequest"
 )
 
 // TestWaitOutlives: an API server that is away for longer than a call is tried is waited for.
 func TestWaitOutlives(t *testing.T) {
 	ctx := deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "away")
-	s := wait(t, ns, `{"object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "for": "ready"}`)
+	s := waitStep(t, ns, `{"object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "for": "ready"}`)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "ConfigMap away/c is not there")
@@ -40,7 +40,7 @@ func TestHTTPHeaderFromSecret(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := &step{t: t, kind: &tasks.HTTP{Clusters: clusters(true)}, namespace: ns, name: "http"}
+	s := &step{t: t, kind: &httprequest.Kind{Clusters: clusters(true)}, namespace: ns, name: "http"}
 	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "dns", "key": "token"}}]}`, server.URL)
 	must(t, s.run(ctx))
 	if !json.Valid(s.output) || string(s.output) != `{"status":200}` {

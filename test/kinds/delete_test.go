@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/deletion"
+	"scute.dev/workflow/tasks/wait"
 )
 
 func remove(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &tasks.Delete{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
+	return &step{t: t, kind: &deletion.Kind{Clusters: clusters(true)}, namespace: namespace, name: "delete", with: with}
 }
 
 // TestDelete: what is recorded is deleted, and comes back by the undo with its owners; a Secret cannot, and that is said.
@@ -102,13 +103,13 @@ func TestDeleteForbidden(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-forbidden")
 	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}]}`)
-	s.kind, s.account = &tasks.Delete{Clusters: clusters(false)}, "nobody"
+	s.kind, s.account = &deletion.Kind{Clusters: clusters(false)}, "nobody"
 	isFinal(t, s.run(ctx), "system:serviceaccount:delete-forbidden:nobody")
 }
 
-func wait(t *testing.T, namespace, with string) *step {
+func waitStep(t *testing.T, namespace, with string) *step {
 	t.Helper()
-	return &step{t: t, kind: &tasks.Wait{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
+	return &step{t: t, kind: &wait.Kind{Clusters: clusters(true)}, namespace: namespace, name: "wait", with: with}
 }
 
 // TestWait: each way to wait sees nothing, then the wrong thing, then what it waits for.
@@ -122,7 +123,7 @@ func TestWait(t *testing.T) {
 		"ready":     {`"for": "ready"`, "is not ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wait(t, ns, "{"+object+", "+c.with+"}")
+			s := waitStep(t, ns, "{"+object+", "+c.with+"}")
 			ended := make(chan error, 1)
 			go func() { ended <- s.run(ctx) }()
 			s.saw(ctx, "Job.batch wait/j is not there")
@@ -133,7 +134,7 @@ func TestWait(t *testing.T) {
 			if !strings.Contains(string(s.output), `"name":"j"`) {
 				t.Errorf("output %s", s.output)
 			}
-			gone := wait(t, ns, "{"+object+`, "for": "gone"}`)
+			gone := waitStep(t, ns, "{"+object+`, "for": "gone"}`)
 			go func() { ended <- gone.run(ctx) }()
 			gone.saw(ctx, "is still there")
 			must(t, admin().Delete(ctx, get(ctx, t, "batch/v1", "Job", ns, "j"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
@@ -141,7 +142,7 @@ func TestWait(t *testing.T) {
 		})
 	}
 	t.Run("count", func(t *testing.T) {
-		s := wait(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=w"}, "for": "ready", "count": 2}`)
+		s := waitStep(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=w"}, "for": "ready", "count": 2}`)
 		ended := make(chan error, 1)
 		go func() { ended <- s.run(ctx) }()
 		for i, name := range []string{"a", "b"} {
@@ -155,12 +156,12 @@ func TestWait(t *testing.T) {
 	t.Run("failed", func(t *testing.T) {
 		makeJob(ctx, t, ns, "f")
 		endJob(ctx, t, ns, "f", "Failed")
-		mentions(t, wait(t, ns, `{"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "f"}, "for": "ready"}`).run(ctx), "Job.batch wait/f has failed")
+		mentions(t, waitStep(t, ns, `{"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "f"}, "for": "ready"}`).run(ctx), "Job.batch wait/f has failed")
 	})
 	t.Run("timeout", func(t *testing.T) {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		mentions(t, wait(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`).run(short),
+		mentions(t, waitStep(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`).run(short),
 			"Nothing.example.com n is not there", context.DeadlineExceeded.Error())
 	})
 	t.Run("not valid", func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestWait(t *testing.T) {
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": "gone", "until": "x"}`:                   `unknown field "until"`,
 			`{"object": {"apiVersion": "v1", "kind": "Node", "name": "n"}, "for": {"condition": {"type": "A", "x": "1"}}}`: `unknown field "x"`,
 		} {
-			problems := (&tasks.Wait{}).Validate(json.RawMessage(with))
+			problems := (&wait.Kind{}).Validate(json.RawMessage(with))
 			if len(problems) == 0 || !strings.Contains(problems[0].String(), says) {
 				t.Errorf("%s: %v, want %q", with, problems, says)
 			}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/httprequest"
 )
 
 // TestHTTPHidesSecrets that an answer repeats.
@@ -27,7 +27,7 @@ func TestHTTPHidesSecrets(t *testing.T) {
 	}))
 	defer server.Close()
 	s := &step{
-		t: t, kind: &tasks.HTTP{Clusters: clusters(true)}, namespace: ns, name: "http",
+		t: t, kind: &httprequest.Kind{Clusters: clusters(true)}, namespace: ns, name: "http",
 		with: `{"url": "` + server.URL + `", "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "s", "key": "token"}}]}`,
 	}
 	must(t, s.run(ctx))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/job"
 )
 
 func makeJob(ctx context.Context, t *testing.T, namespace, name string) {
@@ -42,10 +42,10 @@ func endJob(ctx context.Context, t *testing.T, namespace, name, end string) {
 	must(t, admin().Status().Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, client.RawPatch(types.MergePatchType, []byte(status))))
 }
 
-func job(t *testing.T, namespace string) *step {
+func jobStep(t *testing.T, namespace string) *step {
 	t.Helper()
 	return &step{
-		t: t, kind: &tasks.Job{Clusters: clusters(true)}, namespace: namespace, name: "check", dir: t.TempDir(),
+		t: t, kind: &job.Kind{Clusters: clusters(true)}, namespace: namespace, name: "check", dir: t.TempDir(),
 		with: `{"image": "registry.example.com/check:1", "command": ["check"]}`,
 	}
 }
@@ -65,7 +65,7 @@ func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batc
 func TestJob(t *testing.T) {
 	ctx := deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "job")
-	s := job(t, ns)
+	s := jobStep(t, ns)
 	attempt := func(ctx context.Context) chan error {
 		ended := make(chan error, 1)
 		go func() { ended <- s.run(ctx) }()
@@ -124,7 +124,7 @@ func TestJob(t *testing.T) {
 func TestJobTemplate(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "job-template")
-	s := job(t, ns)
+	s := jobStep(t, ns)
 	s.with = `{"template": {"backoffLimit": -1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}`
 	isFinal(t, s.run(ctx), "spec.backoffLimit")
 	for with, says := range map[string]string{

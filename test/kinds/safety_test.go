@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/job"
 )
 
 // TestApplyLeavesWhatIsInUse: with a definition all objects of its kind would go, with a namespace its clusters.
@@ -31,10 +31,10 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 		u.SetName("precious")
 		return u
 	}
-	s := apply(t, ns, `{"manifests": [`+definition("in-use.example.com", "Widget")+`, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "in-use-fleet"}}]}`)
+	s := applyStep(t, ns, `{"manifests": [`+definition("in-use.example.com", "Widget")+`, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "in-use-fleet"}}]}`)
 	must(t, s.run(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "clusters.cluster.x-k8s.io") == nil {
-		c := apply(t, ns, `{"manifests": [`+definition("cluster.x-k8s.io", "Cluster")+`]}`)
+		c := applyStep(t, ns, `{"manifests": [`+definition("cluster.x-k8s.io", "Cluster")+`]}`)
 		c.name = "clusters"
 		must(t, c.run(ctx))
 	}
@@ -71,7 +71,7 @@ func TestApplyIgnoresMarksInManifests(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "forged-mark")
 	must(t, admin().Create(ctx, configMap(ns, "theirs", map[string]string{"a": "one"})))
-	s := apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "annotations": {"scute.dev/run": "`+ns+`/run/1/apply"}}, "data": {"b": "two"}}]}`)
+	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "annotations": {"scute.dev/run": "`+ns+`/run/1/apply"}}, "data": {"b": "two"}}]}`)
 	must(t, s.run(ctx))
 	must(t, s.run(ctx))
 	must(t, s.takeBack(ctx))
@@ -86,9 +86,9 @@ func TestAnotherCluster(t *testing.T) {
 	ns := namespace(ctx, t, "another-cluster")
 	must(t, admin().Create(ctx, configMap(ns, "gone", nil)))
 	for kind, s := range map[string]*step{
-		"Apply":  apply(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}]`),
+		"Apply":  applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}]`),
 		"Delete": remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone"}]`),
-		"Job":    {t: t, kind: &tasks.Job{Clusters: clusters(true)}, namespace: ns, name: "job", with: `{"image": "i"`},
+		"Job":    {t: t, kind: &job.Kind{Clusters: clusters(true)}, namespace: ns, name: "job", with: `{"image": "i"`},
 	} {
 		with := s.with
 		s.with, s.die = with+"}", true
@@ -110,5 +110,5 @@ func TestSelectorReadsAllPages(t *testing.T) {
 		c.Labels = map[string]string{"app": "many"}
 		must(t, admin().Create(ctx, c))
 	}
-	must(t, wait(t, ns, fmt.Sprintf(`{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=many"}, "for": "ready", "count": %d}`, many)).run(ctx))
+	must(t, waitStep(t, ns, fmt.Sprintf(`{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=many"}, "for": "ready", "count": %d}`, many)).run(ctx))
 }

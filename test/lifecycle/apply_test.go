@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// apply creates the objects of a file; a kind whose definition has only just been made is waited for.
-func apply(ctx context.Context, c client.Client, file string) error {
+// applyFile creates the objects of a file; a kind whose definition has only just been made is waited for.
+func applyFile(ctx context.Context, c client.Client, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err

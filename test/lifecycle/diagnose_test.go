@@ -18,7 +18,7 @@ import (
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/diagnose"
 )
 
 const (
@@ -72,7 +72,7 @@ func TestDiagnose(t *testing.T) {
 
 	t.Run("into a folder", func(t *testing.T) {
 		s := &step{
-			t: t, kind: &tasks.Diagnose{Clusters: clusters()}, namespace: namespace, name: "collect", dir: t.TempDir(), failure: failure,
+			t: t, kind: &diagnose.Kind{Clusters: clusters()}, namespace: namespace, name: "collect", dir: t.TempDir(), failure: failure,
 			with: map[string]any{"namespace": namespace, "objects": objects},
 		}
 		must(t, s.run(ctx))
@@ -121,7 +121,7 @@ func TestDiagnose(t *testing.T) {
 	})
 	t.Run("into a ConfigMap, as the run's ServiceAccount", func(t *testing.T) {
 		create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "runner"}})
-		kind := &tasks.Diagnose{Clusters: &access.Clusters{Own: ownConfig(blue())}}
+		kind := &diagnose.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}}
 		s := &step{t: t, kind: kind, namespace: namespace, name: "collect", account: "runner", failure: failure, dir: t.TempDir()}
 		if err := s.run(ctx); err == nil {
 			t.Error("it was written without a permission")

@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/move"
 )
 
 // TestMoveIsKilledAndGoesOn drives a move by the kind, ends it in the middle at every phase that it says, and makes
@@ -33,7 +33,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	for i, dieAt := range []string{"waiting until every object", "creating on the target", "deleting at the source", ""} {
 		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
 		must(t, err)
-		s.kind = &tasks.Move{Clusters: clusters(), Log: log, Incarnation: "test-" + string(rune('a'+i))}
+		s.kind = &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test-" + string(rune('a'+i))}
 		living, die := context.WithCancel(ctx)
 		s.progress = func(message string) {
 			if dieAt != "" && strings.Contains(message, dieAt) {
@@ -92,7 +92,7 @@ func TestMoveIsUndone(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 
-	kind := &tasks.Move{Clusters: clusters(), Log: log, Incarnation: "test"}
+	kind := &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test"}
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", with: map[string]any{
 		"clusters": []string{"u"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()},
 	}}

@@ -18,7 +18,8 @@ import (
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/pause"
+	"scute.dev/workflow/tasks/resume"
 )
 
 func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
@@ -73,7 +74,7 @@ func TestPauseOfClusters(t *testing.T) {
 	ctx := deadline(t, 5*time.Minute)
 	const namespace = "paused"
 	twoClusters(ctx, t, namespace)
-	s := &step{t: t, kind: &tasks.Pause{Clusters: clusters()}, namespace: namespace, name: "hold", with: map[string]any{"all": true}}
+	s := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "hold", with: map[string]any{"all": true}}
 
 	t.Run("a death between the record and the pause", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
@@ -116,7 +117,7 @@ func TestPauseOfClusters(t *testing.T) {
 		}
 	})
 	t.Run("another run keeps off", func(t *testing.T) {
-		other := &step{t: t, kind: &tasks.Pause{Clusters: clusters()}, namespace: namespace, name: "other", with: map[string]any{"clusters": []string{"a"}}}
+		other := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "other", with: map[string]any{"clusters": []string{"a"}}}
 		if err := other.run(ctx); err == nil {
 			t.Error("two hold the same cluster")
 		} else {
@@ -125,7 +126,7 @@ func TestPauseOfClusters(t *testing.T) {
 		must(t, other.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 	})
-	r := &step{t: t, kind: &tasks.Resume{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
+	r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
 	t.Run("resume, and its undo", func(t *testing.T) {
 		must(t, r.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
@@ -149,7 +150,7 @@ func TestPauseOfClusters(t *testing.T) {
 			Resources: []string{"*"}, Verbs: []string{"get", "list", "patch"},
 		}}}))
 		must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}}))
-		as := &step{t: t, kind: &tasks.Pause{Clusters: &access.Clusters{Own: ownConfig(blue())}}, namespace: namespace, name: "as", account: "runner", with: map[string]any{"all": true}}
+		as := &step{t: t, kind: &pause.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}}, namespace: namespace, name: "as", account: "runner", with: map[string]any{"all": true}}
 		if err := as.run(ctx); !task.IsFinal(err) {
 			t.Errorf("without a permission: %v", err)
 		} else {
@@ -165,7 +166,7 @@ func TestPauseOfClusters(t *testing.T) {
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 	})
 	t.Run("a cluster that is not there", func(t *testing.T) {
-		none := &step{t: t, kind: &tasks.Pause{Clusters: clusters()}, namespace: namespace, name: "none", with: map[string]any{"clusters": []string{"nobody"}}}
+		none := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "none", with: map[string]any{"clusters": []string{"nobody"}}}
 		if err := none.run(ctx); err == nil {
 			t.Error("it was paused")
 		} else {

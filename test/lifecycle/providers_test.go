@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/providers"
 )
 
 // components is a provider as its repository has it: a namespace, a controller with a ServiceAccount, a definition for
@@ -112,17 +112,17 @@ func TestProviders(t *testing.T) {
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"new"}, Bare: true}).Side("new")
 	admin := side.Client()
 	// The test bed writes an inventory, as if its providers had been installed by clusterctl: here none has been.
-	providers := &unstructured.Unstructured{}
-	providers.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
+	list := &unstructured.Unstructured{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
 	for _, namespace := range namespaces(ctx, t, admin) {
-		must(t, admin.DeleteAllOf(ctx, providers, client.InNamespace(namespace)))
+		must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
 	}
 	const namespace = "providers"
 	must(t, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	encoded := base64.StdEncoding.EncodeToString([]byte(toyToken))
 	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(encoded)}}))
 	config := repository(t)
-	kind := &tasks.Providers{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
+	kind := &providers.Kind{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	with := func(version string, more map[string]any) map[string]any {
 		w := map[string]any{
 			"core": "cluster-api:" + version, "infrastructure": []string{"toy:" + version}, "config": config, "wait": false,
@@ -143,7 +143,7 @@ func TestProviders(t *testing.T) {
 		t.Log(err)
 		must(t, s.undoes(ctx))
 	})
-	must(t, apply(ctx, admin, "testdata/cert-manager.yaml"))
+	must(t, applyFile(ctx, admin, "testdata/cert-manager.yaml"))
 	t.Run("a death between the record and the install", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
 		if err := s.run(ctx); err == nil {
@@ -254,7 +254,7 @@ func TestProviders(t *testing.T) {
 		byHand := &step{t: t, kind: kind, namespace: namespace, name: "by-hand", with: late.with}
 		must(t, byHand.run(ctx))
 		entry := &unstructured.Unstructured{}
-		entry.SetGroupVersionKind(providers.GroupVersionKind())
+		entry.SetGroupVersionKind(list.GroupVersionKind())
 		must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-hand-system", Name: "ipam-hand"}, entry))
 		must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":null}}}`))))
 		must(t, late.run(ctx))
@@ -308,10 +308,10 @@ func TestProvidersWithCertManager(t *testing.T) {
 	ctx := deadline(t, 5*time.Minute)
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"plain"}, Bare: true}).Side("plain")
 	admin := side.Client()
-	providers := &unstructured.Unstructured{}
-	providers.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
+	list := &unstructured.Unstructured{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
 	for _, namespace := range namespaces(ctx, t, admin) {
-		must(t, admin.DeleteAllOf(ctx, providers, client.InNamespace(namespace)))
+		must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
 	}
 	config := repository(t)
 	manifest, err := os.ReadFile("testdata/cert-manager.yaml")
@@ -320,7 +320,7 @@ func TestProvidersWithCertManager(t *testing.T) {
 	must(t, os.MkdirAll(dir, 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: cert-manager}\n---\n"), manifest...), 0o600))
 	config["cert-manager"] = map[string]any{"url": "file://" + filepath.Join(dir, "cert-manager.yaml"), "version": "v1.21.1", "timeout": "1m"}
-	kind := &tasks.Providers{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
+	kind := &providers.Kind{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	s := &step{t: t, kind: kind, namespace: "default", name: "install", with: map[string]any{"core": "cluster-api:v1.14.0", "config": config, "wait": false}}
 	must(t, s.run(ctx))
 	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})

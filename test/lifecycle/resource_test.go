@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/move"
 )
 
 // startDaemon builds scuted and runs it beside the blue side.
@@ -37,7 +37,7 @@ func startDaemon(ctx context.Context, t *testing.T) {
 	definitions, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_moves.yaml"))
 	must(t, err)
 	for _, file := range definitions {
-		must(t, apply(ctx, blue().Client(), file))
+		must(t, applyFile(ctx, blue().Client(), file))
 	}
 	must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
 	in := &scuted.Installation{Side: blue(), Kubeconfig: blue().KubeconfigPath()}
@@ -71,7 +71,7 @@ func TestMoveByResource(t *testing.T) {
 	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
 	must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
 
-	kind := &tasks.Move{Clusters: &access.Clusters{Own: ownConfig(blue())}, Resource: true}
+	kind := &move.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}, Resource: true}
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", account: "runner", with: map[string]any{
 		"clusters": []string{"r"}, "to": map[string]any{"kubeconfigSecretRef": map[string]any{"name": "green"}},
 	}}

@@ -13,7 +13,8 @@ import (
 
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/apply"
+	"scute.dev/workflow/tasks/wait"
 )
 
 // TestSettled: what waits until a cluster is settled believes no status of before the change, whatever object of the cluster
@@ -31,13 +32,13 @@ func TestSettled(t *testing.T) {
 	// topology applies a version and a number of workers, and waits if told so.
 	topology := func(version string, workers int, wait bool) {
 		t.Helper()
-		perform("apply", &tasks.Apply{Clusters: clusters()}, `{"force": true, "wait": %t, "manifests": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+		perform("apply", &apply.Kind{Clusters: clusters()}, `{"force": true, "wait": %t, "manifests": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
 			"metadata": {"name": "s"}, "spec": {"topology": {"classRef": {"name": "in-memory"}, "version": %q,
 			"workers": {"machineDeployments": [{"class": "worker", "name": "md-0", "replicas": %d}]}}}}]}`, wait, version, workers)
 	}
 	wait := func(what string) {
 		t.Helper()
-		perform("wait", &tasks.Wait{Clusters: clusters()}, `{%s, "for": "settled"}`, what)
+		perform("wait", &wait.Kind{Clusters: clusters()}, `{%s, "for": "settled"}`, what)
 	}
 	deployments := `"selector": {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "labelSelector": "cluster.x-k8s.io/cluster-name=s"}`
 
@@ -72,7 +73,7 @@ func TestSettledDeployment(t *testing.T) {
 		before := md.DeepCopy()
 		md.Spec.Template.Spec.Version = version
 		must(t, blue().Client().Patch(ctx, md, client.MergeFrom(before)))
-		s := &step{t: t, kind: &tasks.Wait{Clusters: clusters()}, namespace: key.Namespace, name: fmt.Sprintf("wait-%d", i), with: json.RawMessage(
+		s := &step{t: t, kind: &wait.Kind{Clusters: clusters()}, namespace: key.Namespace, name: fmt.Sprintf("wait-%d", i), with: json.RawMessage(
 			`{"object": {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "name": "s-md-0"}, "for": "settled"}`)}
 		must(t, s.run(ctx))
 		list := &clusterv1.MachineList{}

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/pause"
+	"scute.dev/workflow/tasks/resume"
 )
 
 func thing(group, version, kind, name string) *unstructured.Unstructured {
@@ -59,8 +60,8 @@ const (
 func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 	ctx := deadline(t, 3*time.Minute)
 	admin := blue().Client()
-	must(t, apply(ctx, admin, "testdata/flux-eksa.yaml"))
-	s := &step{t: t, kind: &tasks.Pause{Clusters: clusters()}, namespace: "gitops", name: "still", with: map[string]any{
+	must(t, applyFile(ctx, admin, "testdata/flux-eksa.yaml"))
+	s := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: "gitops", name: "still", with: map[string]any{
 		"kustomizations": []any{map[string]any{"name": "apps"}, map[string]any{"namespace": "gitops", "name": "held"}},
 		"helmReleases":   []any{map[string]any{"name": "cni"}},
 		"eksa":           []string{"prod"},
@@ -109,14 +110,14 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		}
 	})
 	t.Run("resume, and its undo", func(t *testing.T) {
-		r := &step{t: t, kind: &tasks.Resume{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
 		must(t, r.run(ctx))
 		want(t, asFound)
 		must(t, r.undoes(ctx))
 		want(t, asPaused)
 	})
 	t.Run("the undo of a resume leaves alone what somebody has suspended since", func(t *testing.T) {
-		r := &step{t: t, kind: &tasks.Resume{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
+		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
 		must(t, r.run(ctx))
 		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
 		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))))
@@ -135,7 +136,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		want(t, asFound)
 	})
 	t.Run("what is selected no more is given back as well", func(t *testing.T) {
-		p := &step{t: t, kind: &tasks.Pause{Clusters: clusters()}, namespace: "gitops", name: "patched", with: map[string]any{"kustomizations": []any{map[string]any{"name": "apps"}}, "helmReleases": []any{map[string]any{"name": "cni"}}}}
+		p := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: "gitops", name: "patched", with: map[string]any{"kustomizations": []any{map[string]any{"name": "apps"}}, "helmReleases": []any{map[string]any{"name": "cni"}}}}
 		must(t, p.run(ctx))
 		p.with = map[string]any{"helmReleases": []any{map[string]any{"name": "cni"}}} // an operator patched the inputs
 		must(t, p.run(ctx))

@@ -107,7 +107,7 @@ func missing(declared map[string]map[string]bool, span string) string {
 		return ""
 	}
 	m := named.FindStringSubmatch(span)
-	if m == nil {
+	if m == nil || m[2] == "go" { // a file without its folder
 		return ""
 	}
 	names, ok := declared[m[1]]

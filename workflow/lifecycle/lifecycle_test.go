@@ -16,7 +16,11 @@ import (
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/apply"
+	"scute.dev/workflow/tasks/move"
+	"scute.dev/workflow/tasks/pause"
+	"scute.dev/workflow/tasks/providers"
+	"scute.dev/workflow/tasks/resume"
 )
 
 func deps(local bool) lifecycle.Deps {
@@ -24,8 +28,8 @@ func deps(local bool) lifecycle.Deps {
 	return lifecycle.Deps{
 		Clusters: clusters, Namespace: "fleet", Dir: "state",
 		Kinds: task.Kinds{
-			"Apply": &tasks.Apply{Clusters: clusters}, "Move": &tasks.Move{Clusters: clusters, Resource: !local},
-			"Pause": &tasks.Pause{Clusters: clusters}, "Resume": &tasks.Resume{Clusters: clusters}, "Providers": &tasks.Providers{Clusters: clusters},
+			"Apply": &apply.Kind{Clusters: clusters}, "Move": &move.Kind{Clusters: clusters, Resource: !local},
+			"Pause": &pause.Kind{Clusters: clusters}, "Resume": &resume.Kind{Clusters: clusters}, "Providers": &providers.Kind{Clusters: clusters},
 		},
 	}
 }

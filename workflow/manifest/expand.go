@@ -10,7 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/apply"
 )
 
 // expand makes a task of each object of an Apply task that asks for it, and has what needs the task need all of its parts.
@@ -18,7 +18,7 @@ import (
 //
 // origin is the index in the manifest that each task comes from; nil if nothing was expanded.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
-	kind, ok := e.Kinds["Apply"].(*tasks.Apply)
+	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
 		return spec.Tasks, nil, nil, nil
 	}
@@ -46,7 +46,7 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 			add(i, *base)
 			continue
 		}
-		made, more := tasks.Expand(*base, objects)
+		made, more := apply.Expand(*base, objects)
 		for _, p := range more {
 			p.Field = field + p.Field
 			problems = append(problems, p)
@@ -81,11 +81,11 @@ func written(p workflow.Problem, origin []int) workflow.Problem {
 }
 
 // wantsExpansion reads with.expand of an Apply. What cannot be read is for the kind to refuse.
-func wantsExpansion(base *v1alpha1.TaskSpec) (*tasks.ApplyWith, bool) {
+func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
 	}
-	var with tasks.ApplyWith
+	var with apply.With
 	if err := json.Unmarshal(base.With.Raw, &with); err != nil || !with.Expand {
 		return nil, false
 	}

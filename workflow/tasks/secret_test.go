@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/tasks"
 	"scute.dev/workflow/tasks/exec"
+	"scute.dev/workflow/tasks/httprequest"
+	"scute.dev/workflow/tasks/job"
 )
 
 // TestSecretsAreNotInputs: a secret in a manifest would be in the log for ever.
@@ -19,14 +20,14 @@ func TestSecretsAreNotInputs(t *testing.T) {
 		with  string
 		field string // "" is fine
 	}{
-		{&tasks.HTTP{}, `{"url": "https://example.com/?page=1&tokens=2"}`, ""},
-		{&tasks.HTTP{}, `{"url": "https://example.com/?access_token=x"}`, "url"},
-		{&tasks.HTTP{}, `{"url": "https://example.com", "headers": {"x-api-key": "x"}}`, "headers.x-api-key"},
-		{&tasks.HTTP{}, `{"url": "https://example.com", "queryFrom": [{"name": "token"}]}`, "queryFrom[0]"},
+		{&httprequest.Kind{}, `{"url": "https://example.com/?page=1&tokens=2"}`, ""},
+		{&httprequest.Kind{}, `{"url": "https://example.com/?access_token=x"}`, "url"},
+		{&httprequest.Kind{}, `{"url": "https://example.com", "headers": {"x-api-key": "x"}}`, "headers.x-api-key"},
+		{&httprequest.Kind{}, `{"url": "https://example.com", "queryFrom": [{"name": "token"}]}`, "queryFrom[0]"},
 		{&exec.Kind{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD": "x"}}`, "env.DB_PASSWORD"},
 		{&exec.Kind{Enabled: true}, `{"command": ["x"], "env": {"DB_PASSWORD_FILE": "x", "DB_PASSWORD": "${tasks.a.output.x}"}}`, ""},
-		{&tasks.Job{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "x"}]}`, "env[0].value"},
-		{&tasks.Job{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
+		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "value": "x"}]}`, "env[0].value"},
+		{&job.Kind{}, `{"image": "x", "env": [{"name": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`, ""},
 	} {
 		var fields []string
 		for _, p := range c.kind.Validate(json.RawMessage(c.with)) {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/move"
 )
 
 // createBootstrap is the step in which every workflow gets its bootstrap cluster.
@@ -99,7 +99,7 @@ func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to acce
 		return nil
 	}
 	with := moveWith{Clusters: []string{spec.Name}, Namespace: spec.Namespace, From: from, To: to}
-	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, tasks.ErrMoved) {
+	if err := c.Revert(pivotPart, d.Move, with); !errors.Is(err, move.ErrMoved) {
 		return err
 	}
 	with.From, with.To = to, from

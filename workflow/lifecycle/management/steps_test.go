@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks"
+	"scute.dev/workflow/tasks/move"
 )
 
 // temporary is a bootstrap cluster that does not answer.
@@ -85,7 +85,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 	for _, is := range []struct {
 		err  error
 		runs int
-	}{{nil, 1}, {other, 1}, {task.Final(tasks.ErrMoved), 2}} {
+	}{{nil, 1}, {other, 1}, {task.Final(move.ErrMoved), 2}} {
 		clusters, move := &access.Clusters{Local: true}, &undone{err: is.err}
 		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
 		c := sequence.NewContext(ctx, call, clusters)

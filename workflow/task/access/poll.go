@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"scute.dev/internal/redact"
@@ -46,6 +47,11 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 		}
 		pause = min(pause*3/2, lookMax)
 	}
+}
+
+// NewPace gives the pauses between looks at a cluster that changes: short ones first, and never an end.
+func NewPace() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 }
 
 // Sleep waits for a time, or until ctx ends.

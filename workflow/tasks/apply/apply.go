@@ -1,0 +1,274 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind makes Kubernetes objects be as manifests say, by server-side apply, and waits until they are ready.
+//
+// It looks at every object before it writes any, and records what it is going to create and how that stood which it is
+// going to change. The undo deletes exactly what this run created, and puts back exactly the fields that it changed and
+// that nobody has changed since. What was there and as wanted already is left alone, and a rollback does not touch it.
+//
+// What Secrets hold is never recorded: a Secret that was changed cannot be put back, and the undo says so.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of Apply. The objects come from exactly one of manifests, from and files.
+type With struct {
+	// Manifests are the objects: a list of them, or a string of YAML documents. No Secret with content may be among them:
+	// what stands in a manifest is kept in the log for ever.
+	Manifests *Manifests `json:"manifests,omitempty"`
+	// From names a ConfigMap or a Secret whose key holds the manifests. It is read when the task runs.
+	From *ManifestSource `json:"from,omitempty"`
+	// Files with manifests, for local runs. They are read when the task runs.
+	Files []string `json:"files,omitempty"`
+	// Only takes these objects of the manifests and leaves the others out.
+	Only []access.ObjectRef `json:"only,omitempty"`
+	// Cluster to apply to; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// Namespace of objects that name none; the run's by default.
+	Namespace string `json:"namespace,omitempty"`
+	// Wait until the objects are settled: those of Cluster API that have machines are rolled out, all others are ready as
+	// kstatus understands it. Default: true.
+	Wait *bool `json:"wait,omitempty"`
+	// Force takes over fields that another field manager owns. Default: false, a conflict fails the task.
+	Force bool `json:"force,omitempty"`
+	// Adopt works on objects that are there already. Default: true; false fails the task if one is.
+	Adopt *bool `json:"adopt,omitempty"`
+	// Expand makes a task of its own of each object.
+	Expand bool `json:"expand,omitempty"`
+}
+
+// output is the output of Apply.
+type output struct {
+	Objects []outputObject `json:"objects"`
+	// More objects than the list names.
+	More int `json:"more,omitempty"`
+}
+
+// outputObject is one object of the output.
+type outputObject struct {
+	access.ObjectRef
+	UID types.UID `json:"uid"`
+	// Action of the run on it: created, changed or none.
+	Action string `json:"action"`
+}
+
+const (
+	actionCreated = "created"
+	actionChanged = "changed"
+	actionNone    = "none"
+)
+
+// Validate checks the inputs, and the manifests as far as they stand in them.
+func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	sources := 0
+	for _, given := range []bool{w.Manifests != nil, w.From != nil, len(w.Files) > 0} {
+		if given {
+			sources++
+		}
+	}
+	if sources != 1 {
+		problems = append(problems, workflow.Problem{Field: "manifests", Message: "the objects have not exactly one source", Remedy: "set one of manifests, from and files"})
+	}
+	if w.From != nil {
+		problems = append(problems, w.From.check()...)
+	}
+	if len(w.Files) > 0 && (a.Clusters == nil || !a.Clusters.Local) {
+		problems = append(problems, workflow.Problem{Field: "files", Message: "files can only be named in a local run", Remedy: "use manifests, or from with a ConfigMap or Secret"})
+	}
+	for i, ref := range w.Only {
+		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)
+	}
+	if w.Manifests != nil && !w.Manifests.pending() {
+		problems = append(problems, checkInline(w.Manifests)...)
+	}
+	return problems
+}
+
+func checkInline(m *Manifests) (problems []workflow.Problem) {
+	objects, err := m.Objects()
+	if err != nil {
+		return []workflow.Problem{{Field: "manifests", Message: err.Error(), Remedy: "give a list of objects, or a string of YAML documents"}}
+	}
+	if len(objects) == 0 {
+		return []workflow.Problem{{Field: "manifests", Message: "there is no object", Remedy: "give at least one, or leave the task out"}}
+	}
+	seen := make(map[access.ObjectRef]bool)
+	for _, u := range objects {
+		ref := access.RefOf(u)
+		if seen[ref] {
+			problems = append(problems, workflow.Problem{Field: "manifests", Message: ref.String() + " is there twice", Remedy: "remove one of the two"})
+		}
+		seen[ref] = true
+		if ref.IsSecret() && (u.Object["data"] != nil || u.Object["stringData"] != nil) {
+			problems = append(problems, workflow.Problem{
+				Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps for ever", u.GetName()),
+				Remedy: "put it in a Secret and use from.secretRef",
+			})
+		}
+	}
+	return problems
+}
+
+// Objects loads the objects from where the inputs say they are.
+func (a *Kind) Objects(ctx context.Context, c *task.Call, with *With) (objects []*unstructured.Unstructured, err error) {
+	switch {
+	case with.Manifests != nil:
+		if objects, err = with.Manifests.Objects(); err != nil {
+			err = task.Final(fmt.Errorf("with.manifests: %w", err))
+		}
+	case with.From != nil:
+		var text []byte
+		if text, err = with.From.read(ctx, a.Clusters, c); err == nil {
+			if objects, err = parseManifests(text); err != nil {
+				err = fmt.Errorf("with.from: %w", err)
+			}
+		}
+	default:
+		objects, err = readManifestFiles(with.Files)
+	}
+	if err != nil || len(with.Only) == 0 {
+		return objects, err
+	}
+	return selectOnly(objects, with.Only)
+}
+
+func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (selected []*unstructured.Unstructured, err error) {
+	for _, ref := range only {
+		i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return access.RefOf(u) == ref })
+		if i < 0 {
+			return nil, fmt.Errorf("with.only: %s is not among the manifests any more: put it back, or start a new run", ref)
+		}
+		selected = append(selected, objects[i])
+	}
+	return selected, nil
+}
+
+// Run observes, records, applies what is missing, and waits until all is ready.
+func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, a.Validate)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.work(ctx, c, &with)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.observe(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.Prepare(ctx, w.record, w.record.adopted()); err != nil {
+		return nil, err
+	}
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
+	if with.Wait == nil || *with.Wait {
+		c.OnlyWaits()
+		if err := w.ready(ctx, w.items); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(w.output())
+}
+
+// applying is one attempt at work.
+type applying struct {
+	call    *task.Call
+	with    *With
+	cluster *access.Cluster
+	items   []*workItem
+	record  *record
+}
+
+// workItem is one object on its way.
+type workItem struct {
+	ref  access.ObjectRef
+	want *unstructured.Unstructured
+	// live is what was found; nil if nothing, or if it is not to be written to.
+	live *unstructured.Unstructured
+	uid  types.UID
+	// todo says that it must be written.
+	todo bool
+}
+
+func (a *Kind) work(ctx context.Context, c *task.Call, with *With) (*applying, error) {
+	record, err := task.Recorded[record](c)
+	if err != nil {
+		return nil, err
+	}
+	if !record.adopted() {
+		if err := access.SameCluster(record.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := a.Objects(ctx, c, with)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) == 0 || len(objects) > access.ObjectsLimit {
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes 1 to %d: make tasks of parts of them", len(objects), access.ObjectsLimit))
+	}
+	cluster, err := a.Clusters.Open(ctx, c, with.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	w := &applying{call: c, with: with, cluster: cluster, record: &record}
+	scopes := scopesOf(objects)
+	for _, u := range objects {
+		u = u.DeepCopy()
+		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), cmp.Or(with.Namespace, c.Namespace))
+		if err != nil {
+			return nil, access.Refusal(err)
+		}
+		if !known {
+			if scopes[ref.GVK().GroupKind()] != clusterScoped {
+				ref.Namespace = cmp.Or(ref.Namespace, cmp.Or(with.Namespace, c.Namespace))
+			} else {
+				ref.Namespace = ""
+			}
+		}
+		u.SetNamespace(ref.Namespace)
+		access.StripServerFields(u)
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", access.MarkAnnotation) // only what creates an object marks it
+		w.items = append(w.items, &workItem{ref: ref, want: u})
+	}
+	slices.SortStableFunc(w.items, func(a, b *workItem) int { return order(a.ref) - order(b.ref) })
+	return w, nil
+}
+
+func (w *applying) output() output {
+	var out output
+	for _, item := range w.items {
+		if len(out.Objects) == access.NamedLimit {
+			out.More++
+			continue
+		}
+		action := actionNone
+		if e := w.record.find(item.ref); e != nil {
+			action = e.action()
+		}
+		out.Objects = append(out.Objects, outputObject{ObjectRef: item.ref, UID: item.uid, Action: action})
+	}
+	return out
+}

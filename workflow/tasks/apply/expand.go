@@ -1,0 +1,281 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// The annotations by which an object has attributes of its own when its task is expanded.
+const (
+	NeedsAnnotation         = "scute.dev/needs"
+	FailurePolicyAnnotation = "scute.dev/failure-policy"
+	TimeoutAnnotation       = "scute.dev/timeout"
+	RetryAnnotation         = "scute.dev/retry"
+)
+
+// Expand makes a task of each object of an Apply with expand: true. A part is named BASE/kind-name and has the
+// attributes of the base, unless annotations of its object say otherwise. An object needs its namespace and the
+// definition of its kind, if they are among the objects. Who needs the base is for NeedParts.
+//
+// The Field of a problem is relative to the task.
+func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {
+	with, problems := expandable(&base)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	names, problems := partNames(base.Name, objects)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	e := &expansion{base: base.Name, objects: objects, names: names}
+	parts := make([]v1alpha1.TaskSpec, 0, len(objects))
+	for i, u := range objects {
+		part := *base.DeepCopy()
+		part.Name = names[i]
+		raw, err := partWith(with, u)
+		if err != nil {
+			problems = append(problems, workflow.Problem{Task: part.Name, Field: "with", Message: err.Error(), Remedy: "correct it"})
+			continue
+		}
+		part.With = &apiextensionsv1.JSON{Raw: raw}
+		problems = append(problems, e.attributes(&part, i)...)
+		parts = append(parts, part)
+	}
+	return parts, problems
+}
+
+// expandable refuses what would happen once for each object although it is written once.
+func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
+	problem := func(field, message, remedy string) []workflow.Problem {
+		return []workflow.Problem{{Task: base.Name, Field: field, Message: message, Remedy: remedy}}
+	}
+	var with With
+	if base.With != nil {
+		if problems := inputs.Strict(base.With.Raw, &with); len(problems) > 0 {
+			return nil, problem("with."+problems[0].Field, problems[0].Message, problems[0].Remedy)
+		}
+	}
+	switch {
+	case base.Kind != "Apply":
+		return nil, problem("kind", "only Apply can be expanded", "leave with.expand out")
+	case len(base.Before) > 0 || len(base.After) > 0:
+		return nil, problem("before", "hooks of a task that is expanded would run once for each object", "make separate tasks of them")
+	case base.Undo != nil && string(base.Undo.Raw) != `"None"`:
+		return nil, problem("undo", "the undo of a task that is expanded would run once for each object", "leave it out, or use None")
+	case with.Manifests != nil && with.Manifests.pending():
+		return nil, problem("with.manifests", "what is still to be filled in cannot be expanded", "leave expand out, or give the manifests")
+	}
+	return &with, nil
+}
+
+// partWith are the inputs of one part. An object that stands in the manifest goes along; one that is read from elsewhere
+// is named, and read when the part runs: it may be a Secret, and the definition of a run is kept for ever.
+func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
+	with := *base
+	with.Expand = false
+	if base.Manifests != nil {
+		raw, err := json.Marshal([]any{u.Object})
+		if err != nil {
+			return nil, err
+		}
+		with.Manifests = &Manifests{raw: raw}
+	} else {
+		with.Only = []access.ObjectRef{access.RefOf(u)}
+	}
+	return json.Marshal(with)
+}
+
+// partNames are BASE/kind-name, with the namespace where that alone is not unique, and the group where that is not.
+func partNames(base string, objects []*unstructured.Unstructured) ([]string, []workflow.Problem) {
+	forms := []func(access.ObjectRef) string{
+		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },
+		func(r access.ObjectRef) string { return r.Kind + "-" + r.Namespace + "-" + r.Name },
+		func(r access.ObjectRef) string { return r.Plain().GroupKind() + "-" + r.Namespace + "-" + r.Name },
+	}
+	names := make([]string, len(objects))
+	open := make([]int, len(objects))
+	for i := range open {
+		open[i] = i
+	}
+	for _, form := range forms {
+		taken := make(map[string]int)
+		for _, i := range open {
+			names[i] = base + "/" + strings.ToLower(form(access.RefOf(objects[i])))
+			taken[names[i]]++
+		}
+		open = slices.DeleteFunc(open, func(i int) bool { return taken[names[i]] == 1 })
+	}
+	var problems []workflow.Problem
+	for _, i := range open {
+		problems = append(problems, workflow.Problem{Task: base, Field: "with", Message: access.RefOf(objects[i]).String() + " is among the objects twice", Remedy: "remove one of the two"})
+	}
+	return names, problems
+}
+
+// expansion looks parts up.
+type expansion struct {
+	base    string
+	objects []*unstructured.Unstructured
+	names   []string
+}
+
+// attributes sets what the object's annotations and its place among the others say.
+func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
+	annotations := e.objects[i].GetAnnotations()
+	wrong := func(annotation string, err error, remedy string) {
+		problems = append(problems, workflow.Problem{Task: part.Name, Field: "metadata.annotations[" + annotation + "]", Message: err.Error(), Remedy: remedy})
+	}
+	needs, err := e.needs(annotations[NeedsAnnotation])
+	if err != nil {
+		wrong(NeedsAnnotation, err, "write kind/name or the name of a task, with ! before it, and ? or @10m after it")
+	}
+	for _, n := range slices.Concat(needs, e.implied(i)) {
+		if !slices.ContainsFunc(part.Needs, func(have v1alpha1.Need) bool { return have.Task == n.Task }) {
+			part.Needs = append(part.Needs, n)
+		}
+	}
+	if v := annotations[FailurePolicyAnnotation]; v != "" {
+		part.FailurePolicy = v1alpha1.FailurePolicy(v) // Build knows which there are
+	}
+	if v := annotations[TimeoutAnnotation]; v != "" {
+		d, err := time.ParseDuration(v)
+		if err == nil && d <= 0 {
+			err = fmt.Errorf("%s is not positive", v)
+		}
+		if err != nil {
+			wrong(TimeoutAnnotation, err, "give a duration, for example 5m")
+		} else {
+			part.Timeout = &v1alpha1.Duration{Duration: d}
+		}
+	}
+	if v := annotations[RetryAnnotation]; v != "" {
+		retry, err := parseRetry(v)
+		if err != nil {
+			wrong(RetryAnnotation, err, "give JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
+		} else {
+			part.Retry = retry
+		}
+	}
+	return problems
+}
+
+// needs reads the annotation: a list with commas of [!]NAME[?][@TIMEOUT].
+func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		if word == "" {
+			continue
+		}
+		n := v1alpha1.Need{On: v1alpha1.OnSuccess}
+		name, inverse := strings.CutPrefix(word, "!")
+		if inverse {
+			n.On = v1alpha1.OnFailure
+		}
+		name, timeout, timed := strings.Cut(name, "@")
+		before, after := strings.HasSuffix(name, "?"), strings.HasSuffix(timeout, "?")
+		n.Optional = before || after
+		if timed {
+			d, err := time.ParseDuration(strings.TrimSuffix(timeout, "?"))
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", word, err)
+			}
+			n.Timeout = &v1alpha1.Duration{Duration: d}
+		}
+		name = strings.TrimSuffix(name, "?")
+		if name == "" {
+			return nil, fmt.Errorf("%q names no task", word)
+		}
+		if n.Task, err = e.task(name); err != nil {
+			return nil, err
+		}
+		needs = append(needs, n)
+	}
+	return needs, nil
+}
+
+// task is the task that a word names: that of an object as kind/name, else the word itself.
+func (e *expansion) task(name string) (string, error) {
+	kind, object, _ := strings.Cut(name, "/")
+	var found []string
+	for i, u := range e.objects {
+		if strings.EqualFold(u.GetKind(), kind) && u.GetName() == object {
+			found = append(found, e.names[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return name, nil
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("%q may be any of %s", name, strings.Join(found, ", "))
+	}
+}
+
+// implied are the needs of an object for its namespace and the definition of its kind.
+func (e *expansion) implied(i int) (needs []v1alpha1.Need) {
+	ref := access.RefOf(e.objects[i])
+	for j, u := range e.objects {
+		other := access.RefOf(u)
+		home := other.IsNamespace() && ref.Namespace == other.Name
+		if _, defined := scopesOf([]*unstructured.Unstructured{u})[ref.GVK().GroupKind()]; j != i && (home || defined) {
+			needs = append(needs, v1alpha1.Need{Task: e.names[j], On: v1alpha1.OnSuccess})
+		}
+	}
+	return needs
+}
+
+// parseRetry reads JSON, or max,delay,factor,maxDelay[,recreate].
+func parseRetry(text string) (*v1alpha1.Retry, error) {
+	retry := &v1alpha1.Retry{}
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if problems := inputs.Strict([]byte(text), retry); len(problems) > 0 {
+			return nil, fmt.Errorf("%s", problems[0])
+		}
+		return retry, nil
+	}
+	words := strings.Split(text, ",")
+	for i := range words {
+		words[i] = strings.TrimSpace(words[i])
+	}
+	if last := len(words) - 1; words[last] == "recreate" {
+		retry.Recreate, words = true, words[:last]
+	}
+	if len(words) == 0 || len(words) > 4 {
+		return nil, fmt.Errorf("%q has not one to four numbers", text)
+	}
+	var err error
+	for i, word := range words {
+		switch i {
+		case 0:
+			retry.Max, err = strconv.Atoi(word)
+		case 1:
+			retry.Delay, err = parseDelay(word)
+		case 2:
+			retry.Factor, err = strconv.ParseFloat(word, 64)
+		case 3:
+			retry.MaxDelay, err = parseDelay(word)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", word, err)
+		}
+	}
+	return retry, nil
+}
+
+func parseDelay(word string) (*v1alpha1.Duration, error) {
+	d, err := time.ParseDuration(word)
+	return &v1alpha1.Duration{Duration: d}, err
+}

@@ -1,0 +1,181 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Manifests are Kubernetes objects: a list of them, or one string of YAML with as many documents as you like.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Manifests struct{ raw json.RawMessage }
+
+// UnmarshalJSON keeps what is given; Objects reads it.
+func (m *Manifests) UnmarshalJSON(data []byte) error {
+	m.raw = bytes.Clone(data)
+	return nil
+}
+
+// MarshalJSON writes what was given.
+func (m Manifests) MarshalJSON() ([]byte, error) {
+	if len(m.raw) == 0 {
+		return []byte("null"), nil
+	}
+	return m.raw, nil
+}
+
+// manifestLimit bounds what is read from one place.
+const manifestLimit = 16 << 20
+
+// Objects decodes the manifests. Lists are taken apart, empty documents left out.
+func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
+	data := bytes.TrimSpace(m.raw)
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return nil, err
+		}
+		return parseManifests([]byte(text))
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, errors.New("it is neither a list of objects nor a string of YAML")
+	}
+	var objects []*unstructured.Unstructured
+	for i, raw := range list {
+		more, err := parseManifest(raw)
+		if err != nil {
+			return nil, fmt.Errorf("object %d: %w", i+1, err)
+		}
+		objects = append(objects, more...)
+	}
+	return objects, nil
+}
+
+// pending says that the manifests are, as a whole, still to be filled in.
+func (m *Manifests) pending() bool {
+	data := bytes.TrimSpace(m.raw)
+	return len(data) > 0 && data[0] == '"' && inputs.Templated(string(data))
+}
+
+// parseManifests reads documents of YAML or JSON. An error says which document it is and does not quote it: it may be a
+// Secret.
+func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
+	if len(text) > manifestLimit {
+		return nil, fmt.Errorf("it is larger than %d MiB: split it", manifestLimit>>20)
+	}
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for i := 1; ; i++ {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d cannot be parsed (the content is not shown)", i)
+		}
+		if raw = bytes.TrimSpace(raw); len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+			continue
+		}
+		more, err := parseManifest(raw)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		objects = append(objects, more...)
+	}
+}
+
+func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		return nil, errors.New("it is no object with apiVersion and kind (the content is not shown)")
+	}
+	if u.IsList() {
+		var objects []*unstructured.Unstructured
+		list, err := u.ToList()
+		if err != nil {
+			return nil, errors.New("it is a list without items")
+		}
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+		return objects, nil
+	}
+	// A name that YAML takes for a number or for true would be read as none at all.
+	for _, field := range []string{"name", "namespace"} {
+		if _, _, err := unstructured.NestedString(u.Object, "metadata", field); err != nil {
+			return nil, fmt.Errorf("%s: metadata.%s is no string: put it in quotes", u.GetKind(), field)
+		}
+	}
+	switch {
+	case u.GetAPIVersion() == "":
+		return nil, fmt.Errorf("%s has no apiVersion", u.GetKind())
+	case u.GetName() == "":
+		return nil, fmt.Errorf("%s has no metadata.name: give one, generateName would make another object in every attempt", u.GetKind())
+	}
+	return []*unstructured.Unstructured{u}, nil
+}
+
+// ManifestSource is where manifests are read from when the task runs: a key of a ConfigMap or a Secret of the run's
+// namespace on the run's own cluster.
+type ManifestSource struct {
+	ConfigMapRef *access.SecretKey `json:"configMapRef,omitempty"`
+	SecretRef    *access.SecretKey `json:"secretRef,omitempty"`
+}
+
+func (s *ManifestSource) check() []workflow.Problem {
+	if (s.ConfigMapRef == nil) == (s.SecretRef == nil) {
+		return []workflow.Problem{{Field: "from", Message: "it has not exactly one source", Remedy: "set either configMapRef or secretRef"}}
+	}
+	for field, ref := range map[string]*access.SecretKey{"configMapRef": s.ConfigMapRef, "secretRef": s.SecretRef} {
+		if ref != nil && ref.Name == "" {
+			return []workflow.Problem{{Field: "from." + field + ".name", Message: "it is empty", Remedy: "name the object that has the manifests"}}
+		}
+	}
+	return nil
+}
+
+// read returns the manifests. Without a key the object must have exactly one.
+func (s *ManifestSource) read(ctx context.Context, clusters *access.Clusters, c *task.Call) ([]byte, error) {
+	kind, field, ref := "ConfigMap", "with.from.configMapRef", s.ConfigMapRef
+	if s.SecretRef != nil {
+		kind, field, ref = "Secret", "with.from.secretRef", s.SecretRef
+	}
+	text, err := clusters.ReadKey(ctx, c, kind, ref)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return text, nil
+}
+
+// readManifestFiles reads files of the machine that a local run is on.
+func readManifestFiles(paths []string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for i, path := range paths {
+		text, err := os.ReadFile(filepath.Clean(path))
+		if err != nil {
+			return nil, fmt.Errorf("with.files[%d]: %w", i, err)
+		}
+		more, err := parseManifests(text)
+		if err != nil {
+			return nil, fmt.Errorf("with.files[%d]: %s: %w", i, path, err)
+		}
+		objects = append(objects, more...)
+	}
+	return objects, nil
+}

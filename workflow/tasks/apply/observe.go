@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// observe looks at every object, decides what must be written, and completes the record. It writes nothing.
+func (w *applying) observe(ctx context.Context) error {
+	w.record.Cluster = w.with.Cluster
+	for _, item := range w.items {
+		live, err := w.settled(ctx, item.ref)
+		if err != nil {
+			return err
+		}
+		entry := w.record.find(item.ref)
+		switch {
+		case live == nil:
+			// It is to be created; if it was there before, somebody has deleted it since.
+			entry = w.record.entry(item.ref)
+			*entry = recordEntry{ObjectRef: item.ref, Created: true}
+			mark(item.want, w.call.StepKey())
+			item.todo = true
+			continue
+		case access.MarkOf(live) == w.call.StepKey():
+			// This step's own work, from before a failure or a death.
+			entry = w.record.entry(item.ref)
+			*entry = recordEntry{ObjectRef: item.ref, Created: true}
+		case entry == nil && w.with.Adopt != nil && !*w.with.Adopt:
+			return task.Final(fmt.Errorf("%s is there already: remove it, or set with.adopt: true to take it over", item.ref))
+		default:
+			entry = w.record.entry(item.ref)
+			if entry.Created || entry.UID != live.GetUID() {
+				// Another made it after it was found missing, or made it anew: it is theirs.
+				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: managed(live)}
+			}
+		}
+		if err := w.compare(ctx, item, entry, live); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled reads an object, and waits for one that is being deleted to be gone: it must not be taken for there.
+func (w *applying) settled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
+	live, err := w.cluster.Find(ctx, ref)
+	if err != nil {
+		return nil, access.RefusalOf(ref, err)
+	}
+	if live == nil || live.GetDeletionTimestamp() == nil {
+		return live, nil
+	}
+	if err := w.cluster.Remove(ctx, w.call, ref, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
+		return nil, err
+	}
+	live, err = w.cluster.Find(ctx, ref)
+	return live, access.RefusalOf(ref, err)
+}
+
+// compare lets the API server say what applying would change.
+func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
+	if m := access.MarkOf(live); m != "" {
+		mark(item.want, m) // whoever created it must find its mark
+	}
+	item.live, item.uid = live, live.GetUID()
+	then, err := w.apply(ctx, item, client.DryRunAll)
+	if err != nil {
+		return err
+	}
+	if reflect.DeepEqual(access.ContentOf(live), access.ContentOf(then)) {
+		return nil
+	}
+	item.todo = true
+	if entry.Created {
+		return nil
+	}
+	return w.record.change(entry, live, then)
+}
+
+// apply sends one object, under its UID if it was seen: then another of its name is not touched, nor one created anew.
+func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
+	options = append(options, client.FieldOwner(kube.FieldManager))
+	if w.with.Force {
+		options = append(options, client.ForceOwnership)
+	}
+	var u *unstructured.Unstructured
+	err := w.cluster.Kube.Do(ctx, "apply "+item.ref.String(), func(ctx context.Context) error {
+		u = item.want.DeepCopy()
+		if item.live != nil {
+			u.SetUID(item.live.GetUID())
+		}
+		return w.cluster.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), options...)
+	})
+	if err != nil {
+		return nil, access.RefusalOf(item.ref, err)
+	}
+	return u, nil
+}
+
+func mark(u *unstructured.Unstructured, key string) {
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	annotations[access.MarkAnnotation] = key
+	u.SetAnnotations(annotations)
+}
+
+// managed says that scute owned fields of an object.
+func managed(u *unstructured.Unstructured) bool {
+	for _, e := range u.GetManagedFields() {
+		if ownEntry(e) {
+			return true
+		}
+	}
+	return false
+}
+
+func ownEntry(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
+// strangers says that another manager has fields of an object that was just created: then it was there after all.
+func strangers(u *unstructured.Unstructured) bool {
+	for _, e := range u.GetManagedFields() {
+		if e.Manager != kube.FieldManager && e.Subresource == "" {
+			return true
+		}
+	}
+	return false
+}
+
+const clusterScoped = "Cluster"
+
+// scopesOf are the scopes of the kinds whose definitions are among the objects.
+func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string {
+	scopes := make(map[schema.GroupKind]string)
+	for _, u := range objects {
+		if !access.RefOf(u).IsDefinition() {
+			continue
+		}
+		text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
+		scopes[schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}] = text("spec", "scope")
+	}
+	return scopes
+}
+
+// order puts namespaces first, definitions second and all else after them.
+func order(ref access.ObjectRef) int {
+	switch {
+	case ref.IsNamespace():
+		return 0
+	case ref.IsDefinition():
+		return 1
+	default:
+		return 2
+	}
+}

@@ -1,0 +1,205 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// Undo deletes what this step created, the last first, each until it is gone, and puts back what it changed. What cannot
+// be put back is told at the end, after all else was.
+func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
+	record, err := task.Recorded[record](c)
+	if err != nil || len(record.Objects) == 0 {
+		return err
+	}
+	cluster, err := a.Clusters.Open(ctx, c, record.Cluster)
+	if err != nil {
+		return err
+	}
+	uids := outputUIDs(c.Output)
+	entries := slices.Clone(record.Objects)
+	// Attempts with other inputs may have added objects at the end: the order of kinds is the one that counts.
+	slices.SortStableFunc(entries, func(a, b *recordEntry) int { return order(a.ObjectRef) - order(b.ObjectRef) })
+	slices.Reverse(entries)
+	var failed []error
+	for _, e := range entries {
+		var err error
+		switch {
+		case e.Created:
+			err = a.uncreate(ctx, c, cluster, e, uids)
+		case e.changed():
+			err = a.unchange(ctx, cluster, e)
+		}
+		if err != nil && !task.IsFinal(err) {
+			return err
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		return task.Final(errors.Join(failed...))
+	}
+	return nil
+}
+
+// uncreate deletes an object that bears this step's mark, or has the UID of the one that it made.
+func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
+	live, err := cluster.Find(ctx, e.ObjectRef)
+	if err != nil {
+		return access.RefusalOf(e.ObjectRef, err)
+	}
+	if live == nil || access.MarkOf(live) != c.StepKey() && live.GetUID() != uids[e.ObjectRef] {
+		return nil
+	}
+	if live.GetDeletionTimestamp() == nil {
+		if err := cluster.Unused(ctx, live); err != nil {
+			return access.RefusalOf(e.ObjectRef, err)
+		}
+	}
+	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
+}
+
+// unchange puts back the fields that this step changed and that still are as it left them.
+func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
+	for {
+		live, err := cluster.Find(ctx, e.ObjectRef)
+		if err != nil {
+			return access.RefusalOf(e.ObjectRef, err)
+		}
+		if live == nil || live.GetUID() != e.UID {
+			return nil // the object that was changed is gone
+		}
+		if e.Withheld != "" {
+			return task.Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
+		}
+		patch, err := e.restoration(live)
+		if err != nil || patch == nil {
+			return err
+		}
+		err = cluster.Merge(ctx, e.ObjectRef, patch)
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) { // somebody wrote to it since the look: look again
+			return access.RefusalOf(e.ObjectRef, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// restoration is the patch that takes back what still stands; nil if nothing does. If scute owned no field before, it
+// owns none after.
+func (e *recordEntry) restoration(live *unstructured.Unstructured) (map[string]any, error) {
+	var before, after map[string]any
+	if err := json.Unmarshal(e.Before, &before); err != nil {
+		return nil, task.Final(fmt.Errorf("reading how %s was before: %w", e.ObjectRef, err))
+	}
+	if err := json.Unmarshal(e.After, &after); err != nil {
+		return nil, task.Final(fmt.Errorf("reading how %s was changed: %w", e.ObjectRef, err))
+	}
+	raw, err := json.Marshal(access.ContentOf(live))
+	if err != nil {
+		return nil, err
+	}
+	var now map[string]any
+	if err := json.Unmarshal(raw, &now); err != nil {
+		return nil, err
+	}
+	patch := takeBack(before, after, now)
+	release := !e.Managed && managed(live)
+	if len(patch) == 0 && !release {
+		return nil, nil //nolint:nilnil // nothing to do is an answer
+	}
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = make(map[string]any)
+	}
+	meta["uid"], meta["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
+	if release {
+		meta["managedFields"] = dropOwnEntry(live.GetManagedFields())
+	}
+	patch["metadata"] = meta
+	return patch, nil
+}
+
+// takeBack is the part of the merge patch before whose counterpart in after is the fingerprint of what now has.
+func takeBack(before, after, now map[string]any) map[string]any {
+	patch := make(map[string]any)
+	for field, was := range before {
+		then, is := after[field], now[field]
+		wasMap, a := was.(map[string]any)
+		thenMap, b := then.(map[string]any)
+		isMap, c := is.(map[string]any)
+		switch {
+		case reflect.DeepEqual(then, fingerprint(is)): // absent is nil in both
+			patch[field] = was
+		case was == nil && b && c: // a map that was added, and that others have added to
+			wasMap = make(map[string]any)
+			for name := range thenMap {
+				wasMap[name] = nil
+			}
+			fallthrough
+		case a && b && c:
+			if part := takeBack(wasMap, thenMap, isMap); len(part) > 0 {
+				patch[field] = part
+			}
+		}
+	}
+	return patch
+}
+
+// Verify says which object is gone, or is another one now.
+func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
+	record, err := task.Recorded[record](c)
+	if err != nil {
+		return "", err
+	}
+	cluster, err := a.Clusters.Open(ctx, c, record.Cluster)
+	if err != nil {
+		return "", err
+	}
+	uids := outputUIDs(c.Output)
+	for _, e := range record.Objects {
+		live, err := cluster.Find(ctx, e.ObjectRef)
+		if err != nil {
+			return "", access.RefusalOf(e.ObjectRef, err)
+		}
+		uid, known := uids[e.ObjectRef]
+		switch {
+		case live == nil:
+			return e.String() + " is gone", nil
+		case live.GetDeletionTimestamp() != nil:
+			return e.String() + " is being deleted", nil
+		case known && live.GetUID() != uid:
+			return e.String() + " was deleted and created again", nil
+		}
+	}
+	return "", nil
+}
+
+func outputUIDs(recorded json.RawMessage) map[access.ObjectRef]types.UID {
+	var out output
+	uids := make(map[access.ObjectRef]types.UID)
+	if len(recorded) == 0 || json.Unmarshal(recorded, &out) != nil {
+		return uids // an operator may have set an output of his own
+	}
+	for _, o := range out.Objects {
+		uids[o.ObjectRef] = o.UID
+	}
+	return uids
+}

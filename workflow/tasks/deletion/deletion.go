@@ -1,0 +1,238 @@
+package deletion
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind deletes objects and waits until they are gone. What is not there is done.
+//
+// It records the objects before it deletes them, so that the undo can create them again: with new UIDs, without status,
+// and without what was deleted along with them. Secrets, and what is larger than 256 KiB, are not recorded; the undo of
+// these fails and says so.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of Delete.
+type With struct {
+	// Objects to delete.
+	Objects []access.ObjectRef `json:"objects,omitempty"`
+	// Selector deletes all objects of a kind that bear labels.
+	Selector *access.ObjectSelector `json:"selector,omitempty"`
+	// Cluster that has the objects; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// Propagation to what the objects own: Background, Foreground or Orphan. Default: Background.
+	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
+	// Wait until the objects are gone. Default: true.
+	Wait *bool `json:"wait,omitempty"`
+}
+
+// Validate checks the inputs.
+func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if (len(w.Objects) == 0) == (w.Selector == nil) {
+		problems = append(problems, workflow.Problem{Field: "objects", Message: "the objects are not given in exactly one way", Remedy: "set either objects or selector"})
+	}
+	for i, ref := range w.Objects {
+		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)
+	}
+	if w.Selector != nil {
+		problems = append(problems, w.Selector.Check("selector")...)
+	}
+	switch w.Propagation {
+	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+	default:
+		if !inputs.Templated(string(w.Propagation)) {
+			problems = append(problems, workflow.Problem{Field: "propagation", Message: fmt.Sprintf("%q is unknown", w.Propagation), Remedy: "use Background, Foreground or Orphan"})
+		}
+	}
+	return problems
+}
+
+// output is the output of Delete.
+type output struct {
+	Objects []access.ObjectRef `json:"objects"`
+	// More objects than the list names.
+	More int `json:"more,omitempty"`
+}
+
+// Run records what is there, deletes the very objects that it recorded, and waits until they are gone.
+func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, d.Validate)
+	if err != nil {
+		return nil, err
+	}
+	record, err := task.Recorded[record](c)
+	if err != nil {
+		return nil, err
+	}
+	if len(record.Objects) > 0 {
+		if err := access.SameCluster(record.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	cluster, err := d.Clusters.Open(ctx, c, with.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	record.Cluster = with.Cluster
+	found, err := d.observe(ctx, c, cluster, &with)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range found {
+		record.add(u)
+	}
+	if len(record.Objects) > access.ObjectsLimit {
+		return nil, task.Final(fmt.Errorf("with: there are %d objects, and one task takes %d: select fewer", len(record.Objects), access.ObjectsLimit))
+	}
+	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
+		return nil, err
+	}
+	propagation := with.Propagation
+	if propagation == "" {
+		propagation = metav1.DeletePropagationBackground
+	}
+	wait := with.Wait == nil || *with.Wait
+	// All deletions are sent before the first is waited for: they may wait for each other.
+	for _, e := range record.Objects {
+		if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, false); err != nil {
+			return nil, err
+		}
+	}
+	out := output{Objects: []access.ObjectRef{}}
+	for _, e := range record.Objects {
+		if wait {
+			if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, true); err != nil {
+				return nil, err
+			}
+		}
+		if len(out.Objects) == access.NamedLimit {
+			out.More++
+			continue
+		}
+		out.Objects = append(out.Objects, e.ObjectRef)
+	}
+	return json.Marshal(out)
+}
+
+func (d *Kind) observe(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With) (found []*unstructured.Unstructured, err error) {
+	if with.Selector != nil {
+		items, err := cluster.List(ctx, with.Selector, c.Namespace)
+		for i := range items {
+			found = append(found, &items[i])
+		}
+		return found, err
+	}
+	for _, ref := range with.Objects {
+		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)
+		if err != nil {
+			return nil, access.Refusal(err)
+		}
+		if !known {
+			continue // no kind, no object
+		}
+		u, err := cluster.Find(ctx, ref)
+		if err != nil {
+			return nil, access.RefusalOf(ref, err)
+		}
+		if u != nil {
+			found = append(found, u)
+		}
+	}
+	return found, nil
+}
+
+// Undo creates again what was deleted, owners first. An object that is there, by whomever, is left alone.
+func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
+	record, err := task.Recorded[record](c)
+	if err != nil || len(record.Objects) == 0 {
+		return err
+	}
+	cluster, err := d.Clusters.Open(ctx, c, record.Cluster)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	anew := make(map[string]string)
+	for _, e := range record.ownersFirst() {
+		err := d.restore(ctx, c, cluster, e, anew)
+		if err != nil && !task.IsFinal(err) {
+			return err
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		return task.Final(errors.Join(failed...))
+	}
+	return nil
+}
+
+// restore creates one object again; anew are the UIDs of those that were, by the old ones.
+func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, anew map[string]string) error {
+	live, err := cluster.Find(ctx, e.ObjectRef)
+	if err != nil {
+		return access.RefusalOf(e.ObjectRef, err)
+	}
+	if live != nil && live.GetDeletionTimestamp() != nil {
+		if err := cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true); err != nil {
+			return err
+		}
+		live = nil
+	}
+	if live != nil {
+		anew[string(e.UID)] = string(live.GetUID())
+		return nil
+	}
+	if len(e.Manifest) == 0 {
+		return task.Final(fmt.Errorf("%s was deleted and cannot be created again: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
+	}
+	u, err := e.object(anew)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Create(ctx, e.ObjectRef, u); err != nil {
+		return err
+	}
+	anew[string(e.UID)] = string(u.GetUID())
+	return nil
+}
+
+// ownersFirst orders the entries so that an owner comes before what it owns.
+func (r *record) ownersFirst() []*recordEntry {
+	var ordered []*recordEntry
+	left := slices.Clone(r.Objects)
+	for len(left) > 0 {
+		var later []*recordEntry
+		for _, e := range left {
+			if slices.ContainsFunc(left, func(o *recordEntry) bool { return o != e && slices.Contains(e.Owners, o.UID) }) {
+				later = append(later, e)
+			} else {
+				ordered = append(ordered, e)
+			}
+		}
+		if len(later) == len(left) { // a circle of owners: any order will do
+			return append(ordered, later...)
+		}
+		left = later
+	}
+	return ordered
+}

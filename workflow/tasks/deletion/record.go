@@ -1,0 +1,86 @@
+package deletion
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// record is what Delete records before it acts. What an earlier attempt recorded stays.
+type record struct {
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	Objects []*recordEntry    `json:"objects,omitempty"`
+}
+
+// recordEntry is one object that is going to be deleted.
+type recordEntry struct {
+	access.ObjectRef
+	UID    types.UID   `json:"uid"`
+	Owners []types.UID `json:"owners,omitempty"`
+	// Manifest is the object without what the server keeps about it.
+	Manifest json.RawMessage `json:"manifest,omitempty"`
+	// Withheld is why there is no manifest.
+	Withheld string `json:"withheld,omitempty"`
+}
+
+// add records an object, unless it is recorded already. A namesake that was made after the recorded one is another.
+func (r *record) add(u *unstructured.Unstructured) {
+	if slices.ContainsFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }) {
+		return
+	}
+	e := &recordEntry{ObjectRef: access.RefOf(u), UID: u.GetUID()}
+	for _, o := range u.GetOwnerReferences() {
+		e.Owners = append(e.Owners, o.UID)
+	}
+	r.keep(e, u)
+	// Of two objects with one name the later one is what would be put back.
+	r.Objects = slices.DeleteFunc(r.Objects, func(o *recordEntry) bool { return o.Plain() == e.Plain() })
+	r.Objects = append(r.Objects, e)
+}
+
+func (r *record) keep(e *recordEntry, u *unstructured.Unstructured) {
+	if e.IsSecret() {
+		e.Withheld = access.WithheldSecret
+		return
+	}
+	u = u.DeepCopy()
+	access.StripServerFields(u)
+	u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	}))
+	manifest, err := json.Marshal(u.Object)
+	size := len(manifest)
+	for _, o := range r.Objects {
+		size += len(o.Manifest)
+	}
+	if err != nil || len(manifest) > access.RecordLimit || size > 2*access.RecordLimit {
+		e.Withheld = access.WithheldSize
+		return
+	}
+	e.Manifest = manifest
+}
+
+// object is the recorded object, with references to owners that were created anew.
+func (e *recordEntry) object(anew map[string]string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(e.Manifest); err != nil {
+		return nil, task.Final(fmt.Errorf("reading how %s was: %w", e.ObjectRef, err))
+	}
+	owners := u.GetOwnerReferences()
+	for i := range owners {
+		if uid, ok := anew[string(owners[i].UID)]; ok {
+			owners[i].UID = types.UID(uid)
+		}
+	}
+	if len(owners) > 0 {
+		u.SetOwnerReferences(owners)
+	}
+	return u, nil
+}

@@ -1,0 +1,219 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind collects what helps to find out why something failed: objects, their conditions, events, and the logs of
+// pods that are not well. It is made for the error channel (hooks.onFailure), and can be a task as well.
+//
+// In a local run it writes files; in the daemon one ConfigMap beside the WorkflowRun. Both are bounded, and the output says
+// what was left out. Of Secrets it collects which keys there are and no content; what looks like a key, a token or a
+// password is taken out of everything else.
+//
+// It is best effort: what cannot be had is listed in errors.txt. Its undo takes nothing back.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of Diagnose.
+type With struct {
+	// Namespace of the Cluster API objects, events and pods that are collected; the run's by default, unless only
+	// Objects are named.
+	Namespace string `json:"namespace,omitempty"`
+	// Clusters leaves out the objects of other Cluster API Clusters of the namespace.
+	Clusters []string `json:"clusters,omitempty"`
+	// Objects are collected beside, or instead of, those of a namespace.
+	Objects []DiagnoseObject `json:"objects,omitempty"`
+	// Cluster is the API server to ask; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// To is a folder; only a local run may name one. Default: the run's own.
+	To string `json:"to,omitempty"`
+}
+
+// DiagnoseObject names an object.
+type DiagnoseObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Namespace defaults to the run's.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// output is the output of Diagnose.
+type output struct {
+	Folder    string `json:"folder,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+	Files     int    `json:"files"`
+	Bytes     int    `json:"bytes"`
+	// Omitted counts the files that the bound left out, Errors what could not be had.
+	Omitted int `json:"omitted,omitempty"`
+	Errors  int `json:"errors,omitempty"`
+}
+
+// Validate checks the objects and the folder.
+func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	problems := inputs.Strict(with, &w)
+	if len(problems) > 0 {
+		return problems
+	}
+	for i, o := range w.Objects {
+		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("objects[%d]", i), Message: "it is not complete", Remedy: "give apiVersion, kind and name"})
+		}
+	}
+	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
+		problems = append(problems, workflow.Problem{Field: "to", Message: "a folder can only be named in a local run", Remedy: "remove it: the daemon writes a ConfigMap beside the WorkflowRun"})
+	}
+	return problems
+}
+
+// Run collects.
+func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := inputs.Read[With](c, d.Validate)
+	if err != nil {
+		return nil, err
+	}
+	// The daemon's own folder is out of its users' reach, and has the log beside it.
+	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
+	limit := diagnoseFolderBytes
+	if !folder {
+		limit = diagnoseConfigMapBytes
+	}
+	e := &evidence{bundle: bundle{limit: limit}}
+	if c.Failure != nil {
+		e.json("failure.json", c.Failure)
+	}
+	cluster, err := d.Clusters.Open(ctx, c, w.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	e.cluster = cluster
+	for _, o := range w.Objects {
+		e.named(ctx, o, cmp.Or(o.Namespace, c.Namespace))
+	}
+	if w.Namespace != "" || len(w.Objects) == 0 {
+		c.Progress("collecting what there is in namespace " + cmp.Or(w.Namespace, c.Namespace))
+		e.namespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(e.observed) == 0 && len(e.errors) > 0 {
+		return nil, fmt.Errorf("nothing could be collected: %w", errors.Join(e.errors...))
+	}
+	e.summary()
+	out := output{Files: len(e.files), Bytes: e.bytes, Omitted: e.omitted, Errors: len(e.errors)}
+	if folder {
+		out.Folder, err = e.write(c, w.To)
+	} else {
+		out.ConfigMap, err = d.keep(ctx, c, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+// Undo leaves the evidence where it is.
+func (*Kind) Undo(context.Context, *task.Call) error { return nil }
+
+// named collects one object, and the events about it.
+func (e *evidence) named(ctx context.Context, o DiagnoseObject, namespace string) {
+	gv, err := schema.ParseGroupVersion(o.APIVersion)
+	if err != nil {
+		e.failed("with.objects", err)
+		return
+	}
+	u, err := e.cluster.Get(ctx, object.Ref{Group: gv.Group, Kind: o.Kind, Namespace: namespace, Name: o.Name})
+	if err != nil {
+		e.failed(o.Kind+" "+o.Name, err)
+		return
+	}
+	e.object(u)
+}
+
+// namespace collects Cluster API's objects of a namespace, its events, and its pods that are not well.
+func (e *evidence) namespace(ctx context.Context, namespace string, clusters []string) {
+	types, err := e.types(ctx)
+	if err != nil {
+		e.failed("the kinds of Cluster API", err)
+	}
+	for _, typ := range types {
+		if !typ.Namespaced {
+			continue
+		}
+		list := e.cluster.Kube.List
+		if typ.Plain() {
+			list = e.cluster.Kube.ListMetadata // which there are, and no content
+		}
+		err := list(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
+			if ofClusters(u, clusters) {
+				e.object(u.DeepCopy())
+			}
+			return nil
+		})
+		if err != nil {
+			e.failed(typ.GroupKind(), err)
+		}
+	}
+	events := kube.Type{Kind: "Event", Plural: "events", Versions: []string{"v1"}, Namespaced: true}
+	err = e.cluster.Kube.List(ctx, events, namespace, func(u *unstructured.Unstructured) error {
+		e.event(u)
+		return nil
+	})
+	if err != nil {
+		e.failed("events", err)
+	}
+	e.pods(ctx, namespace)
+}
+
+// types are the kinds that hang together with clusters. Who may not list definitions is told by the API server which
+// kinds it serves, and takes those of Cluster API's groups.
+func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
+	types, _, err := e.cluster.Kube.Movable(ctx)
+	if !apierrors.IsForbidden(err) {
+		return types, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(e.cluster.Config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := d.ServerPreferredNamespacedResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			plain := gv.Group == "" && (r.Kind == "Secret" || r.Kind == "ConfigMap")
+			if !plain && !strings.HasSuffix(gv.Group, object.CoreGroup) || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			types = append(types, kube.Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Versions: []string{gv.Version}, Namespaced: true})
+		}
+	}
+	return types, nil
+}

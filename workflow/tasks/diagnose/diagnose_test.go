@@ -1,0 +1,77 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestRedacted(t *testing.T) {
+	const hidden = "hunter2hunter2"
+	for name, c := range map[string]struct{ text, keep string }{
+		"a Secret": {"{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: hunter2hunter2}, stringData: {b: hunter2hunter2}, type: Opaque}", "Opaque"},
+		"what kubectl applied": {
+			`{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"a":"hunter2hunter2"}}', note: kept}}}`, "kept",
+		},
+		"managed fields":       {"{apiVersion: v1, kind: Pod, metadata: {name: p, managedFields: [{manager: hunter2hunter2}]}}", "name: p"},
+		"an environment":       {"{apiVersion: v1, kind: Pod, spec: {containers: [{env: [{name: DB_PASSWORD, value: hunter2hunter2}, {name: MODE, value: fast}]}]}}", "fast"},
+		"an argument":          {`{apiVersion: v1, kind: Pod, spec: {containers: [{args: ["--token=hunter2hunter2", "--v=2"]}]}}`, "--v=2"},
+		"a join configuration": {"{kind: KubeadmConfig, apiVersion: x/v1, spec: {joinConfiguration: {discovery: {bootstrapToken: {token: hunter2hunter2, apiServerEndpoint: e}}}}}", "apiServerEndpoint: e"},
+		"files of a machine":   {"{kind: KubeadmConfig, apiVersion: x/v1, spec: {files: [{path: /etc/x, content: hunter2hunter2}], users: [{name: u, passwd: hunter2hunter2}]}}", "/etc/x"},
+		"a line of a file":     {`{kind: ConfigMap, apiVersion: v1, data: {conf: "a=1\nsecret_key = 'hunter2hunter2'\nb=2"}}`, "b=2"},
+		"a camel-cased token":  {"{kind: X, apiVersion: x/v1, spec: {accessToken: hunter2hunter2, tokenRequests: []}}", "tokenRequests"},
+		"a reference stays":    {"{kind: X, apiVersion: x/v1, spec: {secretRef: {name: which-secret}}}", "which-secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(c.text), &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			got, err := yaml.Marshal(redacted(u))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(got), hidden) || !strings.Contains(string(got), c.keep) {
+				t.Errorf("it holds a secret, or %q is missing:\n%s", c.keep, got)
+			}
+		})
+	}
+}
+
+func TestBundleIsBounded(t *testing.T) {
+	b := bundle{limit: 100}
+	for range 5 {
+		b.put("name", make([]byte, 36))
+	}
+	if len(b.files) != 2 || b.bytes != 80 || b.omitted != 3 {
+		t.Errorf("%d files, %d bytes, %d omitted", len(b.files), b.bytes, b.omitted)
+	}
+	b.put("tiny", nil) // what fits still goes in
+	if len(b.files) != 3 {
+		t.Error("a file that fits was left out")
+	}
+}
+
+func TestEvidenceIsBounded(t *testing.T) {
+	e := &evidence{bundle: bundle{limit: diagnoseFolderBytes}}
+	for range 60 {
+		e.object(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": strings.Repeat("x", 1<<20)}})
+	}
+	if n := len(e.observed); n == 0 || n >= 60 || e.omitted != 60-n {
+		t.Errorf("%d objects are kept, %d left out", n, e.omitted)
+	}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 5 * diagnoseEvents {
+		e.event(&unstructured.Unstructured{Object: map[string]any{"lastTimestamp": start.Add(time.Duration(i) * time.Second).Format(time.RFC3339)}})
+	}
+	if len(e.lines) >= 2*diagnoseEvents {
+		t.Errorf("%d events are kept", len(e.lines))
+	}
+	e.newestEvents()
+	if last := e.lines[len(e.lines)-1].at; len(e.lines) != diagnoseEvents || !last.Equal(start.Add((5*diagnoseEvents-1)*time.Second)) {
+		t.Errorf("%d events are kept, the last of %s", len(e.lines), last)
+	}
+}

@@ -1,0 +1,163 @@
+package diagnose
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/internal/redact"
+	"scute.dev/kube/object"
+	"scute.dev/workflow/task/access"
+)
+
+const (
+	diagnoseFolderBytes    = 20 << 20
+	diagnoseConfigMapBytes = 512 << 10
+	diagnoseHeld           = 2 * diagnoseFolderBytes
+	diagnoseFiles          = 2000
+	diagnosePods           = 50
+	diagnoseEvents         = 1000
+	diagnoseLogLines       = int64(300)
+	diagnoseLogBytes       = int64(64 << 10)
+)
+
+// evidence is what one Diagnose collects.
+type evidence struct {
+	bundle
+	cluster  *access.Cluster
+	observed []*unstructured.Unstructured
+	lines    []eventLine
+	logs     []outputFile
+	errors   []error
+	held     int // bytes of what was observed
+}
+
+type eventLine struct {
+	at   time.Time
+	text string
+}
+
+func (e *evidence) failed(what string, err error) {
+	e.errors = append(e.errors, fmt.Errorf("%s: %w", what, err))
+}
+
+func (e *evidence) json(name string, v any) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		e.failed(name, err)
+		return
+	}
+	e.put(name, data)
+}
+
+// object keeps an object. What certainly has no room later is left out at once: a namespace may be larger than the memory.
+func (e *evidence) object(u *unstructured.Unstructured) {
+	data, err := u.MarshalJSON()
+	if e.held += len(data); err != nil || len(e.observed) >= diagnoseFiles || e.held > diagnoseHeld {
+		e.omitted++
+		return
+	}
+	e.observed = append(e.observed, u)
+}
+
+// ofClusters says whether an object belongs to one of the clusters; nil are all.
+func ofClusters(u *unstructured.Unstructured, clusters []string) bool {
+	if len(clusters) == 0 {
+		return true
+	}
+	name := u.GetLabels()[clusterv1.ClusterNameLabel]
+	if u.GetKind() == "Cluster" {
+		name = u.GetName()
+	}
+	return slices.Contains(clusters, name)
+}
+
+// event takes down an event in a line.
+func (e *evidence) event(u *unstructured.Unstructured) {
+	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
+	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
+	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
+		text("involvedObject", "kind"), text("involvedObject", "name"), redact.Message(text("message")))})
+	if len(e.lines) >= 2*diagnoseEvents {
+		e.newestEvents()
+	}
+}
+
+// newestEvents leaves out all but the newest.
+func (e *evidence) newestEvents() {
+	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
+	if over := len(e.lines) - diagnoseEvents; over > 0 {
+		e.lines = slices.Delete(e.lines, 0, over)
+	}
+}
+
+// summary puts together what was collected, what tells most first: the bound cuts at the end.
+func (e *evidence) summary() {
+	// Stable: of two the one that was named comes first, and has the content.
+	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
+		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
+	})
+	e.observed = slices.CompactFunc(e.observed, func(a, b *unstructured.Unstructured) bool { return object.Observe(a).Ref == object.Observe(b).Ref })
+	var text strings.Builder
+	for _, u := range e.observed {
+		unmet(&text, u)
+	}
+	e.put("conditions.txt", []byte(text.String()))
+	e.newestEvents()
+	text.Reset()
+	for _, line := range e.lines {
+		text.WriteString(line.text + "\n")
+	}
+	e.put("events.txt", []byte(text.String()))
+	if len(e.errors) > 0 {
+		text.Reset()
+		for _, err := range e.errors {
+			text.WriteString(redact.Message(err.Error()) + "\n")
+		}
+		e.put("errors.txt", []byte(text.String()))
+	}
+	for _, u := range e.observed {
+		ref := object.Observe(u).Ref
+		data, err := yaml.Marshal(redacted(u))
+		if err != nil {
+			continue // what came as JSON goes as YAML
+		}
+		e.put("objects/"+cmp.Or(ref.Namespace, "_cluster")+"/"+ref.GroupKind()+"/"+ref.Name+".yaml", data)
+	}
+	for _, f := range e.logs {
+		e.put(f.name, f.data)
+	}
+}
+
+// unmet lists the conditions of an object that are not as they are on a healthy one.
+func unmet(text *strings.Builder, u *unstructured.Unstructured) {
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range list {
+		c, ok := c.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _ := c["type"].(string)
+		if good := !badWhenTrue(name); good && c["status"] == "True" || !good && c["status"] == "False" {
+			continue
+		}
+		message, _ := c["message"].(string)
+		fmt.Fprintf(text, "%s: %v=%v %v: %s\n", object.Observe(u).Ref, c["type"], c["status"], c["reason"], redact.Message(strings.Join(strings.Fields(message), " ")))
+	}
+}
+
+// badWhenTrue: conditions of Cluster API, of nodes and of kstatus that say what is under way or wrong.
+func badWhenTrue(condition string) bool {
+	switch condition {
+	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":
+		return true
+	}
+	return strings.HasSuffix(condition, "Pressure")
+}

@@ -1,0 +1,78 @@
+package diagnose
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/internal/redact"
+	"scute.dev/kube/object"
+)
+
+// pods collects the pods of a namespace that are not well, with the last lines of their logs.
+func (e *evidence) pods(ctx context.Context, namespace string) {
+	list := &corev1.PodList{}
+	err := e.cluster.Kube.Do(ctx, "list pods", func(ctx context.Context) error {
+		return e.cluster.Client.List(ctx, list, client.InNamespace(namespace))
+	})
+	if err != nil {
+		e.failed("pods", err)
+		return
+	}
+	clientset, err := kubernetes.NewForConfig(e.cluster.Config)
+	if err != nil {
+		e.failed("logs", err)
+		return
+	}
+	taken := 0
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if podWell(pod) {
+			continue
+		}
+		if taken++; taken > diagnosePods {
+			e.omitted++
+			continue
+		}
+		if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: namespace, Name: pod.Name}); err == nil {
+			e.object(u)
+		}
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			e.log(ctx, clientset, pod, status.Name, false)
+			if status.RestartCount > 0 {
+				e.log(ctx, clientset, pod, status.Name, true)
+			}
+		}
+	}
+}
+
+func podWell(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded {
+		return true
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.RestartCount > 0 })
+}
+
+func (e *evidence) log(ctx context.Context, clientset kubernetes.Interface, pod *corev1.Pod, container string, previous bool) {
+	name := "logs/" + pod.Namespace + "/" + pod.Name + "/" + container
+	if previous {
+		name += ".previous"
+	}
+	lines, bytes := diagnoseLogLines, diagnoseLogBytes
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	data, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, Previous: previous, TailLines: &lines, LimitBytes: &bytes,
+	}).DoRaw(ctx)
+	if err != nil {
+		e.failed(name, err)
+		return
+	}
+	e.logs = append(e.logs, outputFile{name + ".log", []byte(redact.Text(string(data)))})
+}

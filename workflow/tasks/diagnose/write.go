@@ -1,0 +1,95 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// bundle is a bounded collection of files. What does not fit is counted.
+type bundle struct {
+	limit   int
+	files   []outputFile
+	bytes   int
+	omitted int
+}
+
+type outputFile struct {
+	name string
+	data []byte
+}
+
+func (b *bundle) put(name string, data []byte) {
+	if len(b.files) >= diagnoseFiles || b.bytes+len(data)+len(name) > b.limit {
+		b.omitted++
+		return
+	}
+	b.files = append(b.files, outputFile{name, data})
+	b.bytes += len(data) + len(name)
+}
+
+// write puts the files into a folder.
+func (e *evidence) write(c *task.Call, to string) (string, error) {
+	folder := to
+	if folder == "" {
+		name := c.Task
+		if c.Failure != nil && c.Failure.Task != "" {
+			name = c.Failure.Task
+		}
+		folder = filepath.Join(c.Dir, "diagnostics", strings.ReplaceAll(cmp.Or(name, "run"), "/", "_"))
+	}
+	for _, f := range e.files {
+		path := filepath.Join(folder, filepath.FromSlash(strings.ReplaceAll(f.name, "..", "_")))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", fmt.Errorf("writing diagnostics: %w", err)
+		}
+		if err := os.WriteFile(path, f.data, 0o600); err != nil {
+			return "", fmt.Errorf("writing diagnostics: %w", err)
+		}
+	}
+	return folder, nil
+}
+
+// keep puts the files into a ConfigMap beside the WorkflowRun.
+func (d *Kind) keep(ctx context.Context, c *task.Call, e *evidence) (string, error) {
+	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return "", err
+	}
+	name := "diagnostics-" + task.Hash(c.Key())[:8]
+	if c.Failure != nil {
+		failed := *c
+		failed.Task = c.Failure.Task + "/" + c.Task
+		name = "diagnostics-" + task.Hash(failed.Key())[:8]
+	}
+	data := make(map[string]any, len(e.files))
+	for _, f := range e.files {
+		key := regexp.MustCompile(`[^-._a-zA-Z0-9]`).ReplaceAllString(f.name, "_")
+		data[key[max(0, len(key)-250):]] = strings.ToValidUTF8(string(f.data), "?")
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
+	u.SetNamespace(c.Namespace)
+	u.SetName(name)
+	u.SetAnnotations(map[string]string{access.MarkAnnotation: c.Key()})
+	u.SetCreationTimestamp(metav1.Time{})
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	err = own.Kube.Do(ctx, "write ConfigMap "+name, func(ctx context.Context) error {
+		return own.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(kube.FieldManager), client.ForceOwnership)
+	})
+	if err != nil {
+		return "", access.Refusal(err)
+	}
+	return c.Namespace + "/" + name, nil
+}

@@ -1,0 +1,297 @@
+package httprequest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+	"scute.dev/workflow/tasks/internal/web"
+)
+
+// Kind makes one request and looks at the answer. It follows redirects on the same host only, and sends the key of the
+// task as Idempotency-Key: the same in all attempts.
+//
+// An answer of 400 to 499 is final, but 408 and 429; all else that is not as expected may be tried again. In the daemon
+// it does not reach the daemon's own machine nor link-local addresses. Its inverse is for the manifest to say:
+// `undo: {kind: HTTP, with: {...}}`.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of HTTP.
+type With struct {
+	// Method is GET by default.
+	Method string `json:"method,omitempty"`
+	// URL, http or https, without a password or a key in it.
+	URL string `json:"url"`
+	// Headers that are no secret.
+	Headers map[string]string `json:"headers,omitempty"`
+	// HeadersFrom are headers whose values are in Secrets.
+	HeadersFrom []HeaderFrom `json:"headersFrom,omitempty"`
+	// QueryFrom are parameters of the URL's query whose values are in Secrets.
+	QueryFrom []QueryFrom `json:"queryFrom,omitempty"`
+	// Body: a string is sent as it is, all else as JSON.
+	Body json.RawMessage `json:"body,omitempty"`
+	// Expect of the answer. Default: any status from 200 to 299.
+	Expect HTTPExpect `json:"expect,omitzero"`
+}
+
+// HeaderFrom is a header whose value is in a Secret of the run's namespace on the run's own cluster.
+type HeaderFrom struct {
+	// Name of the header, for example Authorization.
+	Name string `json:"name"`
+	// Prefix is put before the value, for example "Bearer ".
+	Prefix    string           `json:"prefix,omitempty"`
+	SecretRef access.SecretKey `json:"secretRef"`
+}
+
+// QueryFrom is a parameter of the URL's query whose value is in a Secret of the run's namespace on the run's own cluster.
+type QueryFrom struct {
+	// Name of the parameter, for example token.
+	Name      string           `json:"name"`
+	SecretRef access.SecretKey `json:"secretRef"`
+}
+
+// HTTPExpect is what the answer shall be.
+type HTTPExpect struct {
+	Status []int `json:"status,omitempty"`
+	// BodyContains a text.
+	BodyContains string `json:"bodyContains,omitempty"`
+}
+
+const (
+	httpTimeout    = 5 * time.Minute
+	httpBodyLimit  = 1 << 20
+	httpBodyOutput = 16 << 10
+	httpBodyError  = 300
+)
+
+// output is the output of HTTP.
+type output struct {
+	Status int `json:"status"`
+	// Body of an answer in JSON that is not larger than 16 KiB.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Validate checks the inputs.
+func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if !inputs.Templated(w.URL) {
+		u, err := url.Parse(w.URL)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+			problems = append(problems, workflow.Problem{Field: "url", Message: "it is no URL of http or https", Remedy: "give it whole, for example https://api.example.com/v1/things"})
+		case u.User != nil:
+			problems = append(problems, inputs.Kept("url", "it holds a user", "use headersFrom with a Secret"))
+		default:
+			for _, name := range slices.Sorted(maps.Keys(u.Query())) {
+				if redact.Name(name) {
+					problems = append(problems, inputs.Kept("url", "its parameter "+name+" holds a secret", "use queryFrom with a Secret"))
+				}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		if redact.Name(name) && !inputs.Templated(w.Headers[name]) {
+			problems = append(problems, inputs.Kept("headers."+name, "it holds a secret", "use headersFrom with a Secret"))
+		}
+	}
+	for i, q := range w.QueryFrom {
+		if q.Name == "" || q.SecretRef.Name == "" {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
+		}
+	}
+	for i, h := range w.HeadersFrom {
+		if h.Name == "" || h.SecretRef.Name == "" {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty", Remedy: "give both"})
+		}
+	}
+	for i, status := range w.Expect.Status {
+		if status < 100 || status > 599 {
+			problems = append(problems, workflow.Problem{Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is no status", status), Remedy: "give one from 100 to 599"})
+		}
+	}
+	return problems
+}
+
+// Run makes the request once.
+func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, h.Validate)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
+	defer cancel()
+	request, secrets, err := h.request(ctx, c, &with)
+	if err != nil {
+		return nil, err
+	}
+	client := web.NewClient(h.Clusters)
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, web.Error(request, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, httpBodyLimit))
+	if err != nil {
+		return nil, web.Error(request, err)
+	}
+	for _, secret := range secrets { // an answer may repeat what it was asked with
+		for _, written := range spellings(secret) {
+			body = bytes.ReplaceAll(body, written, []byte(redact.Removed))
+		}
+	}
+	if err := with.Expect.check(response, body, h.local()); err != nil {
+		return nil, fmt.Errorf("%s: %w", web.Asked(request), err)
+	}
+	out := output{Status: response.StatusCode}
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
+		len(body) <= httpBodyOutput && json.Valid(body) {
+		out.Body = body
+	}
+	return json.Marshal(out)
+}
+
+func (h *Kind) local() bool { return h.Clusters != nil && h.Clusters.Local }
+
+// request makes the request. What it holds of Secrets must not come back in an answer.
+func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {
+	body := []byte(with.Body)
+	kind := "application/json"
+	if len(body) > 0 && body[0] == '"' {
+		var text string
+		if err := json.Unmarshal(body, &text); err != nil {
+			return nil, nil, task.Final(fmt.Errorf("with.body: %w", err))
+		}
+		body, kind = []byte(text), "text/plain; charset=utf-8"
+	}
+	request, err = http.NewRequestWithContext(ctx, cmp.Or(with.Method, http.MethodGet), with.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, task.Final(fmt.Errorf("with: %w", err))
+	}
+	request.Header.Set("User-Agent", "scute")
+	request.Header.Set("Idempotency-Key", c.Key())
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", kind)
+	}
+	for name, value := range with.Headers {
+		request.Header.Set(name, value)
+		if strings.EqualFold(name, "Host") {
+			request.Host = value
+		}
+	}
+	secret := func(field string, ref *access.SecretKey) (string, error) {
+		if h.Clusters == nil {
+			return "", task.Final(fmt.Errorf("with.%s: there is no cluster that could have the Secret", field))
+		}
+		value, err := h.Clusters.ReadKey(ctx, c, "Secret", ref)
+		if err != nil {
+			return "", fmt.Errorf("with.%s.secretRef: %w", field, err)
+		}
+		if value = bytes.TrimSpace(value); len(value) > 0 {
+			secrets = append(secrets, value)
+		}
+		return string(value), nil
+	}
+	for i, from := range with.HeadersFrom {
+		value, err := secret(fmt.Sprintf("headersFrom[%d]", i), &from.SecretRef)
+		if err != nil {
+			return nil, nil, err
+		}
+		request.Header.Set(from.Name, from.Prefix+value)
+	}
+	query := request.URL.Query()
+	for i, from := range with.QueryFrom {
+		value, err := secret(fmt.Sprintf("queryFrom[%d]", i), &from.SecretRef)
+		if err != nil {
+			return nil, nil, err
+		}
+		query.Set(from.Name, value)
+	}
+	if len(with.QueryFrom) > 0 {
+		request.URL.RawQuery = query.Encode()
+	}
+	return request, secrets, nil
+}
+
+// spellings are the ways in which an answer may write a value: as it is, in a string of JSON, in a URL.
+func spellings(value []byte) [][]byte {
+	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
+	var text bytes.Buffer
+	for _, html := range []bool{true, false} {
+		text.Reset()
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(html)
+		_ = e.Encode(string(value)) // a string always has a form in JSON
+		quoted := bytes.TrimSpace(text.Bytes())
+		all = append(all, bytes.Clone(quoted[1:len(quoted)-1]))
+	}
+	return all
+}
+
+// check compares the answer with what is expected. The error of a local run repeats the beginning of the answer; the
+// daemon's does not, because the author of a WorkflowRun may not be allowed to read what the daemon can reach.
+func (e *HTTPExpect) check(response *http.Response, body []byte, local bool) error {
+	expected := slices.Contains(e.Status, response.StatusCode)
+	if len(e.Status) == 0 {
+		expected = response.StatusCode/100 == 2
+	}
+	said := ""
+	if local {
+		said = strings.ToValidUTF8(string(body[:min(len(body), httpBodyError)]), "")
+	}
+	if said = redact.Message(strings.Join(strings.Fields(said), " ")); said != "" {
+		said = ": " + said
+	}
+	if !expected {
+		err := fmt.Errorf("the answer is %s%s", response.Status, said)
+		if response.StatusCode/100 == 4 && response.StatusCode != http.StatusRequestTimeout && response.StatusCode != http.StatusTooManyRequests {
+			return task.Final(err)
+		}
+		return err
+	}
+	if e.BodyContains != "" && !bytes.Contains(body, []byte(e.BodyContains)) {
+		return fmt.Errorf("the answer does not contain %q%s", e.BodyContains, said)
+	}
+	return nil
+}
+
+// Undo leaves what the request did: its inverse is another request, which the manifest gives as undo.
+func (h *Kind) Undo(_ context.Context, c *task.Call) error {
+	if !h.Keeps(c.With) {
+		return nil
+	}
+	return &task.KeptError{Why: "a request has no built-in inverse, and the task gives no undo"}
+}
+
+// Keeps says whether a request may have changed something.
+func (*Kind) Keeps(with json.RawMessage) bool {
+	var w With
+	_ = json.Unmarshal(with, &w) // what cannot be read is taken to change something
+	switch w.Method {
+	case "", http.MethodGet, http.MethodHead:
+		return w.URL == ""
+	default:
+		return true
+	}
+}

@@ -1,0 +1,347 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind runs a Job of Kubernetes to its end.
+//
+// An attempt that finds a Job of this step that has not ended, left behind by a death or an abort, waits for that one.
+// After a Job that failed it makes another. An attempt that runs out of time deletes its Job; one that is cancelled
+// leaves it to the next. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of the step.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of Job: either an image and a command, or a whole template.
+type With struct {
+	// Image of the only container.
+	Image string `json:"image,omitempty"`
+	// Command and Args of the container; those of the image by default.
+	Command []string `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	// Env of the container.
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// ServiceAccountName of the pod.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// Template is the spec of a Job (batch/v1 JobSpec). A restart policy that is left out is Never.
+	Template *batchv1.JobSpec `json:"template,omitempty"`
+	// Namespace of the Job; the run's by default.
+	Namespace string `json:"namespace,omitempty"`
+	// Cluster to run it on; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+}
+
+const (
+	// jobLabel holds a hash of the step's key: what finds the Jobs of a step.
+	jobLabel = "scute.dev/step"
+	// jobExecution says which execution of the step made a Job: one that runs again makes another.
+	jobExecution = "scute.dev/execution"
+	// jobCleanup bounds the deletion of the Job of an attempt that ran out of time.
+	jobCleanup = 10 * time.Second
+)
+
+func jobsRef(namespace string) access.ObjectRef {
+	return access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace}
+}
+
+// Validate checks the inputs.
+func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if (w.Image == "") == (w.Template == nil) {
+		problems = append(problems, workflow.Problem{Field: "image", Message: "the Job is not given in exactly one way", Remedy: "set either image, with command and args, or template"})
+	}
+	for i, env := range w.Env {
+		if redact.Name(env.Name) && env.Value != "" && !inputs.Templated(env.Value) {
+			problems = append(problems, inputs.Kept(fmt.Sprintf("env[%d].value", i), env.Name+" holds a secret", "use valueFrom with a secretKeyRef"))
+		}
+	}
+	if w.Template != nil {
+		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
+			problems = append(problems, workflow.Problem{Field: "template", Message: "command, args, env and serviceAccountName go with image", Remedy: "put them into the template"})
+		}
+		if len(w.Template.Template.Spec.Containers) == 0 {
+			problems = append(problems, workflow.Problem{Field: "template.template.spec.containers", Message: "it is empty", Remedy: "give one container at least"})
+		}
+		switch w.Template.Template.Spec.RestartPolicy {
+		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
+		default:
+			problems = append(problems, workflow.Problem{Field: "template.template.spec.restartPolicy", Message: "a Job cannot have it", Remedy: "use Never or OnFailure"})
+		}
+	}
+	return problems
+}
+
+// record is what Job records before it acts.
+type record struct {
+	Cluster   access.ClusterRef `json:"cluster,omitzero"`
+	Namespace string            `json:"namespace"`
+}
+
+// output is the output of Job.
+type output struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Succeeded int32  `json:"succeeded"`
+}
+
+// Run finds or makes the Job and waits for its end.
+func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, j.Validate)
+	if err != nil {
+		return nil, err
+	}
+	namespace := cmp.Or(with.Namespace, c.Namespace)
+	was, err := task.Recorded[record](c)
+	if err != nil {
+		return nil, err
+	}
+	if was.Namespace != "" {
+		if err := access.SameCluster(was.Cluster, with.Cluster); err != nil {
+			return nil, err
+		}
+		if was.Namespace != namespace {
+			return nil, task.Final(fmt.Errorf("with.namespace: an earlier attempt has made Jobs in %s: put it back, or roll the task back first", was.Namespace))
+		}
+	}
+	cluster, err := j.Clusters.Open(ctx, c, with.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	job, err := j.unfinished(ctx, c, cluster, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Prepare(ctx, record{Cluster: with.Cluster, Namespace: namespace}, false); err != nil {
+		return nil, err
+	}
+	if job == nil {
+		if job, err = j.make(ctx, c, cluster, &with, namespace); err != nil {
+			return nil, err
+		}
+	}
+	job, err = j.ended(ctx, c, cluster, access.RefOf(job))
+	if err != nil {
+		return nil, err
+	}
+	succeeded, _, _ := unstructured.NestedInt64(job.Object, "status", "succeeded")
+	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
+}
+
+// unfinished is a Job that an earlier attempt of this execution left: one that runs, or one that succeeded unseen. It waits
+// until those that are being deleted are gone: no two of them run at once.
+func (j *Kind) unfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
+	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(jobs, func(a, b unstructured.Unstructured) int {
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time) // the newest first
+	})
+	for i := range jobs {
+		end, _ := jobEnd(&jobs[i])
+		switch {
+		case access.MarkOf(&jobs[i]) != c.Key():
+		case jobs[i].GetDeletionTimestamp() != nil:
+			if err := cluster.Remove(ctx, c, access.RefOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {
+				return nil, err
+			}
+		case end != batchv1.JobFailed && jobs[i].GetAnnotations()[jobExecution] == strconv.Itoa(c.Execution):
+			return &jobs[i], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none is an answer
+}
+
+func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
+	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
+}
+
+// make creates the Job of this attempt. Its name follows from the step and the attempt, so that a death between the
+// creation and the answer makes no second one.
+func (j *Kind) make(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
+	spec := with.spec()
+	ref := jobsRef(namespace)
+	ref.Name = jobName(c)
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: ref.Name,
+			Labels:      map[string]string{jobLabel: task.Hash(c.Key())},
+			Annotations: map[string]string{access.MarkAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution)},
+		},
+		Spec: *spec,
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err != nil {
+		return nil, task.Final(fmt.Errorf("with: %w", err))
+	}
+	u := &unstructured.Unstructured{Object: object}
+	delete(u.Object, "status")
+	if old, err := cluster.Find(ctx, ref); err != nil {
+		return nil, access.RefusalOf(ref, err)
+	} else if old != nil && access.MarkOf(old) == c.Key() { // of an earlier handling of a failure
+		if err := cluster.Remove(ctx, c, ref, old.GetUID(), metav1.DeletePropagationForeground, true); err != nil {
+			return nil, err
+		}
+	} else if old != nil {
+		return nil, task.Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
+	}
+	if err := cluster.Create(ctx, ref, u); err != nil {
+		return nil, err
+	}
+	if access.MarkOf(u) != c.Key() {
+		return nil, task.Final(fmt.Errorf("%s is there and was not made by this task: remove it", ref))
+	}
+	return u, nil
+}
+
+func (w *With) spec() *batchv1.JobSpec {
+	spec := w.Template.DeepCopy()
+	if spec == nil {
+		never := int32(0) // the task's own retry is what tries again
+		spec = &batchv1.JobSpec{BackoffLimit: &never}
+		spec.Template.Spec = corev1.PodSpec{
+			ServiceAccountName: w.ServiceAccountName,
+			Containers:         []corev1.Container{{Name: "task", Image: w.Image, Command: w.Command, Args: w.Args, Env: w.Env}},
+		}
+	}
+	if spec.Template.Spec.RestartPolicy == "" {
+		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	return spec
+}
+
+// jobName is TASK-HASH-ATTEMPT, short enough for the names of its pods.
+func jobName(c *task.Call) string {
+	const looked = 150
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, c.Task[max(0, len(c.Task)-looked):]), "-")
+	const longest = 30
+	name = strings.TrimRight(name[:min(len(name), longest)], "-")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "task-" + name
+	}
+	return fmt.Sprintf("%s-%s-%d", name, task.Hash(c.Key())[:10], c.Attempt)
+}
+
+// ended waits for the end of a Job and returns it when it succeeded.
+func (j *Kind) ended(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
+	var failed string
+	c.OnlyWaits()
+	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
+		u, err := cluster.Find(ctx, ref)
+		if err != nil {
+			return "", access.RefusalOf(ref, err)
+		}
+		if u == nil || u.GetDeletionTimestamp() != nil {
+			return "", access.FailedObject(fmt.Errorf("%s was deleted before it had ended", ref))
+		}
+		job = u
+		end, why := jobEnd(u)
+		switch end {
+		case batchv1.JobComplete:
+			return "", nil
+		case batchv1.JobFailed:
+			failed = cmp.Or(why, "no reason given")
+			return "", nil
+		}
+		count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
+		return fmt.Sprintf("%s runs: %d pods active, %d failed", ref, count("active"), count("failed")), nil
+	})
+	switch {
+	case err != nil:
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && job != nil {
+			j.abandon(ctx, c, cluster, job)
+		}
+		return nil, fmt.Errorf("waiting for %s: %w", ref, err)
+	case failed != "":
+		said := podLogs(ctx, cluster, c, ref)
+		return nil, fmt.Errorf("%s has failed: %s%s", ref, failed, said)
+	}
+	return job, nil
+}
+
+// abandon deletes the Job of an attempt that ran out of time, so that the next one does not wait for it again.
+func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobCleanup)
+	defer cancel()
+	err := cluster.Remove(ctx, c, access.RefOf(job), job.GetUID(), metav1.DeletePropagationForeground, false)
+	if err != nil && c.Logger != nil {
+		c.Logger.Warn("a Job that ran out of time could not be deleted", "job", access.RefOf(job).String(), "error", err)
+	}
+}
+
+// jobEnd is the condition that says that a Job has ended, and why.
+func jobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		c, _ := c.(map[string]any)
+		text := func(field string) string { v, _ := c[field].(string); return v }
+		if t := batchv1.JobConditionType(text("type")); text("status") == "True" && (t == batchv1.JobComplete || t == batchv1.JobFailed) {
+			return t, strings.TrimSuffix(text("reason")+": "+text("message"), ": ")
+		}
+	}
+	return "", ""
+}
+
+// Undo deletes all Jobs of the step, with their pods, and waits until they are gone.
+func (j *Kind) Undo(ctx context.Context, c *task.Call) error {
+	if len(c.Undo) == 0 {
+		return nil
+	}
+	record, err := task.Recorded[record](c)
+	if err != nil {
+		return err
+	}
+	cluster, err := j.Clusters.Open(ctx, c, record.Cluster)
+	if err != nil {
+		return err
+	}
+	jobs, err := cluster.List(ctx, stepJobs(c, record.Namespace), record.Namespace)
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		if access.MarkOf(&jobs[i]) != c.Key() {
+			continue
+		}
+		if err := cluster.Remove(ctx, c, access.RefOf(&jobs[i]), jobs[i].GetUID(), metav1.DeletePropagationForeground, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package tasks_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/tasks/approve"
+	"scute.dev/workflow/tasks/diagnose"
+	"scute.dev/workflow/tasks/move"
+	"scute.dev/workflow/tasks/pause"
+	"scute.dev/workflow/tasks/providers"
+	"scute.dev/workflow/tasks/resume"
+)
+
+func TestValidateLifecycleKinds(t *testing.T) {
+	local, daemon := &access.Clusters{Local: true}, &access.Clusters{}
+	for _, c := range []struct {
+		name string
+		kind task.Kind
+		with string
+		want []string // "field: part of the message or remedy"; none is valid
+	}{
+		{"pause nothing", &pause.Kind{}, `{}`, []string{"clusters: nothing is selected"}},
+		{"pause all", &pause.Kind{}, `{"all": true}`, nil},
+		{"pause all and some", &pause.Kind{}, `{"all": true, "clusters": ["a"]}`, []string{"all: set either"}},
+		{"pause an unknown field", &pause.Kind{}, `{"cluster": {}, "clsters": ["a"]}`, []string{"clsters: unknown field"}},
+		{"pause with a wrong type", &pause.Kind{}, `{"clusters": "a"}`, []string{"clusters: it is a string"}},
+		{"pause a nameless release", &pause.Kind{}, `{"helmReleases": [{"name": "a"}, {}]}`, []string{"helmReleases[1].name: it is empty"}},
+		{"pause with a negative time", &pause.Kind{}, `{"all": true, "acknowledge": "-1s"}`, []string{"acknowledge: it is negative"}},
+		{"pause by a template", &pause.Kind{}, `{"clusters": ["${tasks.make.output.name}"]}`, nil},
+
+		{"resume", &resume.Kind{}, `{"task": "hold"}`, nil},
+		{"resume nothing", &resume.Kind{}, `{}`, []string{"task: name the task of kind Pause"}},
+
+		{"approve", approve.Kind{}, `{"message": "look"}`, nil},
+		{"approve without a word", approve.Kind{}, ``, []string{"message: it is empty"}},
+
+		{"move", &move.Kind{}, `{"clusters": ["a"], "to": {"kubeconfig": "x"}}`, nil},
+		{"move nothing nowhere", &move.Kind{}, `{}`, []string{"clusters: either some", "to: name the management cluster"}},
+		{"move with a negative time", &move.Kind{}, `{"all": true, "to": {"context": "x"}, "timeouts": {"create": "-1s"}}`, []string{"timeouts.create: it is negative"}},
+		{"move by a file in the daemon", &move.Kind{Resource: true}, `{"all": true, "to": {"kubeconfig": "x"}}`, []string{"to: name it in to.kubeconfigSecretRef"}},
+		{"move from elsewhere in the daemon", &move.Kind{Resource: true}, `{"all": true, "from": {"kubeconfigSecretRef": {"name": "f"}}, "to": {"kubeconfigSecretRef": {"name": "t"}}}`, []string{"from: the cluster that it runs in"}},
+
+		{"providers", &providers.Kind{Clusters: daemon}, `{"core": "cluster-api:v1.14.2", "bootstrap": ["kubeadm:v1.14.2"]}`, nil},
+		{"no providers", &providers.Kind{Clusters: local}, `{}`, []string{"core: no provider"}},
+		{"a provider without a version", &providers.Kind{Clusters: local}, `{"infrastructure": ["aws:v2.9.0", "docker"]}`, []string{"infrastructure[1]: name the version"}},
+		{"a provider by a template", &providers.Kind{Clusters: local}, `{"core": "cluster-api:${tasks.v.output.version}"}`, nil},
+		{"a local repository", &providers.Kind{Clusters: local}, `{"core": "cluster-api:v1.14.2", "config": {"providers": [{"name": "cluster-api", "url": "file:///repository/core.yaml", "type": "CoreProvider"}]}}`, nil},
+		{
+			"the daemon's own machine",
+			&providers.Kind{Clusters: daemon},
+			`{"core": "cluster-api:v1.14.2", "configFile": "/etc/x", "config": {"overridesFolder": "/etc", "cert-manager": {"url": "/etc/cm.yaml"}, "providers": [{"name": "a", "url": "file:///etc/core.yaml"}, {"name": "b", "url": "https://x/${HOME}"}]}}`,
+			[]string{"configFile: local run", "config.overridesFolder: local run", "config.providers[0].url: https alone", "config.providers[1].url: https alone", "config.cert-manager.url: https alone"},
+		},
+
+		{"diagnose", &diagnose.Kind{Clusters: daemon}, `{}`, nil},
+		{"diagnose half an object", &diagnose.Kind{Clusters: daemon}, `{"objects": [{"kind": "Pod", "name": "p"}]}`, []string{"objects[0]: apiVersion"}},
+		{"diagnose to a folder of the daemon", &diagnose.Kind{Clusters: daemon}, `{"to": "/var"}`, []string{"to: local run"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			problems := c.kind.Validate(json.RawMessage(c.with))
+			if len(problems) != len(c.want) {
+				t.Fatalf("%v, want %q", problems, c.want)
+			}
+			for i, want := range c.want {
+				field, says, _ := strings.Cut(want, ": ")
+				if p := problems[i]; p.Field != field || !strings.Contains(p.Message+": "+p.Remedy, says) || p.Remedy == "" {
+					t.Errorf("%+v, want %q", p, want)
+				}
+			}
+		})
+	}
+}
+
+// What never recorded anything has nothing to undo, and asks no cluster.
+func TestUndoOfNothing(t *testing.T) {
+	for _, kind := range []task.Kind{&pause.Kind{}, &resume.Kind{}, &move.Kind{}, &move.Kind{Resource: true}, &providers.Kind{}, &diagnose.Kind{}} {
+		if err := kind.Undo(t.Context(), &task.Call{}); err != nil {
+			t.Errorf("%T: %v", kind, err)
+		}
+	}
+	if holder, ok := task.Kind(&pause.Kind{}).(task.Holder); !ok || !holder.Holds() {
+		t.Error("a Pause is not given back at the end of a run")
+	}
+}

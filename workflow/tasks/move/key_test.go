@@ -1,0 +1,24 @@
+package move
+
+import (
+	"testing"
+
+	"scute.dev/workflow/task"
+)
+
+// A Move that moves back is another one.
+func TestUndoHasObjectsOfItsOwn(t *testing.T) {
+	do := &task.Call{Run: "fleet/run/1", Namespace: "fleet", Name: "run", Task: "a", Attempt: 1}
+	undo := *do
+	undo.Undoing = true
+	for what, name := range map[string]func(*task.Call) string{
+		"Move resource": resourceBase, "local move": (&Kind{}).localBase,
+	} {
+		if name(do) == name(&undo) {
+			t.Errorf("%s: the undo has the name of what it takes back: %s", what, name(do))
+		}
+	}
+	if do.StepKey() != undo.StepKey() {
+		t.Errorf("an undo by Apply would not find the objects that the step made: %s and %s", do.StepKey(), undo.StepKey())
+	}
+}

@@ -1,0 +1,188 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/kube"
+	"scute.dev/mover"
+	"scute.dev/mover/runner"
+	"scute.dev/mover/transfer"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// localBase is the id of the first move of a task: namespace/name/hash of the key.
+func (m *Kind) localBase(c *task.Call) string {
+	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
+}
+
+// state reads a move from the log; the zero State if it is not there.
+func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
+	var s mover.State
+	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
+	if err != nil {
+		return s, err
+	}
+	catalog := mover.NewCatalog()
+	for _, r := range records {
+		if err := catalog.Fold(r, s.Apply); err != nil {
+			return s, task.Final(fmt.Errorf("move %s: %w: run the version of scute that wrote this, or a newer one", id, err))
+		}
+	}
+	return s, nil
+}
+
+// current is the move of a task that is not over, or has succeeded, or is to be made.
+func (m *Kind) current(ctx context.Context, record moved) (id string, s mover.State, err error) {
+	for n := 1; ; n++ {
+		id = record.nth(n)
+		if s, err = m.state(ctx, id); err != nil {
+			return id, s, err
+		}
+		if !s.Finished() || s.Phase == mover.PhaseSucceeded {
+			return id, s, nil
+		}
+	}
+}
+
+func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moved, w With) (json.RawMessage, error) {
+	id, s, err := m.current(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Finished() {
+		drive, err := m.driver(ctx, c, record)
+		if err != nil {
+			return nil, err
+		}
+		if err := drive.Request(ctx, id, "run/"+c.Run, moveSpec(c, w)); err != nil {
+			return nil, err
+		}
+		if err := drive.Drive(ctx, id); err != nil {
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return nil, fmt.Errorf("the move is left as it stands, and the next attempt goes on with it: %w", err)
+			}
+			return nil, err
+		}
+		if s, err = m.state(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	message, next := mover.Explain(&s)
+	if s.Phase != mover.PhaseSucceeded {
+		return nil, fmt.Errorf("%s", joined(message, next))
+	}
+	return json.Marshal(output{Move: id, Clusters: s.Counts.Clusters, Objects: s.Counts.Objects, Message: message})
+}
+
+func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error {
+	id, s, err := m.current(ctx, record)
+	switch {
+	case err != nil:
+		return err
+	case s.Phase == mover.PhaseSucceeded:
+		return task.Final(ErrMoved)
+	case s.Phase == "":
+		return nil // none was begun, or the last one has been rolled back
+	}
+	drive, err := m.driver(ctx, c, record)
+	if err != nil {
+		return err
+	}
+	if err := drive.Abort(ctx, id, "run/"+c.Run, "the task is undone"); err != nil {
+		return err
+	}
+	if err := drive.Drive(ctx, id); err != nil {
+		return err
+	}
+	if s, err = m.state(ctx, id); err != nil {
+		return err
+	}
+	message, next := mover.Explain(&s)
+	switch {
+	case s.Phase == mover.PhaseSucceeded:
+		return task.Final(ErrMoved)
+	case s.Finished():
+		return nil
+	default:
+		return fmt.Errorf("%s", joined(message, next))
+	}
+}
+
+// driver is a runner for one move. Both sides are opened anew: a death may lie between.
+func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.Runner, error) {
+	if m.Log == nil {
+		return nil, task.Final(errors.New("there is no log to move by"))
+	}
+	source, err := m.side(ctx, c, "source", record.From)
+	if err != nil {
+		return nil, fmt.Errorf("with.from: %w", err)
+	}
+	logger := c.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &runner.Runner{
+		Log: m.Log, Incarnation: m.Incarnation, Logger: logger,
+		Performer: func(id string) runner.Performer {
+			return &told{c: c, Performer: &transfer.Transfer{ID: id, Source: source, Dial: func(ctx context.Context, _ mover.Spec) (*kube.Cluster, error) {
+				target, err := m.side(ctx, c, "target", record.To)
+				if err != nil {
+					return nil, fmt.Errorf("with.to: %w", err)
+				}
+				return target, nil
+			}}}
+		},
+	}, nil
+}
+
+// side opens a management cluster under the name that messages of a move call it by.
+func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
+	cluster, err := m.Clusters.Open(ctx, c, ref)
+	if err != nil {
+		return nil, err
+	}
+	return kube.Connect(name, cluster.Config)
+}
+
+// told says before each step how the move stands.
+type told struct {
+	runner.Performer
+	c *task.Call
+}
+
+func (t *told) Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error) {
+	message, _ := mover.Explain(s)
+	t.c.Progress(message)
+	return t.Performer.Perform(ctx, s, step, emit)
+}
+
+// moveSpec is what the log pins. A kubeconfig file is named by nothing: where it lies is of this machine.
+func moveSpec(c *task.Call, w With) mover.Spec {
+	s := mover.Spec{
+		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus,
+		Acknowledge: limit(w.Timeouts.Acknowledge, moveAcknowledge), Create: limit(w.Timeouts.Create, moveCreate), Awake: limit(w.Timeouts.Awake, moveAwake),
+	}
+	if ref := w.To.KubeconfigSecretRef; ref != nil {
+		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, "value"), AllowInsecure: w.To.AllowInsecure}
+	}
+	return s
+}
+
+func limit[D ~int64](d D, otherwise time.Duration) mover.Duration {
+	return mover.Duration(cmp.Or(time.Duration(d), otherwise))
+}
+
+func joined(message, next string) string {
+	if next == "" {
+		return message
+	}
+	return message + ": " + next
+}

@@ -1,0 +1,169 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind moves Cluster API clusters from one management cluster to another: the whole of a scute Move, with its
+// acknowledged pauses, its plan and its verification, and with every step in the log.
+//
+// In a local run it is driven in this process, as an aggregate of its own in the run's own log. In the daemon a Move
+// resource is made, in the name of the run's ServiceAccount, and followed to its end.
+//
+// An attempt that is cancelled, times out or dies leaves the move where it stands, and the next attempt goes on with
+// it. Only when a move came to its end without success, rolled back or refused, does the next attempt begin another.
+//
+// The undo rolls a move back that has not been verified. What has been moved is not moved back by itself: from there a
+// run only goes forward. Whoever wants it back says so with `undo: {kind: Move, with: ...}`, from and to exchanged.
+type Kind struct {
+	Clusters *access.Clusters
+	// Log is the run's own; Incarnation names this process in it. Both are for local runs.
+	Log         aggregate.Log
+	Incarnation string
+	// Resource makes a Move resource instead: in the daemon.
+	Resource bool
+}
+
+// With are the inputs of Move.
+type With struct {
+	// Clusters are names of Clusters in Namespace; All moves every one of them and what is movable beside them.
+	Clusters []string `json:"clusters,omitempty"`
+	All      bool     `json:"all,omitempty"`
+	// Namespace of the clusters; the run's by default. In the daemon no other is possible.
+	Namespace string `json:"namespace,omitempty"`
+	// From is the management cluster to move from; the run's own by default. In the daemon no other is possible.
+	From access.ClusterRef `json:"from,omitzero"`
+	// To is the management cluster to move to. In the daemon by kubeconfigSecretRef.
+	To access.ClusterRef `json:"to"`
+	// CarryStatus lists kinds, as Kind.group, whose status is written on the target too.
+	CarryStatus []string `json:"carryStatus,omitempty"`
+	// Timeouts bound the waiting; each has a default.
+	Timeouts MoveTimeouts `json:"timeouts,omitzero"`
+}
+
+// MoveTimeouts bound how long a move waits.
+type MoveTimeouts struct {
+	// Acknowledge bounds the wait until every object's controller has said that it is paused. Default: 5m.
+	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
+	// Create bounds the creation of all objects on the target. Default: 30m.
+	Create workflow.Duration `json:"create,omitzero"`
+	// Awake is when a target whose objects have not all resumed is reported as a setback. Default: 10m.
+	Awake workflow.Duration `json:"awake,omitzero"`
+}
+
+// moved is the record of a Move before it acts: enough to reach both sides again.
+type moved struct {
+	// Base names the moves of this task: the first is it, the next ones have -2, -3, ...
+	Base string            `json:"base"`
+	From access.ClusterRef `json:"from,omitzero"`
+	To   access.ClusterRef `json:"to"`
+}
+
+// output is the output of Move.
+type output struct {
+	// Move is its id in the log; in the daemon the name of the Move resource.
+	Move     string `json:"move"`
+	Clusters int    `json:"clusters"`
+	Objects  int    `json:"objects"`
+	Message  string `json:"message,omitempty"`
+}
+
+// ErrMoved is the final error of an undo: a move that has been made is not taken back.
+var ErrMoved = errors.New("the clusters are moved, and from there a run only goes forward: to move them back, give the task an undo of kind Move with from and to exchanged")
+
+const (
+	moveAcknowledge = 5 * time.Minute
+	moveCreate      = 30 * time.Minute
+	moveAwake       = 10 * time.Minute
+)
+
+// Validate checks the selection and the two sides.
+func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	problems := inputs.Strict(with, &w)
+	if len(problems) > 0 {
+		return problems
+	}
+	problem := func(field, message, remedy string) {
+		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
+	}
+	if (len(w.Clusters) > 0) == w.All {
+		problem("clusters", "either some clusters or all must be selected", "name clusters, or set all: true")
+	}
+	if w.To == (access.ClusterRef{}) {
+		problem("to", "it is empty", "name the management cluster to move to")
+	}
+	for field, d := range map[string]workflow.Duration{"acknowledge": w.Timeouts.Acknowledge, "create": w.Timeouts.Create, "awake": w.Timeouts.Awake} {
+		if d < 0 {
+			problem("timeouts."+field, "it is negative", "give a duration, for example 5m")
+		}
+	}
+	if !m.Resource {
+		return problems
+	}
+	if w.From != (access.ClusterRef{}) {
+		problem("from", "the daemon moves from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
+	}
+	if ref := w.To.KubeconfigSecretRef; ref != nil && ref.Namespace != "" {
+		problem("to.kubeconfigSecretRef.namespace", "the daemon reads Secrets of the run's own namespace", "remove it, and put the Secret there")
+	}
+	if w.To != (access.ClusterRef{}) && w.To.KubeconfigSecretRef == nil {
+		problem("to", "the daemon cannot read a kubeconfig file", "put the kubeconfig into a Secret and name it in to.kubeconfigSecretRef")
+	}
+	return problems
+}
+
+// Run moves the clusters, or goes on with the move of an earlier attempt.
+func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := inputs.Read[With](c, m.Validate)
+	if err != nil {
+		return nil, err
+	}
+	if m.Resource && w.Namespace != "" && w.Namespace != c.Namespace {
+		return nil, task.Final(fmt.Errorf("with.namespace: the daemon moves clusters of the run's own namespace, %s: run the workflow there", c.Namespace))
+	}
+	record := moved{From: w.From, To: w.To}
+	if record.Base = m.localBase(c); m.Resource {
+		record.Base = resourceBase(c)
+	}
+	if err := c.Prepare(ctx, record, false); err != nil {
+		return nil, err
+	}
+	if m.Resource {
+		return m.runResource(ctx, c, record, w)
+	}
+	return m.runLocal(ctx, c, record, w)
+}
+
+// Undo rolls back what has not been verified.
+func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
+	if len(c.Undo) == 0 {
+		return nil
+	}
+	record, err := task.Recorded[moved](c)
+	if err != nil {
+		return err
+	}
+	if m.Resource {
+		return m.undoResource(ctx, c, record)
+	}
+	return m.undoLocal(ctx, c, record)
+}
+
+// nth is the name of the n-th move of a task, from 1.
+func (r moved) nth(n int) string {
+	if n == 1 {
+		return r.Base
+	}
+	return fmt.Sprintf("%s-%d", r.Base, n)
+}

@@ -1,0 +1,186 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube"
+	"scute.dev/mover"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// moveName bounds the name of a Move resource, with room for -N.
+const moveName = 200
+
+// resourceBase is the name of the first Move of a task.
+func resourceBase(c *task.Call) string {
+	name := strings.ToLower(c.Name + "-" + c.Task)
+	return strings.Trim(name[:min(len(name), moveName)], "-.") + "-" + task.Hash(c.Key())[:8]
+}
+
+func (m *Kind) runResource(ctx context.Context, c *task.Call, record moved, w With) (json.RawMessage, error) {
+	own, err := m.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return nil, err
+	}
+	move, err := currentMove(ctx, own, c, record)
+	if err != nil {
+		return nil, resourceError(err)
+	}
+	if move.UID == "" {
+		if err := createMove(ctx, own, c, move.Name, w); err != nil {
+			return nil, resourceError(err)
+		}
+	}
+	if move, err = followMove(ctx, own, c, move.Name); err != nil {
+		return nil, err
+	}
+	if move.Status.Phase != mover.PhaseSucceeded {
+		return nil, fmt.Errorf("Move %s: %s", move.Name, joined(move.Status.Message, move.Status.Next)) //nolint:staticcheck // Move is the name of a kind
+	}
+	return json.Marshal(output{Move: move.Name, Clusters: move.Status.Counts.Clusters, Objects: move.Status.Counts.Objects, Message: move.Status.Message})
+}
+
+func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) error {
+	own, err := m.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return err
+	}
+	move, err := currentMove(ctx, own, c, record)
+	if err != nil {
+		return resourceError(err)
+	}
+	if move.UID == "" {
+		return nil // none was made, or the last one has been rolled back
+	}
+	if move.Status.FinishedAt == nil && !move.Spec.Abort {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
+		u.SetNamespace(c.Namespace)
+		u.SetName(move.Name)
+		err := own.Kube.Do(ctx, "abort Move "+move.Name, func(ctx context.Context) error {
+			return own.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":true}}`)), client.FieldOwner(kube.FieldManager))
+		})
+		if err != nil {
+			return resourceError(err)
+		}
+	}
+	if move, err = followMove(ctx, own, c, move.Name); err != nil {
+		return err
+	}
+	if move.Status.Phase == mover.PhaseSucceeded {
+		return task.Final(ErrMoved)
+	}
+	return nil
+}
+
+// currentMove is the Move of a task that is not over, or has succeeded; without a UID if it is to be made.
+func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (*v1alpha1.Move, error) {
+	for n := 1; ; n++ {
+		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
+		switch {
+		case apierrors.IsNotFound(err):
+			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, nil
+		case err != nil:
+			return nil, err
+		case move.Annotations[access.MarkAnnotation] != c.Key():
+			return nil, task.Final(fmt.Errorf("a Move %s/%s is there that this run has not made: delete it when it is over", c.Namespace, move.Name))
+		case move.Status.FinishedAt == nil || move.Status.Phase == mover.PhaseSucceeded:
+			return move, nil
+		}
+	}
+}
+
+func getMove(ctx context.Context, own *access.Cluster, namespace, name string) (*v1alpha1.Move, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
+	err := own.Kube.Do(ctx, "get Move "+name, func(ctx context.Context) error {
+		return own.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var move v1alpha1.Move
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &move); err != nil {
+		return nil, task.Final(fmt.Errorf("reading Move %s/%s: %w", namespace, name, err))
+	}
+	return &move, nil
+}
+
+func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name string, w With) error {
+	move := v1alpha1.Move{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Annotations: map[string]string{access.MarkAnnotation: c.Key()}},
+		Spec: v1alpha1.MoveSpec{
+			Target: v1alpha1.MoveTarget{
+				KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: w.To.KubeconfigSecretRef.Name, Key: w.To.KubeconfigSecretRef.Key}, AllowInsecure: w.To.AllowInsecure,
+			},
+			Selection:   v1alpha1.MoveSelection{Clusters: w.Clusters, All: w.All},
+			CarryStatus: w.CarryStatus,
+			Timeouts: v1alpha1.MoveTimeouts{
+				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Acknowledge, moveAcknowledge))},
+				Create:      &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Create, moveCreate))},
+				Awake:       &v1alpha1.Duration{Duration: time.Duration(limit(w.Timeouts.Awake, moveAwake))},
+			},
+		},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&move)
+	if err != nil {
+		return fmt.Errorf("encoding Move %s: %w", name, err)
+	}
+	unstructured.RemoveNestedField(content, "status")
+	err = own.Kube.Do(ctx, "create Move "+name, func(ctx context.Context) error {
+		return own.Client.Create(ctx, &unstructured.Unstructured{Object: content}, client.FieldOwner(kube.FieldManager))
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // a try that got no answer had made it
+	}
+	return err
+}
+
+// followMove waits until a Move is over.
+func followMove(ctx context.Context, own *access.Cluster, c *task.Call, name string) (*v1alpha1.Move, error) {
+	c.OnlyWaits()
+	pace := access.NewPace()
+	for {
+		move, err := getMove(ctx, own, c.Namespace, name)
+		switch {
+		case err == nil && move.Status.FinishedAt != nil:
+			return move, nil
+		case err == nil:
+			c.Progress(joined(cmp.Or(move.Status.Message, "waiting for a daemon to take up Move "+name), move.Status.Next))
+		case ctx.Err() == nil:
+			return nil, resourceError(err)
+		}
+		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+			return nil, fmt.Errorf("Move %s goes on by itself, and the next attempt follows it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
+		}
+	}
+}
+
+// resourceError says whether another attempt can help.
+func resourceError(err error) error {
+	switch {
+	case err == nil, task.IsFinal(err), errors.Is(err, context.Canceled):
+		return err
+	case apierrors.IsForbidden(err):
+		return task.Final(fmt.Errorf("%w: grant get, create and patch on moves.scute.dev to the run's ServiceAccount", err))
+	case apierrors.IsInvalid(err):
+		return task.Final(err)
+	}
+	return err
+}

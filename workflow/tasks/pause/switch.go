@@ -1,0 +1,229 @@
+package pause
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// pausedSwitch is an object with a switch that keeps its controller still, as it was found.
+type pausedSwitch struct {
+	Ref object.Ref `json:"ref"`
+	UID types.UID  `json:"uid"`
+	// Annotation is the switch; empty if it is the field spec.suspend.
+	Annotation string `json:"annotation,omitempty"`
+	// Was is the value that was found; null if there was none.
+	Was any `json:"was"`
+	// Found: it was on, so it is left alone and stays on; By is the field manager that had set it.
+	Found bool   `json:"found,omitempty"`
+	By    string `json:"by,omitempty"`
+}
+
+// switchRef names an object with a switch.
+type switchRef struct {
+	ref        object.Ref
+	annotation string
+}
+
+// on is the value that turns the switch on.
+func (s pausedSwitch) on() any {
+	if s.Annotation != "" {
+		return "true"
+	}
+	return true
+}
+
+func (s pausedSwitch) read(u *unstructured.Unstructured) (value any, on bool) {
+	if s.Annotation != "" {
+		v, ok := u.GetAnnotations()[s.Annotation]
+		if !ok {
+			return nil, false
+		}
+		return v, v == "true"
+	}
+	v, ok, err := unstructured.NestedBool(u.Object, "spec", "suspend")
+	if !ok || err != nil {
+		return nil, false
+	}
+	return v, v
+}
+
+// lookSwitch observes a switch. One that bears our mark was turned by an earlier attempt: its record holds.
+func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
+	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
+	u, err := h.cluster.Get(ctx, ref.ref)
+	if err != nil {
+		return s, fmt.Errorf("with: looking at %s: %w", ref.ref, err)
+	}
+	s.UID = u.GetUID()
+	switch mark := hold.Holder(u); mark {
+	case hold.ByRun(h.record.Holder):
+		for _, was := range earlier {
+			if was.Ref == s.Ref && was.UID == s.UID {
+				return was, nil
+			}
+		}
+		return s, task.Final(fmt.Errorf("%s has this task's mark, and its previous state is not recorded: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
+	case hold.Mark{}:
+	default:
+		return s, fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, mark.Holder)
+	}
+	s.Was, s.Found = s.read(u)
+	if s.Found {
+		path := []string{"f:spec", "f:suspend"}
+		if s.Annotation != "" {
+			path = []string{"f:metadata", "f:annotations", "f:" + s.Annotation}
+		}
+		s.By = hold.Owner(u, path...)
+	}
+	return s, nil
+}
+
+// unturned keeps the switches that stand as they were recorded, or bear this record's mark: the others are somebody
+// else's by now, or gone.
+func (h *holding) unturned(ctx context.Context, recorded []pausedSwitch) (kept []pausedSwitch, err error) {
+	for _, s := range recorded {
+		u, err := h.cluster.Get(ctx, s.Ref)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		value, _ := s.read(u)
+		held := hold.Holder(u)
+		if u.GetUID() == s.UID && (held == hold.ByRun(h.record.Holder) || held == hold.Mark{} && value == s.Was) {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+// setSwitch turns a switch on and marks the object, in one write. One that was found on is left alone.
+func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
+	if s.Found {
+		return nil
+	}
+	u, err := h.cluster.Get(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	mark := hold.ByRun(h.record.Holder)
+	value, on := s.read(u)
+	switch held := hold.Holder(u); {
+	case u.GetUID() != s.UID:
+		return fmt.Errorf("%s: %w", s.Ref, hold.ErrReplaced)
+	case held == mark && on:
+		return nil
+	case held == hold.Mark{} && value != s.Was:
+		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it anew
+	case held != hold.Mark{} && held != mark:
+		return fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, held.Holder)
+	}
+	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
+}
+
+// restoreSwitch puts back the value that was found and takes the mark off. An object without the mark is left alone.
+func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
+	if s.Found {
+		return nil
+	}
+	u, err := h.cluster.Get(ctx, s.Ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if u.GetUID() != s.UID || hold.Holder(u) != hold.ByRun(h.record.Holder) {
+		return nil
+	}
+	return h.turn(ctx, u, s, s.Was, nil, false)
+}
+
+// turn writes the switch and the mark as a merge patch: nil removes. exclusive makes sure that nobody wrote in between.
+func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s pausedSwitch, value, holder any, exclusive bool) error {
+	annotations := map[string]any{object.PauseAnnotation: holder}
+	metadata := map[string]any{"uid": s.UID, "annotations": annotations}
+	if exclusive {
+		metadata["resourceVersion"] = u.GetResourceVersion()
+	}
+	body := map[string]any{"metadata": metadata}
+	if s.Annotation != "" {
+		annotations[s.Annotation] = value
+	} else {
+		body["spec"] = map[string]any{"suspend": value}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the pause of %s: %w", s.Ref, err)
+	}
+	return h.cluster.Kube.Do(ctx, "pause or resume "+s.Ref.String(), func(ctx context.Context) error {
+		return h.cluster.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(kube.FieldManager))
+	})
+}
+
+// settleTime is how long an object must keep still to count as settled.
+const settleTime = 2 * time.Second
+
+// settled waits until no controller works on the objects any more. Their controllers have no way to say that they have
+// taken note of a pause; what can be seen is that the work that was under way has ended and nothing writes to them.
+func (h *holding) settled(ctx context.Context, limit time.Duration) error {
+	if len(h.switches) == 0 {
+		return nil
+	}
+	version := make(map[object.Ref]string)
+	still := make(map[object.Ref]time.Time)
+	pace := access.NewPace()
+	for {
+		var busy []pause.Wait
+		for _, s := range h.switches {
+			u, err := h.cluster.Get(ctx, s.Ref)
+			if err != nil {
+				if ctx.Err() == nil {
+					return err
+				}
+				break
+			}
+			if v := u.GetResourceVersion(); version[s.Ref] != v {
+				version[s.Ref], still[s.Ref] = v, time.Now()
+			}
+			_, on := s.read(u)
+			switch {
+			case !on:
+				return fmt.Errorf("%s is not paused any more, and it was not scute that did it: find out what resets it (a Kustomization above it?)", s.Ref)
+			case working(u):
+				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "its controller is at work on it"})
+			case time.Since(still[s.Ref]) < settleTime:
+				busy = append(busy, pause.Wait{Ref: s.Ref, Why: "it was written to a moment ago"})
+			}
+		}
+		if len(busy) == 0 && ctx.Err() == nil {
+			return nil
+		}
+		h.call.Progress("waiting until the work in progress has ended: " + naming(busy))
+		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+			return fmt.Errorf("not every object settled within %s: %s: look at its controller, or raise with.acknowledge: %w", limit, naming(busy), err)
+		}
+	}
+}
+
+// working says that a controller has work under way, in the words of kstatus and of Flux.
+func working(u *unstructured.Unstructured) bool {
+	reconciling, _, _ := object.Condition(u, "Reconciling")
+	ready, reason, _ := object.Condition(u, "Ready")
+	return reconciling == object.True || ready == object.Unknown && reason == "Progressing"
+}

@@ -1,0 +1,250 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// inventory is what clusterctl has written down, by label.
+func (a *arranger) inventory(ctx context.Context) (map[string]provider, error) {
+	there := make(map[string]provider)
+	err := a.cluster.Kube.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
+		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
+		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), mark: access.MarkOf(u)}
+		there[p.label()] = p
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return there, nil // no provider was ever installed
+	}
+	return there, err
+}
+
+// plan compares what is wanted with what is there.
+func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
+	record := arranged{Cluster: w.Cluster}
+	there, err := a.inventory(ctx)
+	if err != nil {
+		return record, err
+	}
+	for _, p := range there {
+		record.Before = append(record.Before, p)
+	}
+	slices.SortFunc(record.Before, func(a, b provider) int { return strings.Compare(a.label(), b.label()) })
+	if !slices.ContainsFunc(record.Before, func(p provider) bool { return p.Type == clusterctlv1.CoreProviderType }) && w.Core == "" {
+		return record, task.Final(errors.New("with.core: the cluster has no core provider yet: name one, for example cluster-api:v1.14.2"))
+	}
+	for _, want := range w.wanted() {
+		have, ok := there[want.label()]
+		switch {
+		case ok && have.Version == want.Version:
+		case ok && !w.Upgrade:
+			return record, task.Final(fmt.Errorf("%s is there in version %s, and %s is asked for: set with.upgrade: true, or ask for the version that is there", want.label(), have.Version, want.Version))
+		case ok:
+			want.Namespace = have.Namespace
+			upgrade := arrangedUpgrade{provider: want, Replicas: make(map[string]int32)}
+			list, err := a.deployments(ctx, want)
+			if err != nil {
+				return record, err
+			}
+			for i := range list {
+				if n := list[i].Spec.Replicas; n != nil {
+					upgrade.Replicas[list[i].Namespace+"/"+list[i].Name] = *n
+				}
+			}
+			record.Upgrade = append(record.Upgrade, upgrade)
+		default:
+			install, err := a.install(ctx, want, w.TargetNamespace)
+			if err != nil {
+				return record, err
+			}
+			record.Install = append(record.Install, install)
+		}
+	}
+	return record, nil
+}
+
+// install reads the components, to see that they can be had and where they go, and looks at what is there already.
+func (a *arranger) install(ctx context.Context, want provider, namespace string) (arrangedInstall, error) {
+	a.call.Progress("reading the components of " + want.String())
+	components, err := a.high.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
+	if err != nil {
+		return arrangedInstall{}, fmt.Errorf("reading the components of %s: %w", want, err)
+	}
+	want.Namespace = components.TargetNamespace()
+	install := arrangedInstall{provider: want}
+	left, err := a.components(ctx, want)
+	if err != nil {
+		return install, err
+	}
+	for _, u := range left {
+		install.Keep = append(install.Keep, object.Observe(&u).Ref)
+	}
+	for _, o := range components.Objs() {
+		ref := object.Observe(&o).Ref
+		if slices.Contains(install.Keep, ref) {
+			continue
+		}
+		_, err := a.cluster.Get(ctx, ref)
+		switch {
+		case err == nil:
+			install.Keep = append(install.Keep, ref)
+		case !apierrors.IsNotFound(err):
+			return install, err
+		}
+	}
+	slices.SortFunc(install.Keep, object.Compare)
+	return install, nil
+}
+
+// components are what bears a provider's labels in the cluster.
+func (a *arranger) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
+	return a.low.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
+}
+
+// arrange does what is missing now; an earlier attempt may have done some of it.
+func (a *arranger) arrange(ctx context.Context, w With) error {
+	there, err := a.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	install := clusterctl.InitOptions{Kubeconfig: a.kubeconfig, TargetNamespace: w.TargetNamespace}
+	upgrade := clusterctl.ApplyUpgradeOptions{Kubeconfig: a.kubeconfig}
+	var installs, upgrades []string
+	for _, want := range w.wanted() {
+		ref := want.Name + ":" + want.Version
+		have, ok := there[want.label()]
+		switch {
+		case !ok:
+			installs = append(installs, want.String())
+			addInstall(&install, want.Type, ref)
+		case have.Version != want.Version:
+			upgrades = append(upgrades, want.String())
+			addUpgrade(&upgrade, want.Type, ref)
+		}
+	}
+	if len(upgrades) > 0 {
+		a.call.Progress("upgrading " + strings.Join(upgrades, ", "))
+		watched, cancel := a.refusal.watch(ctx)
+		defer cancel()
+		if err := a.refusal.or(a.high.ApplyUpgrade(watched, upgrade)); err != nil {
+			return fmt.Errorf("upgrading %s: %w", strings.Join(upgrades, ", "), err)
+		}
+	}
+	if len(installs) == 0 {
+		return nil
+	}
+	// Without a core provider clusterctl would add kubeadm by itself: only what is named is installed.
+	if len(install.BootstrapProviders) == 0 {
+		install.BootstrapProviders = []string{clusterctl.NoopProvider}
+	}
+	if len(install.ControlPlaneProviders) == 0 {
+		install.ControlPlaneProviders = []string{clusterctl.NoopProvider}
+	}
+	a.call.Progress("installing " + strings.Join(installs, ", "))
+	watched, cancel := a.refusal.watch(ctx)
+	defer cancel()
+	if _, err := a.high.Init(watched, install); err != nil {
+		err = a.refusal.or(err)
+		return fmt.Errorf("installing %s: %w", strings.Join(installs, ", "), err)
+	}
+	return nil
+}
+
+func addInstall(o *clusterctl.InitOptions, kind clusterctlv1.ProviderType, ref string) {
+	switch kind {
+	case clusterctlv1.CoreProviderType:
+		o.CoreProvider = ref
+	case clusterctlv1.BootstrapProviderType:
+		o.BootstrapProviders = append(o.BootstrapProviders, ref)
+	case clusterctlv1.ControlPlaneProviderType:
+		o.ControlPlaneProviders = append(o.ControlPlaneProviders, ref)
+	case clusterctlv1.InfrastructureProviderType:
+		o.InfrastructureProviders = append(o.InfrastructureProviders, ref)
+	case clusterctlv1.IPAMProviderType:
+		o.IPAMProviders = append(o.IPAMProviders, ref)
+	case clusterctlv1.RuntimeExtensionProviderType:
+		o.RuntimeExtensionProviders = append(o.RuntimeExtensionProviders, ref)
+	case clusterctlv1.AddonProviderType:
+		o.AddonProviders = append(o.AddonProviders, ref)
+	}
+}
+
+func addUpgrade(o *clusterctl.ApplyUpgradeOptions, kind clusterctlv1.ProviderType, ref string) {
+	switch kind {
+	case clusterctlv1.CoreProviderType:
+		o.CoreProvider = ref
+	case clusterctlv1.BootstrapProviderType:
+		o.BootstrapProviders = append(o.BootstrapProviders, ref)
+	case clusterctlv1.ControlPlaneProviderType:
+		o.ControlPlaneProviders = append(o.ControlPlaneProviders, ref)
+	case clusterctlv1.InfrastructureProviderType:
+		o.InfrastructureProviders = append(o.InfrastructureProviders, ref)
+	case clusterctlv1.IPAMProviderType:
+		o.IPAMProviders = append(o.IPAMProviders, ref)
+	case clusterctlv1.RuntimeExtensionProviderType:
+		o.RuntimeExtensionProviders = append(o.RuntimeExtensionProviders, ref)
+	case clusterctlv1.AddonProviderType:
+		o.AddonProviders = append(o.AddonProviders, ref)
+	}
+}
+
+// available waits until every Deployment of the providers is available in its latest form.
+func (a *arranger) available(ctx context.Context, wanted []provider) error {
+	pace := access.NewPace()
+	for {
+		var waiting []string
+		for _, p := range wanted {
+			list, err := a.deployments(ctx, p)
+			if err != nil {
+				return err
+			}
+			for i := range list {
+				if d := &list[i]; !deploymentAvailable(d) {
+					waiting = append(waiting, d.Namespace+"/"+d.Name)
+				}
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		a.call.Progress("waiting until Deployments are available: " + strings.Join(waiting, ", "))
+		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+			return fmt.Errorf("Deployments are not available: %s: look at their pods: %w", strings.Join(waiting, ", "), err) //nolint:staticcheck // the name of a kind
+		}
+	}
+}
+
+func (a *arranger) deployments(ctx context.Context, p provider) ([]appsv1.Deployment, error) {
+	list := &appsv1.DeploymentList{}
+	err := a.cluster.Kube.Do(ctx, "list Deployments of "+p.label(), func(ctx context.Context) error {
+		return a.cluster.Client.List(ctx, list, client.MatchingLabels{clusterv1.ProviderNameLabel: p.label()})
+	})
+	return list.Items, err
+}
+
+func deploymentAvailable(d *appsv1.Deployment) bool {
+	if d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < d.Status.Replicas {
+		return false
+	}
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,142 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
+	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"scute.dev/internal/redact"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// arranger works on the providers of one management cluster, by clusterctl's library.
+type arranger struct {
+	call       *task.Call
+	cluster    *access.Cluster
+	kubeconfig clusterctl.Kubeconfig
+	close      func()
+	high       clusterctl.Client
+	low        ctlcluster.Client
+	hidden     []string
+	refusal    *refusals
+}
+
+func (p *Kind) open(ctx context.Context, c *task.Call, ref access.ClusterRef, w *With) (*arranger, error) {
+	cluster, err := p.Clusters.Open(ctx, c, ref)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := p.reader(ctx, c, w)
+	if err != nil {
+		return nil, err
+	}
+	config, err := ctlconfig.New(ctx, "", ctlconfig.InjectReader(reader))
+	if err != nil {
+		return nil, err
+	}
+	target, stop := cluster.Config, func() {}
+	if !p.Clusters.Local && ref.KubeconfigSecretRef != nil {
+		if target, stop, err = relay(target); err != nil {
+			return nil, fmt.Errorf("with.cluster.kubeconfigSecretRef: %w", err)
+		}
+	}
+	path, remove, err := kubeconfigFile(c, target)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	release := func() {
+		remove()
+		stop()
+	}
+	a := &arranger{call: c, cluster: cluster, kubeconfig: clusterctl.Kubeconfig{Path: path}, close: release, hidden: reader.hidden, refusal: &refusals{}}
+	proxy := refusalProxy{
+		Proxy:   ctlcluster.NewProxy(ctlcluster.Kubeconfig{Path: path}, ctlcluster.InjectWarningHandler(noWarnings{})),
+		refusal: a.refusal,
+		key:     c.StepKey(),
+	}
+	a.low = ctlcluster.New(ctlcluster.Kubeconfig{Path: path}, config, ctlcluster.InjectProxy(proxy), ctlcluster.InjectRepositoryFactory(p.repository))
+	if w != nil && w.SkipCertManager {
+		a.low = withoutCertManager{Client: a.low, cluster: cluster}
+	}
+	a.high, err = clusterctl.New(ctx, "", clusterctl.InjectConfig(config),
+		clusterctl.InjectRepositoryFactory(func(ctx context.Context, in clusterctl.RepositoryClientFactoryInput) (repository.Client, error) {
+			return p.repository(ctx, in.Provider, config, repository.InjectYamlProcessor(in.Processor))
+		}),
+		clusterctl.InjectClusterClientFactory(func(clusterctl.ClusterClientFactoryInput) (ctlcluster.Client, error) { return a.low, nil }))
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return a, nil
+}
+
+type noWarnings struct{}
+
+func (noWarnings) HandleWarningHeader(int, string, string) {}
+
+// withoutCertManager leaves cert-manager to somebody else.
+type withoutCertManager struct {
+	ctlcluster.Client
+	cluster *access.Cluster
+}
+
+// CertManager only checks that its kinds are served.
+func (w withoutCertManager) CertManager() ctlcluster.CertManagerClient {
+	return foreignCertManager{cluster: w.cluster}
+}
+
+type foreignCertManager struct {
+	ctlcluster.CertManagerClient
+	cluster *access.Cluster
+}
+
+// EnsureInstalled says what is missing.
+func (f foreignCertManager) EnsureInstalled(context.Context) error {
+	for _, kind := range []string{"Certificate", "Issuer"} {
+		if _, err := f.cluster.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: "cert-manager.io", Kind: kind}); err != nil {
+			return task.Final(fmt.Errorf("with.skipCertManager: the cluster does not serve %s.cert-manager.io: install cert-manager first, or let clusterctl do it: %w", kind, err))
+		}
+	}
+	return nil
+}
+
+// EnsureLatestVersion leaves it as it is.
+func (foreignCertManager) EnsureLatestVersion(context.Context) error { return nil }
+
+// shownError has another text than its cause.
+type shownError struct {
+	text  string
+	cause error
+}
+
+func (e *shownError) Error() string { return e.text }
+
+func (e *shownError) Unwrap() error { return e.cause }
+
+// failed says whether another attempt can help, in words without variables of the Secret: an API server that refuses an
+// object quotes what is in it.
+func (a *arranger) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, value := range a.hidden {
+		if strings.TrimSpace(value) != "" {
+			text = strings.ReplaceAll(text, value, redact.Removed)
+		}
+	}
+	err = &shownError{text: redact.Message(text), cause: err}
+	if !task.IsFinal(err) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+		return task.Final(err)
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, with variables of a Secret
+// above it and, in a local run, the environment below it. The daemon's environment and its files stay out of it.
+type reader struct {
+	values map[string]any
+	local  bool
+	// hidden are the values of the Secret.
+	hidden []string
+}
+
+// Init does nothing: everything is there.
+func (r *reader) Init(context.Context, string) error { return nil }
+
+// Get gives a variable.
+func (r *reader) Get(key string) (string, error) {
+	if v, ok := r.values[key]; ok && v != nil {
+		return fmt.Sprint(v), nil
+	}
+	if v, ok := os.LookupEnv(key); ok && r.local {
+		return v, nil
+	}
+	return "", fmt.Errorf("variable %s is not set: set it in with.config or in the Secret of with.variablesFrom", key)
+}
+
+// Set overrides a variable.
+func (r *reader) Set(key, value string) { r.values[key] = value }
+
+// UnmarshalKey decodes a part of the configuration.
+func (r *reader) UnmarshalKey(key string, into any) error {
+	v, ok := r.values[key]
+	if !ok {
+		return nil
+	}
+	if text, ok := v.(string); ok {
+		return yaml.Unmarshal([]byte(text), into)
+	}
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("reading %s of the configuration: %w", key, err)
+	}
+	return yaml.Unmarshal(data, into)
+}
+
+func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, error) {
+	r := &reader{values: make(map[string]any), local: p.Clusters.Local}
+	if w == nil {
+		return r, nil
+	}
+	if w.ConfigFile != "" {
+		data, err := os.ReadFile(w.ConfigFile)
+		if err != nil {
+			return nil, fmt.Errorf("with.configFile: %w", err)
+		}
+		if err := yaml.Unmarshal(data, &r.values); err != nil {
+			return nil, task.Final(fmt.Errorf("with.configFile: %s is not YAML (the content is not shown)", w.ConfigFile))
+		}
+	}
+	maps.Copy(r.values, w.Config)
+	if w.VariablesFrom == nil {
+		return r, nil
+	}
+	ref := w.VariablesFrom.SecretRef
+	if ref.Namespace != "" && ref.Namespace != c.Namespace && !p.Clusters.Local {
+		return nil, task.Final(errors.New("with.variablesFrom.secretRef.namespace: only a local run may name another namespace"))
+	}
+	own, err := p.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return nil, err
+	}
+	var secret corev1.Secret
+	name := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
+	err = own.Kube.Do(ctx, "get Secret "+name.String(), func(ctx context.Context) error { return own.Client.Get(ctx, name, &secret) })
+	if err != nil {
+		return nil, fmt.Errorf("with.variablesFrom: %w", err)
+	}
+	for key, value := range secret.Data {
+		if ref.Key == "" || ref.Key == key {
+			if key == overridesKey && !p.Clusters.Local || key == "providers" || key == "cert-manager" || key == "images" {
+				continue // a variable, not a configuration
+			}
+			r.values[key] = string(value)
+			r.hidden = append(r.hidden, string(value))
+		}
+	}
+	return r, nil
+}
+
+// kubeconfigFile writes a kubeconfig that says what config says: clusterctl's library takes nothing else. It lies in a
+// folder that only this user can read, and is removed after the attempt; one that a kill left behind, by the next attempt.
+func kubeconfigFile(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
+	user := &clientcmdapi.AuthInfo{
+		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,
+		ClientCertificate: config.CertFile, ClientCertificateData: config.CertData, ClientKey: config.KeyFile, ClientKeyData: config.KeyData,
+		Impersonate: config.Impersonate.UserName, ImpersonateUID: config.Impersonate.UID,
+		ImpersonateGroups: config.Impersonate.Groups, ImpersonateUserExtra: config.Impersonate.Extra,
+		Exec: config.ExecProvider, AuthProvider: config.AuthProvider,
+	}
+	if user.TokenFile != "" {
+		user.Token = "" // the file is the newer one
+	}
+	cluster := &clientcmdapi.Cluster{
+		Server: config.Host + config.APIPath, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure,
+		CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData,
+	}
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": cluster}, AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": user},
+		Contexts: map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	prefix := "scute-providers-" + task.Hash(c.Dir+"\x00"+c.Key()) + "-"
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*")); err == nil {
+		for _, dir := range left {
+			os.RemoveAll(dir)
+		}
+	}
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return "", nil, fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	remove = func() { os.RemoveAll(dir) }
+	path = dir + "/kubeconfig"
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("writing a kubeconfig: %w", err)
+	}
+	return path, remove, nil
+}

@@ -1,0 +1,319 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/kube/object"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind installs and upgrades Cluster API providers, by clusterctl's own library and from the same repositories.
+//
+// It reads clusterctl's inventory first: what is there in the version asked for is done. Before it acts it records the
+// inventory and what it is going to install. The undo of an install removes exactly the providers that this run
+// installed, without what was there before them: a namespace, definitions that an earlier install had left. One that somebody
+// else has installed between two attempts is known by its entry in the inventory, which lacks the run's mark. The undo of
+// an upgrade is refused once something has changed: components are not downgraded.
+type Kind struct {
+	Clusters *access.Clusters
+	reading  sync.Mutex
+}
+
+// With are the inputs of Providers. Each provider is named as NAME:VERSION.
+type With struct {
+	Core             string   `json:"core,omitempty"`
+	Bootstrap        []string `json:"bootstrap,omitempty"`
+	ControlPlane     []string `json:"controlPlane,omitempty"`
+	Infrastructure   []string `json:"infrastructure,omitempty"`
+	Addon            []string `json:"addon,omitempty"`
+	IPAM             []string `json:"ipam,omitempty"`
+	RuntimeExtension []string `json:"runtimeExtension,omitempty"`
+	// Upgrade allows providers to be upgraded that are there in another version.
+	Upgrade bool `json:"upgrade,omitempty"`
+	// Config is what a clusterctl.yaml holds: providers, images, cert-manager, and variables by name. Secrets do not
+	// belong here: see VariablesFrom.
+	Config map[string]any `json:"config,omitempty"`
+	// ConfigFile is a clusterctl.yaml; only a local run may name one. Config overrides it.
+	ConfigFile string `json:"configFile,omitempty"`
+	// VariablesFrom is a Secret whose keys are variables. They override Config and are never recorded.
+	VariablesFrom *ProvidersVariables `json:"variablesFrom,omitempty"`
+	// Cluster is the management cluster; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// TargetNamespace is where the components go; each provider has a default.
+	TargetNamespace string `json:"targetNamespace,omitempty"`
+	// SkipCertManager leaves cert-manager alone: it is only checked that its kinds are served. Without it clusterctl
+	// installs or upgrades cert-manager, from the network unless config.cert-manager.url says otherwise.
+	SkipCertManager bool `json:"skipCertManager,omitempty"`
+	// Wait until the providers' Deployments are available. Default: true.
+	Wait *bool `json:"wait,omitempty"`
+}
+
+// ProvidersVariables names a Secret on the run's own cluster.
+type ProvidersVariables struct {
+	SecretRef access.SecretKey `json:"secretRef"`
+}
+
+// provider is one entry of the inventory, or one that is wanted.
+type provider struct {
+	Type      clusterctlv1.ProviderType `json:"type"`
+	Name      string                    `json:"name"`
+	Version   string                    `json:"version"`
+	Namespace string                    `json:"namespace,omitempty"`
+
+	mark string // of the entry: the key of the step that installed the provider, "" of one that was installed by hand
+}
+
+// label is what components of the provider bear, and the name of its entry.
+func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.Type) }
+
+func (p provider) String() string { return p.label() + ":" + p.Version }
+
+// arranged is the record of a Providers before it acts.
+type arranged struct {
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+	// Before is the inventory as the first attempt of this run found it.
+	Before []provider `json:"before,omitempty"`
+	// Install are the providers that were not there.
+	Install []arrangedInstall `json:"install,omitempty"`
+	// Upgrade are the providers that were there in another version; Version is the one to come.
+	Upgrade []arrangedUpgrade `json:"upgrade,omitempty"`
+}
+
+// arrangedUpgrade is a provider that is upgraded, and how many replicas its Deployments had: an upgrade begins by
+// scaling them down.
+type arrangedUpgrade struct {
+	provider
+	Replicas map[string]int32 `json:"replicas,omitempty"`
+}
+
+// arrangedInstall is a provider that is installed, and what of its components was there before.
+type arrangedInstall struct {
+	provider
+	Keep []object.Ref `json:"keep,omitempty"`
+}
+
+// output is the output of Providers.
+type output struct {
+	Providers []provider `json:"providers"`
+}
+
+// wanted lists what the inputs ask for, in the order in which it is installed.
+func (w *With) wanted() []provider {
+	var list []provider
+	for _, part := range w.parts() {
+		for _, s := range part.names {
+			name, version, _ := strings.Cut(s, ":")
+			list = append(list, provider{Type: part.kind, Name: name, Version: version})
+		}
+	}
+	return list
+}
+
+type providerPart struct {
+	field string
+	kind  clusterctlv1.ProviderType
+	names []string
+}
+
+func (w *With) parts() []providerPart {
+	var core []string
+	if w.Core != "" {
+		core = []string{w.Core}
+	}
+	return []providerPart{
+		{"core", clusterctlv1.CoreProviderType, core},
+		{"bootstrap", clusterctlv1.BootstrapProviderType, w.Bootstrap},
+		{"controlPlane", clusterctlv1.ControlPlaneProviderType, w.ControlPlane},
+		{"infrastructure", clusterctlv1.InfrastructureProviderType, w.Infrastructure},
+		{"ipam", clusterctlv1.IPAMProviderType, w.IPAM},
+		{"runtimeExtension", clusterctlv1.RuntimeExtensionProviderType, w.RuntimeExtension},
+		{"addon", clusterctlv1.AddonProviderType, w.Addon},
+	}
+}
+
+// Validate checks the names and, in the daemon, that nothing of its own machine is asked for.
+func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	problems := inputs.Strict(with, &w)
+	if len(problems) > 0 {
+		return problems
+	}
+	problem := func(field, message, remedy string) {
+		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
+	}
+	count := 0
+	for _, part := range w.parts() {
+		for i, s := range part.names {
+			count++
+			field := part.field
+			if part.field != "core" {
+				field = fmt.Sprintf("%s[%d]", part.field, i)
+			}
+			if name, version, _ := strings.Cut(s, ":"); !inputs.Templated(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
+				problem(field, fmt.Sprintf("%q is not NAME:VERSION", s), "name the version too, so that a second attempt installs the same")
+			}
+		}
+	}
+	if count == 0 {
+		problem("core", "no provider is named", "name at least one, for example core: cluster-api:v1.14.2")
+	}
+	if p.Clusters != nil && p.Clusters.Local {
+		return problems
+	}
+	if w.ConfigFile != "" {
+		problem("configFile", "a file can only be named in a local run", "write its content to config")
+	}
+	if _, ok := w.Config[overridesKey]; ok {
+		problem("config."+overridesKey, "a folder can only be named in a local run", "remove it")
+	}
+	urls, err := configURLs(w.Config)
+	if err != nil {
+		problem("config", err.Error(), "write it as in a clusterctl.yaml; what is filled in later cannot say where the daemon reads from")
+	}
+	for _, u := range urls {
+		if !strings.HasPrefix(u.url, "https://") || strings.Contains(u.url, "$") {
+			problem(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon reads repositories by https alone")
+		}
+	}
+	return problems
+}
+
+// overridesKey is clusterctl's name for a folder whose files take the place of a repository's.
+const overridesKey = "overridesFolder"
+
+type configURL struct{ field, url string }
+
+// configURLs are the places that a configuration sends clusterctl to, read in the very way in which it reads them: a list
+// may be written as a string, and a field in capitals.
+func configURLs(config map[string]any) (urls []configURL, err error) {
+	type place struct {
+		URL string `json:"url"`
+	}
+	reader := &reader{values: config}
+	var providers []place
+	if err := reader.UnmarshalKey("providers", &providers); err != nil {
+		return nil, errors.New("providers is no list of providers")
+	}
+	for i, p := range providers {
+		urls = append(urls, configURL{fmt.Sprintf("config.providers[%d].url", i), p.URL})
+	}
+	var certManager *place
+	if err := reader.UnmarshalKey("cert-manager", &certManager); err != nil {
+		return nil, errors.New("cert-manager is no object with a url")
+	}
+	if certManager != nil && certManager.URL != "" {
+		urls = append(urls, configURL{"config.cert-manager.url", certManager.URL})
+	}
+	return urls, nil
+}
+
+// Run installs what is not there and upgrades what is there in another version.
+func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := inputs.Read[With](c, p.Validate)
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.open(ctx, c, w.Cluster, &w)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	record, err := a.plan(ctx, w)
+	if err != nil {
+		return nil, a.failed(err)
+	}
+	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
+	if record, err = earlierArranged(c, record); err != nil {
+		return nil, err
+	}
+	if err := c.Prepare(ctx, record, len(record.Install) == 0 && len(record.Upgrade) == 0); err != nil {
+		return nil, err
+	}
+	if !nothing {
+		if err := a.arrange(ctx, w); err != nil {
+			return nil, a.failed(err)
+		}
+	}
+	if w.Wait == nil || *w.Wait {
+		if err := a.available(ctx, w.wanted()); err != nil {
+			return nil, err
+		}
+	}
+	var out output
+	there, err := a.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range w.wanted() {
+		if have, ok := there[want.label()]; ok {
+			out.Providers = append(out.Providers, have)
+		}
+	}
+	return json.Marshal(out)
+}
+
+// earlierArranged adds what an earlier attempt recorded: what it installed is no finding of this one.
+func earlierArranged(c *task.Call, now arranged) (arranged, error) {
+	was, err := task.Recorded[arranged](c)
+	if err != nil || len(c.Undo) == 0 {
+		return now, err
+	}
+	if len(was.Install)+len(was.Upgrade) > 0 {
+		if err := access.SameCluster(was.Cluster, now.Cluster); err != nil {
+			return now, err
+		}
+	}
+	now.Before = was.Before
+	for _, p := range was.Install {
+		now.Install = slices.DeleteFunc(now.Install, func(q arrangedInstall) bool { return q.label() == p.label() })
+	}
+	now.Install = append(slices.Clone(was.Install), now.Install...)
+	for _, p := range was.Upgrade {
+		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q arrangedUpgrade) bool { return q.label() == p.label() })
+	}
+	now.Upgrade = append(slices.Clone(was.Upgrade), now.Upgrade...)
+	return now, nil
+}
+
+// Undo removes the providers that this run installed.
+func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
+	if len(c.Undo) == 0 {
+		return nil
+	}
+	record, err := task.Recorded[arranged](c)
+	if err != nil {
+		return err
+	}
+	a, err := p.open(ctx, c, record.Cluster, nil)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	there, err := a.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	changed, err := a.restore(ctx, record, there)
+	if err != nil {
+		return a.failed(err)
+	}
+	if err := a.remove(ctx, a.own(record, there), slices.Collect(maps.Values(there))); err != nil {
+		return a.failed(err)
+	}
+	if len(changed) > 0 {
+		return task.Final(fmt.Errorf("%s: components are not downgraded, because their objects may be stored in the newer form: go forward", strings.Join(changed, ", ")))
+	}
+	return nil
+}

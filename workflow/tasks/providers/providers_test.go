@@ -1,0 +1,102 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	ctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// TestProvidersReadsByHTTPS: what would have the daemon read a file, or tell its environment to a host, is refused in
+// every way in which it can be written.
+func TestProvidersReadsByHTTPS(t *testing.T) {
+	daemon := &Kind{Clusters: &access.Clusters{}}
+	for config, says := range map[string]string{
+		`{"providers": [{"name": "toy", "url": "file:///etc/toy/v1.0.0/c.yaml"}]}`:                        "config.providers[0].url",
+		`{"providers": [{"name": "toy", "URL": "file:///etc/toy/v1.0.0/c.yaml"}]}`:                        "config.providers[0].url",
+		`{"providers": "[{name: toy, url: /etc/toy/v1.0.0/c.yaml}]"}`:                                     "config.providers[0].url",
+		`{"providers": "[{name: toy, url: 'https://gitlab.example.com/${HOME}'}]"}`:                       "config.providers[0].url",
+		`{"providers": "${tasks.a.output.providers}"}`:                                                    "no list of providers",
+		`{"cert-manager": {"URL": "file:///etc/cert-manager/v1.0.0/c.yaml"}}`:                             "config.cert-manager.url",
+		`{"cert-manager": "url: file:///etc/cert-manager/v1.0.0/c.yaml"}`:                                 "config.cert-manager.url",
+		`{"cert-manager": {"url": "http://169.254.169.254/latest"}}`:                                      "config.cert-manager.url",
+		`{"providers": [{"name": "toy", "url": "https://github.com/o/toy/releases/v1.0.0/c.yaml"}]}`:      "",
+		`{"cert-manager": {"url": "https://github.com/o/c/releases/v1.0.0/c.yaml", "version": "v1.0.0"}}`: "",
+	} {
+		problems := daemon.Validate(json.RawMessage(`{"core": "cluster-api:v1.14.2", "config": ` + config + `}`))
+		if says == "" && len(problems) > 0 || says != "" && (len(problems) == 0 || !strings.Contains(problems[0].String(), says)) {
+			t.Errorf("%s: %v, want %q", config, problems, says)
+		}
+	}
+	for _, url := range []string{"file:///etc/toy/v1.0.0/c.yaml", "/etc/toy/v1.0.0/c.yaml", "http://example.com/c.yaml", "https://example.com/c.yaml", "https://u:p@gitlab.example.com/api/v4/projects/1/packages/generic/p/v1/c.yaml"} {
+		_, err := daemon.repository(t.Context(), ctlconfig.NewProvider("toy", url, clusterctlv1.InfrastructureProviderType), nil)
+		if !task.IsFinal(err) || !strings.Contains(err.Error(), "with.config") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+func TestProvidersReadsNothingOfTheMachine(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the daemon's own machine was asked") }))
+	defer server.Close()
+	_, err := gitLabRepository{packages: server.URL + "/api/v4/projects/1/packages/generic/p"}.GetFile(t.Context(), "v1.0.0", "c.yaml")
+	if !task.IsFinal(err) || !strings.Contains(err.Error(), "--allow-addresses") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestProvidersReadsInTurn: a reader that waits for another gives up with its context.
+func TestProvidersReadsInTurn(t *testing.T) {
+	p := &Kind{Clusters: &access.Clusters{}}
+	p.reading.Lock()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	provider := ctlconfig.NewProvider("toy", "https://github.com/o/toy/releases/v1.0.0/c.yaml", clusterctlv1.InfrastructureProviderType)
+	if _, err := p.repository(ctx, provider, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestKubeconfigFile: what a kill left behind goes with the next attempt, and others' files stay.
+func TestKubeconfigFile(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	call := &task.Call{Run: "run/1", Task: "providers"}
+	config := &rest.Config{Host: "https://127.0.0.1:1", BearerToken: "s3cr3t"}
+	left, _, err := kubeconfigFile(call, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, _, err := kubeconfigFile(&task.Call{Run: "run/2", Task: "providers"}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, remove, err := kubeconfigFile(call, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of the attempt before: %v", err)
+	}
+	for _, p := range []string{others, path} {
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", p, info, err)
+		}
+	}
+	remove()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the attempt: %v", err)
+	}
+}

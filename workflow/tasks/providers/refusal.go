@@ -1,0 +1,89 @@
+package providers
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	ctlcluster "sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// refusals stops clusterctl's library when an API server refuses an object. By itself it would try again for minutes,
+// and then say no more than that the time is up.
+type refusals struct {
+	mu   sync.Mutex
+	stop context.CancelFunc
+	err  error
+}
+
+// watch gives a context that ends with the first refusal.
+func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop, r.err = cancel, nil
+	return ctx, cancel
+}
+
+// see takes an answer of the API server.
+func (r *refusals) see(err error) error {
+	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil && r.err == nil {
+		r.err = err
+		r.stop()
+	}
+	return err
+}
+
+// or is the refusal, if there was one: it tells more than what came of it.
+func (r *refusals) or(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && r.err != nil {
+		return task.Final(r.err)
+	}
+	return err
+}
+
+// refusalProxy has every client of the library report refusals, and mark the inventory's entries that it creates.
+type refusalProxy struct {
+	ctlcluster.Proxy
+	refusal *refusals
+	key     string // of the step
+}
+
+// NewClient gives a client that reports and marks.
+func (p refusalProxy) NewClient(ctx context.Context) (client.Client, error) {
+	c, err := p.Proxy.NewClient(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return refusalClient{Client: c, refusalProxy: p}, nil
+}
+
+type refusalClient struct {
+	client.Client
+	refusalProxy
+}
+
+func (c refusalClient) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	if entry, ok := o.(*clusterctlv1.Provider); ok {
+		metav1.SetMetaDataAnnotation(&entry.ObjectMeta, access.MarkAnnotation, c.key)
+	}
+	return c.refusal.see(c.Client.Create(ctx, o, options...))
+}
+
+func (c refusalClient) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return c.refusal.see(c.Client.Patch(ctx, o, patch, options...))
+}

@@ -1,0 +1,54 @@
+package providers
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// relayHeaderTimeout bounds how long the relay waits for the header of a request.
+const relayHeaderTimeout = 10 * time.Second
+
+// relay serves an API server on this machine, for clusterctl's library, which takes neither a dialer nor a transport: every
+// request goes on as config says, guard and credentials included. Only who knows the path can use it, which is random.
+//
+// A redirect is an error: the library would follow it to where nothing is checked.
+func relay(config *rest.Config) (served *rest.Config, stop func(), err error) {
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the server's address: %w", err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, fmt.Errorf("listening for clusterctl's library: %w", err)
+	}
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	path := "/" + rand.Text()
+	forward := http.StripPrefix(path, &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(server) },
+		Transport: transport,
+		ErrorLog:  quiet,
+		ModifyResponse: func(r *http.Response) error {
+			if r.StatusCode/100 == 3 && r.StatusCode != http.StatusNotModified {
+				return fmt.Errorf("the API server redirects (%s), which is not followed", r.Status)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	})
+	s := &http.Server{Handler: forward, ReadHeaderTimeout: relayHeaderTimeout, ErrorLog: quiet}
+	go func() { _ = s.Serve(listener) }() // until it is closed
+	return &rest.Config{Host: "http://" + listener.Addr().String() + path}, func() { s.Close() }, nil
+}

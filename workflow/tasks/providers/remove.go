@@ -1,0 +1,161 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/workflow/task/access"
+)
+
+// restore takes back upgrades that changed no version yet: it gives Deployments that were only scaled down their replicas
+// again. It returns what went too far for that.
+func (a *arranger) restore(ctx context.Context, record arranged, there map[string]provider) (tooFar []string, err error) {
+	before := make(map[string]provider)
+	for _, p := range record.Before {
+		before[p.label()] = p
+	}
+	for _, p := range record.Upgrade {
+		was, have := before[p.label()], there[p.label()]
+		if have.Version != was.Version {
+			tooFar = append(tooFar, fmt.Sprintf("%s is upgraded from %s to %s", p.label(), was.Version, have.Version))
+			continue
+		}
+		list, err := a.deployments(ctx, p.provider)
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for i := range list {
+			d := &list[i]
+			replicas, known := p.Replicas[d.Namespace+"/"+d.Name]
+			if !known {
+				continue
+			}
+			found++
+			if d.Spec.Replicas != nil && *d.Spec.Replicas == replicas {
+				continue
+			}
+			body := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"replicas":%d}}`, d.UID, replicas)
+			err := a.cluster.Kube.Do(ctx, "scale Deployment "+d.Name, func(ctx context.Context) error {
+				return a.cluster.Client.Patch(ctx, d, client.RawPatch(types.MergePatchType, body), client.FieldOwner(kube.FieldManager))
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if found < len(p.Replicas) {
+			tooFar = append(tooFar, fmt.Sprintf("the upgrade of %s from %s to %s has begun", p.label(), was.Version, p.Version))
+		}
+	}
+	return tooFar, nil
+}
+
+// own is the record without the providers that somebody else has installed since it was written: their entries lack the
+// mark of this run. clusterctl writes the entry last, so what has none is what a death of this run has left.
+func (a *arranger) own(record arranged, there map[string]provider) arranged {
+	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p arrangedInstall) bool {
+		entry, ok := there[p.label()]
+		if !ok || strings.HasPrefix(entry.mark, a.call.Run+"/") {
+			return false
+		}
+		a.call.Progress(fmt.Sprintf("leaving %s: somebody else has installed it", entry))
+		return true
+	})
+	return record
+}
+
+// remove takes the recorded providers away, the last one installed first, and waits until they are gone. What was there
+// before them stays.
+func (a *arranger) remove(ctx context.Context, record arranged, there []provider) error {
+	for _, p := range slices.Backward(record.Install) {
+		shared := slices.ContainsFunc(there, func(q provider) bool {
+			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r arrangedInstall) bool { return r.label() == q.label() })
+		})
+		if err := a.removeOne(ctx, p, shared); err != nil {
+			return fmt.Errorf("removing %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (a *arranger) removeOne(ctx context.Context, p arrangedInstall, shared bool) error {
+	pace := access.NewPace()
+	for first := true; ; first = false {
+		all, err := a.components(ctx, p.provider)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(all, func(u unstructured.Unstructured) bool {
+			ref := object.Observe(&u).Ref
+			return slices.Contains(p.Keep, ref) || ref.Kind == "Namespace" && (shared || ref.Name != p.Namespace)
+		})
+		if len(left) == 0 {
+			return nil
+		}
+		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
+		if first {
+			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
+			if err := a.unused(ctx, left); err != nil {
+				return err
+			}
+		}
+		for i := range left {
+			if err := a.delete(ctx, &left[i]); err != nil {
+				return err
+			}
+		}
+		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+			return fmt.Errorf("%d objects are still there, among them %s: %w", len(left), object.Observe(&left[0]).Ref, err)
+		}
+	}
+}
+
+// removeRank: controllers and webhooks go first, what they work on next, the namespace last.
+func removeRank(u unstructured.Unstructured) int {
+	switch u.GetKind() {
+	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+		return 0
+	case "CustomResourceDefinition":
+		return 2
+	case "Provider":
+		return 3 // the inventory's entry says that it is there
+	case "Namespace":
+		return 4
+	default:
+		return 1
+	}
+}
+
+// unused makes sure that nothing goes that has objects: they would go with it.
+func (a *arranger) unused(ctx context.Context, left []unstructured.Unstructured) error {
+	for i := range left {
+		if err := a.cluster.Unused(ctx, &left[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *arranger) delete(ctx context.Context, u *unstructured.Unstructured) error {
+	if u.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := u.GetUID()
+	err := a.cluster.Kube.Do(ctx, "delete "+object.Observe(u).Ref.String(), func(ctx context.Context) error {
+		return a.cluster.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,29 @@
+package resume_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/tasks/resume"
+)
+
+// A Resume can only undo what it can see: a Pause among its needs.
+func TestResumeNeedsItsPause(t *testing.T) {
+	for name, inputs := range map[string]map[string]json.RawMessage{
+		"add it to needs":         {},
+		"name a task of kind":     {"hold": json.RawMessage(`{"pods": 3}`)},
+		"is not that of a Pause:": {"hold": json.RawMessage(`"text"`)},
+	} {
+		call := &task.Call{
+			With: json.RawMessage(`{"task": "hold"}`), Inputs: inputs,
+			Record: func(context.Context, json.RawMessage, bool) error { t.Error("something was recorded"); return nil },
+		}
+		_, err := (&resume.Kind{}).Run(t.Context(), call)
+		if !task.IsFinal(err) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want it to say %q", err, name)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package wait
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/internal/redact"
+	"scute.dev/kube/object"
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// WaitFor is "settled", "ready", "gone", {condition: {type, status}} or {cel: EXPRESSION}.
+//
+// +kubebuilder:validation:Schemaless
+// +kubebuilder:pruning:PreserveUnknownFields
+type WaitFor struct {
+	// State is "settled" (see package kube/settled; of other kinds it is ready), "ready" (as kstatus understands it) or "gone".
+	State string `json:"-"`
+	// Condition in status.conditions.
+	Condition *WaitCondition `json:"condition,omitempty"`
+	// CEL is an expression over object that shall be true. What it reads and is not there yet counts as false.
+	CEL string `json:"cel,omitempty"`
+}
+
+// WaitCondition is a condition of an object.
+type WaitCondition struct {
+	Type string `json:"type"`
+	// Status defaults to "True".
+	Status string `json:"status,omitempty"`
+}
+
+// The states of WaitFor.
+const (
+	waitSettled = "settled"
+	waitReady   = "ready"
+	waitGone    = "gone"
+)
+
+// allowed is the remedy of a "for" that cannot be understood.
+const allowed = "use settled, ready, gone, {condition: {type, status}} or {cel: EXPRESSION}"
+
+// UnmarshalJSON reads a word or an object.
+func (f *WaitFor) UnmarshalJSON(data []byte) error {
+	*f = WaitFor{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &f.State)
+	}
+	type plain WaitFor
+	if problems := inputs.Strict(data, (*plain)(f)); len(problems) > 0 {
+		return fmt.Errorf("for: %s", problems[0])
+	}
+	return nil
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (f WaitFor) MarshalJSON() ([]byte, error) {
+	if f.State != "" {
+		return json.Marshal(f.State)
+	}
+	type plain WaitFor
+	return json.Marshal(plain(f))
+}
+
+func (f *WaitFor) check() []workflow.Problem {
+	ways := 0
+	for _, given := range []bool{f.State != "", f.Condition != nil, f.CEL != ""} {
+		if given {
+			ways++
+		}
+	}
+	problem := func(field, message, remedy string) []workflow.Problem {
+		return []workflow.Problem{{Field: field, Message: message, Remedy: remedy}}
+	}
+	switch {
+	case ways != 1:
+		return problem("for", "it does not say exactly one thing", allowed)
+	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.Templated(f.State):
+		return problem("for", fmt.Sprintf("%q is unknown", f.State), allowed)
+	case f.Condition != nil && f.Condition.Type == "":
+		return problem("for.condition.type", "it is empty", "name the condition, for example Available")
+	case f.CEL != "" && !inputs.Templated(f.CEL):
+		if _, err := compileCEL(f.CEL); err != nil {
+			return problem("for.cel", err.Error(), "correct the expression; the object is in the variable object")
+		}
+	}
+	return nil
+}
+
+// objectTest says what an object lacks, "" for nothing.
+type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
+
+func (w *With) test(cluster *access.Cluster) (objectTest, error) {
+	switch {
+	case w.For.State == waitGone:
+		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+			if u == nil {
+				return "", nil
+			}
+			return ref.String() + " is still there", nil
+		}, nil
+	case w.For.State == waitSettled:
+		return cluster.Settled, nil
+	case w.For.State == waitReady:
+		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+			return access.Readiness(ref, u)
+		}, nil
+	case w.For.Condition != nil:
+		lag := func(u *unstructured.Unstructured) string { return object.ConditionLag(u, w.For.Condition.Type) }
+		return w.fresh(w.For.Condition.test, lag), nil
+	case w.For.CEL != "":
+		program, err := compileCEL(w.For.CEL)
+		if err != nil {
+			return nil, task.Final(fmt.Errorf("with.for.cel: %w", err))
+		}
+		return w.fresh(program.test, object.StatusLag), nil
+	default:
+		return nil, task.Final(errors.New("with.for: it says nothing"))
+	}
+}
+
+// fresh is a test that does not believe a status that was made for another spec.
+func (w *With) fresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
+	if w.AllowStale {
+		return test
+	}
+	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+		missing, err := test(ctx, ref, u)
+		if err != nil || missing != "" || u == nil {
+			return missing, err
+		}
+		if stale := lag(u); stale != "" {
+			return ref.String() + ": " + stale, nil
+		}
+		return "", nil
+	}
+}
+
+func (w *WaitCondition) test(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
+	if u == nil {
+		return ref.String() + " is not there", nil
+	}
+	want := cmp.Or(w.Status, string(object.True))
+	status, reason, message := object.Condition(u, w.Type)
+	switch {
+	case string(status) == want:
+		return "", nil
+	case status == object.Absent:
+		return fmt.Sprintf("%s has no condition %s", ref, w.Type), nil
+	default:
+		return fmt.Sprintf("%s: %s is %s (%s): %s", ref, w.Type, status, reason, redact.Message(message)), nil
+	}
+}

@@ -1,0 +1,151 @@
+package wait
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/workflow"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+	"scute.dev/workflow/task/inputs"
+)
+
+// Kind waits until objects are as they should be. That they are not there yet, or the API server is away, is waited for
+// too; it ends by the task's timeout, or when an object that shall be ready says that it has failed. It changes nothing,
+// and there is nothing to undo.
+type Kind struct {
+	Clusters *access.Clusters
+}
+
+// With are the inputs of Wait.
+type With struct {
+	// Object to wait for.
+	Object *access.ObjectRef `json:"object,omitempty"`
+	// Selector waits for all objects of a kind that bear labels, one at least.
+	Selector *access.ObjectSelector `json:"selector,omitempty"`
+	// For what to wait.
+	For WaitFor `json:"for"`
+	// AllowStale believes a condition, or a status that an expression is about, that was made for an earlier spec than the
+	// object has. Default: false; what reports an observedGeneration must report that of the spec.
+	AllowStale bool `json:"allowStale,omitempty"`
+	// Count is how many of the selected objects shall be so. Default: all of them.
+	Count int `json:"count,omitempty"`
+	// Cluster that has the objects; the run's own by default.
+	Cluster access.ClusterRef `json:"cluster,omitzero"`
+}
+
+// Validate checks the inputs.
+func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
+	var w With
+	if problems := inputs.Strict(with, &w); len(problems) > 0 {
+		return problems
+	}
+	var problems []workflow.Problem
+	if (w.Object == nil) == (w.Selector == nil) {
+		problems = append(problems, workflow.Problem{Field: "object", Message: "the objects are not given in exactly one way", Remedy: "set either object or selector"})
+	}
+	if w.Object != nil {
+		problems = append(problems, w.Object.Check("object")...)
+	}
+	if w.Selector != nil {
+		problems = append(problems, w.Selector.Check("selector")...)
+	}
+	if w.Count < 0 || w.Count > 0 && (w.Selector == nil || w.For.State == waitGone) {
+		problems = append(problems, workflow.Problem{Field: "count", Message: "there is nothing to count", Remedy: "use a positive count with a selector, and not with for: gone"})
+	}
+	if w.AllowStale && w.For.State != "" {
+		problems = append(problems, workflow.Problem{Field: "allowStale", Message: "it has no meaning for " + w.For.State, Remedy: "leave it out, or wait for a condition or a CEL expression"})
+	}
+	return append(problems, w.For.check()...)
+}
+
+// output is the output of Wait.
+type output struct {
+	Objects []access.ObjectRef `json:"objects,omitempty"`
+}
+
+// Run looks until all is as it should be.
+func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
+	with, err := inputs.Read[With](c, w.Validate)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := w.Clusters.Open(ctx, c, with.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	test, err := with.test(cluster)
+	if err != nil {
+		return nil, err
+	}
+	var out output
+	c.OnlyWaits()
+	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
+		objects, asked, err := with.look(ctx, c, cluster)
+		if err != nil {
+			return "", err
+		}
+		out = output{}
+		var missing []string
+		for ref, u := range objects {
+			says, err := test(ctx, ref, u)
+			if err != nil {
+				return "", err
+			}
+			if says == "" {
+				out.Objects = append(out.Objects, ref)
+			} else {
+				missing = append(missing, says)
+			}
+		}
+		return with.verdict(asked, len(out.Objects), missing), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting: %w", err)
+	}
+	return json.Marshal(out.sorted())
+}
+
+// look reads the objects; an object that is not there is nil. asked is how a message calls them.
+func (w *With) look(ctx context.Context, c *task.Call, cluster *access.Cluster) (objects map[access.ObjectRef]*unstructured.Unstructured, asked string, err error) {
+	objects = make(map[access.ObjectRef]*unstructured.Unstructured)
+	if w.Selector != nil {
+		items, err := cluster.List(ctx, w.Selector, c.Namespace)
+		for i := range items {
+			objects[access.RefOf(&items[i])] = &items[i]
+		}
+		return objects, w.Selector.String(), err
+	}
+	ref, known, err := cluster.Qualify(ctx, *w.Object, c.Namespace)
+	if err != nil {
+		return nil, "", access.Refusal(err)
+	}
+	var u *unstructured.Unstructured
+	if known {
+		u, err = cluster.Find(ctx, ref)
+	}
+	objects[ref] = u
+	return objects, ref.String(), access.RefusalOf(ref, err)
+}
+
+// verdict says what is missing; "" for nothing.
+func (w *With) verdict(asked string, satisfied int, missing []string) string {
+	switch {
+	case w.Count > 0 && satisfied >= w.Count:
+		return ""
+	case w.Count > 0:
+		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, asked, access.Few(missing))
+	case len(missing) > 0:
+		return access.Few(missing)
+	case satisfied == 0 && w.For.State != waitGone:
+		return "there is no " + asked
+	default:
+		return ""
+	}
+}
+
+// Undo has nothing to undo.
+func (*Kind) Undo(context.Context, *task.Call) error { return nil }
