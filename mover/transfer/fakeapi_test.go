@@ -38,6 +38,8 @@ type fakeAPI struct {
 	hook func(r *http.Request)
 	// deny says why a request is answered with 403; "" is not at all.
 	deny func(r *http.Request) string
+	// page is how many objects the first page of a list has; there is no second one. 0 is all.
+	page int
 }
 
 // fakeKind is a kind that the fake serves.
@@ -264,7 +266,11 @@ func (f *fakeAPI) list(k fakeKind, namespace, selector string, partial bool) obj
 	if partial {
 		return obj{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": obj{}, "items": items}
 	}
-	return obj{"kind": k.kind + "List", "apiVersion": k.apiVersion(), "metadata": obj{}, "items": items}
+	list := obj{}
+	if f.page > 0 && len(items) > f.page {
+		items, list = items[:f.page], obj{"continue": "more"}
+	}
+	return obj{"kind": k.kind + "List", "apiVersion": k.apiVersion(), "metadata": list, "items": items}
 }
 
 func (f *fakeAPI) create(k fakeKind, namespace string, r *http.Request, body []byte) (int, any) {

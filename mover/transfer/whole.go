@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -30,7 +32,8 @@ type wanted struct {
 
 // whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
 // object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. No more
-// than a page is in memory at once. Each object is read after the call began, once.
+// than a page is in memory at once. Each object is read after the call began, once. A list ends early where its pages are too
+// large, or expire because the work takes minutes: what is left is then read one by one.
 func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -53,11 +56,11 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 					}
 					return ctx.Err()
 				})
-				if err != nil {
+				if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, guard.ErrTooLarge) {
 					return err
 				}
 			}
-			for _, i := range group.members { // what the list did not have, and where there was none
+			for _, i := range group.members { // what the list did not have, or not give, and where there was none
 				if _, left := at[want[i].ref]; left && ctx.Err() == nil {
 					put(found{i: i})
 				}

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,8 +11,10 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"scute.dev/kube"
+	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -167,3 +170,60 @@ func TestRemove(t *testing.T) {
 		})
 	}
 }
+
+// TestWholeWithoutAList: what a list does not give, as it expires between its pages or as a page is too large, is read alone.
+func TestWholeWithoutAList(t *testing.T) {
+	for name, second := range map[string]func() (*http.Response, error){
+		"expired": func() (*http.Response, error) {
+			body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
+			return &http.Response{StatusCode: http.StatusGone, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		},
+		"too large": func() (*http.Response, error) { return nil, guard.ErrTooLarge },
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			tr := &Transfer{}
+			var err error
+			tr.Source, err = kube.Connect("source", &rest.Config{Host: api.url, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Query().Get("continue") != "" {
+						return second()
+					}
+					return next.RoundTrip(r)
+				})
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tr.connect(t.Context(), mover.Spec{}, "", false); err != nil {
+				t.Fatal(err)
+			}
+			var want []wanted
+			for i := range 20 {
+				ref := capi("Machine", fmt.Sprintf("m-%02d", i))
+				api.put(ref, nil)
+				want = append(want, wanted{tr.types[ref.GroupKind()], ref})
+			}
+			api.page = 8
+			seen := make([]bool, len(want))
+			err = whole(t.Context(), tr, tr.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (int, error) {
+				if u == nil || u.GetName() != want[i].ref.Name {
+					return 0, fmt.Errorf("%s: got %v", want[i].ref, u)
+				}
+				return i, nil
+			}, func(batch []int) error {
+				for _, i := range batch {
+					seen[i] = true
+				}
+				return nil
+			})
+			if err != nil || slices.Contains(seen, false) {
+				t.Errorf("%v; seen: %v", err, seen)
+			}
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
