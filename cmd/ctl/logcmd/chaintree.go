@@ -3,6 +3,7 @@ package logcmd
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -87,6 +88,10 @@ func (c *chain) events() []show.Event {
 	return events
 }
 
+// widest is how many columns the branches take: what is deeper is drawn at the same depth, or thousands of attempts, each with a
+// branch, would take lines of thousands of columns.
+const widest = 30
+
 // lines draw the events as a tree, one a line. An event that one other follows from is continued below at the same depth.
 func (c *chain) lines(v show.View) []string {
 	followers, roots := make(map[int][]int), []int(nil)
@@ -112,6 +117,9 @@ func (c *chain) lines(v show.View) []string {
 				head, below = before+"├─ ", before+"│  "
 			}
 			c.draw(t, v, i, head)
+			if utf8.RuneCountInString(below) > widest {
+				below = before
+			}
 			draw(followers[i], below)
 		}
 	}

@@ -1,0 +1,34 @@
+package logcmd
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+)
+
+// Thousands of attempts, each with a branch, take one line for each event, and no line is wider than people can read.
+func TestChainOfManyBranches(t *testing.T) {
+	const attempts = 3000
+	event := func(id, cause string) show.Event {
+		return show.Event{Event: eventlog.Event{ID: id, Causation: cause}, Seq: 1}
+	}
+	c := newChain()
+	cause := ""
+	for i := range attempts {
+		started, failed := fmt.Sprintf("started-%d", i), fmt.Sprintf("failed-%d", i)
+		c.add([]show.Event{event(started, cause), event("progressed", started), event(failed, started)})
+		cause = failed
+	}
+	c.choose(1, 0)
+	c.forward()
+	lines := c.lines(show.View{})
+	if want := 1 + 3*attempts; len(lines) != want {
+		t.Errorf("%d lines, want %d", len(lines), want)
+	}
+	if size := len(strings.Join(lines, "")) / len(lines); size > 500 {
+		t.Errorf("a line takes %d bytes", size)
+	}
+}
