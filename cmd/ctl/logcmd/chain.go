@@ -82,8 +82,15 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 	if err := o.Print(append([]string{"Aggregate     " + a.String(), ""}, c.lines(v)...)); err != nil {
 		return err
 	}
-	if len(c.events()) == 1 {
+	lost := c.lost()
+	for _, l := range lost[:min(len(lost), mostLost)] {
+		o.Env.Notef("Event %d/%d follows from event %q, which is missing in the log, or cannot be read: %s shows what is wrong with it.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
+	}
+	if len(c.events()) == 1 && len(lost) == 0 {
 		o.Env.Notef("No cause of it is recorded: %s asked for it or observed it, or an earlier version of scute wrote it.", c.events()[0].Actor)
 	}
 	return nil
 }
+
+// mostLost causes are named.
+const mostLost = 10

@@ -88,6 +88,16 @@ func (c *chain) events() []show.Event {
 	return events
 }
 
+// lost are the events that are shown and whose cause is not among the events of the aggregate.
+func (c *chain) lost() (list []link) {
+	for _, l := range c.links {
+		if l.shown && l.cause < 0 && l.Causation != "" {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
 // widest is how many columns the branches take: what is deeper is drawn at the same depth, or thousands of attempts, each with a
 // branch, would take lines of thousands of columns.
 const widest = 30

@@ -32,3 +32,15 @@ func TestChainOfManyBranches(t *testing.T) {
 		t.Errorf("a line takes %d bytes", size)
 	}
 }
+
+// A cause that is not among the events, as its commit cannot be read, is not taken for none.
+func TestChainWithoutACause(t *testing.T) {
+	c := newChain()
+	c.add([]show.Event{{Seq: 1}}) // cannot be read
+	c.add([]show.Event{{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}}})
+	c.choose(2, 1)
+	c.back()
+	if got := c.lost(); len(got) != 1 || got[0].ID != "b/0" {
+		t.Errorf("the causes of %+v are missing", got)
+	}
+}
