@@ -120,7 +120,7 @@ func TestFold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return newRecord(1, at, m.Subject, m.Header, m.Data)
+		return NewRecord(1, at, m.Subject, m.Header, m.Data)
 	}
 	type applied struct {
 		Fact testFact

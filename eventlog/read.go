@@ -63,7 +63,7 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 			return Record{}, false, fmt.Errorf("decoding the header of commit %d: %w", m.Seq, err)
 		}
 	}
-	return newRecord(m.Seq, m.Time, m.Subject, h, m.Data), true, nil
+	return NewRecord(m.Seq, m.Time, m.Subject, h, m.Data), true, nil
 }
 
 // Read returns the commits on one aggregate after a sequence (0: all), in order. It reads its own and everybody's

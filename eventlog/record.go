@@ -76,8 +76,9 @@ func (r Record) follows() (uint64, bool) {
 	return n, err == nil
 }
 
-func newRecord(seq uint64, stored time.Time, subject string, h nats.Header, data []byte) Record {
-	r := Record{Seq: seq, Stored: stored, CommitID: commitID(h), subject: subject, header: h, data: data}
+// NewRecord is a commit as it is stored: in a log, or in an export of one.
+func NewRecord(seq uint64, stored time.Time, subject string, header map[string][]string, data []byte) Record {
+	r := Record{Seq: seq, Stored: stored, CommitID: commitID(header), subject: subject, header: header, data: data}
 	// A subject that cannot be parsed leaves Aggregate zero: the commit belongs to no aggregate, and must stop none.
 	r.Aggregate, _ = parseSubject(subject)
 	return r
@@ -88,5 +89,5 @@ func fromDelivery(m jetstream.Msg) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("reading a delivered message's metadata: %w", err)
 	}
-	return newRecord(md.Sequence.Stream, md.Timestamp, m.Subject(), m.Headers(), m.Data()), nil
+	return NewRecord(md.Sequence.Stream, md.Timestamp, m.Subject(), m.Headers(), m.Data()), nil
 }

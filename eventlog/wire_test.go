@@ -73,7 +73,7 @@ func TestCommitComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRecord(7, time.Time{}, m.Subject, h, m.Data)
+		r := NewRecord(7, time.Time{}, m.Subject, h, m.Data)
 		events, err := r.Events()
 		if err != nil {
 			t.Fatal(err)

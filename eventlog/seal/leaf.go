@@ -24,6 +24,11 @@ func MessageOf(r eventlog.Record) Message {
 	return Message{Seq: r.Seq, Stored: r.Stored, Subject: r.Subject(), Header: r.Header(), Data: r.Data()}
 }
 
+// Record is the commit that a message holds.
+func (m Message) Record() eventlog.Record {
+	return eventlog.NewRecord(m.Seq, m.Stored, m.Subject, m.Header, m.Data)
+}
+
 // leafVersion begins every leaf. Another encoding gets another one.
 const leafVersion = "scute.dev/leaf/v1\n"
 

@@ -31,7 +31,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 
 The daemon seals the log: it publishes signed checkpoints, each of which covers all commits up to a sequence. These commands hold a
 log, or an export of it, against them.`,
-		newCmdVerify(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
+		newCmdVerify(env), newCmdReport(env), newCmdProve(env), newCmdCheck(env), newCmdConsistency(env), newCmdKey(env))
 }
 
 func newOptions(env *cli.Env) *options {

@@ -63,18 +63,32 @@ func (o *options) verify(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = src.close() }()
+	report, err := o.compare(ctx, p, tree, src, nil)
+	if err != nil {
+		return err
+	}
+	return o.say(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
+}
+
+// compare holds a source against what is published, and hands each commit to also, which may be nil.
+func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
 	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
-	err = src.each(ctx, func(m seal.Message) error {
+	err := src.each(ctx, func(m seal.Message) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
+		if also != nil {
+			if err := also(m); err != nil {
+				return err
+			}
+		}
 		return verifier.Add(m)
 	})
 	progress.Done()
 	if err != nil {
-		return err
+		return seal.Report{}, err
 	}
 	report, err := verifier.Report()
 	if err != nil {
-		return err
+		return report, err
 	}
 	if src.logID != p.newest.LogID {
 		report.Findings = append([]seal.Finding{{
@@ -82,7 +96,7 @@ func (o *options) verify(ctx context.Context) error {
 		}}, report.Findings...)
 	}
 	report.Notes = append(report.Notes, src.unreadable...)
-	return o.say(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
+	return report, nil
 }
 
 // say prints the verdict, and ends with its code.

@@ -106,10 +106,16 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			v.Field("Aggregate", e.Aggregate.String()),
 		}
 		for _, f := range [][2]string{
-			{"Clusters", strings.Join(about[i].Clusters, ", ")}, {"Machines", strings.Join(about[i].Machines, ", ")},
-			{"Fact", e.Fact.What}, {"Detail", e.Fact.Text()},
-			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"}, {"Stored", term.Exact(commit.Stored)},
-			{"Actor", e.Actor}, {"Type", e.Type}, {"ID", e.ID}, {"Follows from", e.Causation},
+			{"Clusters", strings.Join(about[i].Clusters, ", ")},
+			{"Machines", strings.Join(about[i].Machines, ", ")},
+			{"Fact", e.Fact.What},
+			{"Detail", e.Fact.Text()},
+			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
+			{"Stored", term.Exact(commit.Stored)},
+			{"Actor", e.Actor},
+			{"Type", e.Type},
+			{"ID", e.ID},
+			{"Follows from", e.Causation},
 		} {
 			if f[1] != "" {
 				lines = append(lines, v.Field(f[0], term.Clean(f[1])))

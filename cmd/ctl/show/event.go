@@ -96,16 +96,27 @@ func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s)
 // timelineMax is how many of the last rows a timeline shows.
 const timelineMax = 60
 
-// row of a timeline: an event, or several in a row that say the same of different objects.
-type row struct {
+// EventRow is a row of a timeline: an event, or several in a row that say the same of different objects.
+type EventRow struct {
 	Event
-	last    uint64 // sequence of the last of them
-	commits int
+	// Last is the sequence of the last of them, and Commits how many there are.
+	Last    uint64
+	Commits int
+}
+
+// Join adds the next event to the row, if it says the same of other objects.
+func (r *EventRow) Join(e Event) bool {
+	joined, ok := r.Fact.Join(e.Fact)
+	if !ok || r.Actor != e.Actor {
+		return false
+	}
+	r.Fact, r.Last, r.Commits = joined, e.Seq, r.Commits+1
+	return true
 }
 
 // Timeline is a Move's events as a table, and how many earlier rows were left out.
 func (v View) Timeline(events []Event) (lines []string, left int) {
-	rows := rows(events)
+	rows := EventRows(events)
 	left = max(0, len(rows)-timelineMax)
 	t := term.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL"}, Indent: "  ", Wrap: 1}
 	if v.Width == 0 {
@@ -117,26 +128,23 @@ func (v View) Timeline(events []Event) (lines []string, left int) {
 	return t.Lines(v.Paint, v.Width), left
 }
 
-func rows(events []Event) []row {
-	var out []row
+// EventRows joins events in a row that say the same of different objects.
+func EventRows(events []Event) []EventRow {
+	var out []EventRow
 	for _, e := range events {
-		if n := len(out) - 1; n >= 0 && out[n].Actor == e.Actor {
-			if joined, ok := out[n].Fact.Join(e.Fact); ok {
-				out[n].Fact, out[n].last, out[n].commits = joined, e.Seq, out[n].commits+1
-				continue
-			}
+		if n := len(out); n == 0 || !out[n-1].Join(e) {
+			out = append(out, EventRow{Event: e, Last: e.Seq, Commits: 1})
 		}
-		out = append(out, row{Event: e, last: e.Seq, commits: 1})
 	}
 	return out
 }
 
 // cells of a row. On a terminal, which is narrow, the day is left out and an actor named only if it is no daemon.
-func (v View) cells(r row, start time.Time) []string {
+func (v View) cells(r EventRow, start time.Time) []string {
 	seq, detail := fmt.Sprint(r.Seq), r.Fact.Text()
-	if r.commits > 1 {
-		seq = fmt.Sprintf("%d-%d", r.Seq, r.last)
-		detail += fmt.Sprintf(" (in %d commits)", r.commits)
+	if r.Commits > 1 {
+		seq = fmt.Sprintf("%d-%d", r.Seq, r.Last)
+		detail += fmt.Sprintf(" (in %d commits)", r.Commits)
 	}
 	after := r.Time.Sub(start)
 	in := "+" + term.Span(after)

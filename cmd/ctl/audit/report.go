@@ -1,0 +1,104 @@
+package audit
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog/seal"
+)
+
+type reportOptions struct {
+	*options
+	filter.Filter
+	// selected are the options that select events, as they were given.
+	selected []string
+}
+
+func newCmdReport(env *cli.Env) *cobra.Command {
+	o := &reportOptions{options: newOptions(env)}
+	selection := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Report who decided what, on which machine, when, and on which facts: Markdown or HTML",
+		Long: `Report who decided what, on which machine, when, and on which facts. It has what people decided, then each move, run and machine with
+its events. It says whether the log was verified against a checkpoint; without one (--key, --checkpoint, or those of the cluster) it
+says why it was not.
+
+Exit status: 0 written, 1 written and the log is violated, 2 could not be made.`,
+		Example: kit.Examples(env, "$ audit report --since 2026-07-01 --until 2026-08-01 > july.md",
+			"$ audit report --cluster prod -o html --key scute.pub --checkpoint checkpoints --export log.jsonl > prod.html"),
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			selection.VisitAll(func(f *pflag.Flag) {
+				if f.Changed {
+					o.selected = append(o.selected, "--"+f.Name+"="+f.Value.String())
+				}
+			})
+			return o.unchecked(o.run(cmd.Context()))
+		},
+	}
+	o.options.addFlags(cmd)
+	o.addCheckpoint(cmd)
+	o.Filter.AddFlags(selection)
+	selection.StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
+	cmd.Flags().AddFlagSet(selection)
+	o.format.AddFlag(cmd, formatMarkdown, formatHTML)
+	return cmd
+}
+
+func (o *reportOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if err := o.Check(o.Env.Now()); err != nil {
+		return err
+	}
+	src, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.close() }()
+	r := newReport(&o.Filter)
+	r.Log, r.LogID, r.Made, r.Selected = src.where, src.logID, o.Env.Now(), strings.Join(o.selected, " ")
+	if r.Verification, err = o.check(ctx, src, r.take); err != nil {
+		return err
+	}
+	if err := r.write(o.Env.Out, o.format.Value); err != nil {
+		return err
+	}
+	if r.Violated {
+		return cli.Silently(exitViolated)
+	}
+	return nil
+}
+
+// check reads the source, and verifies it where there is a checkpoint.
+func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.Message) error) (v Verification, err error) {
+	p, unpublished := o.published(ctx)
+	if unpublished != nil {
+		return Verification{Why: unpublished.Error()}, src.each(ctx, take)
+	}
+	tree, err := o.tree()
+	if err != nil {
+		return v, err
+	}
+	if tree != nil {
+		defer tree.Close()
+	}
+	report, err := o.compare(ctx, p, tree, src, take)
+	if err != nil {
+		return v, err
+	}
+	v = Verification{Checked: true, Violated: !report.Intact(), Size: report.Size, Beyond: report.Beyond, Key: string(p.key), KeyFromCluster: !p.trusted}
+	for _, f := range report.Findings {
+		v.Findings = append(v.Findings, f.String())
+	}
+	v.Findings = append(v.Findings, report.Notes...)
+	return v, nil
+}

@@ -1,0 +1,119 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/filter"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/seal"
+)
+
+// Report is what the log says, for people who were not there. Its exported fields are what the templates show.
+type Report struct {
+	Log, LogID string
+	Made       time.Time
+	// Selected are the options that left events out; empty for all events.
+	Selected string
+	// Last is the sequence of the last commit, and Events how many were selected.
+	Last   uint64
+	Events int
+	Verification
+	// People are the requests and decisions of people: their own, and those by a resource.
+	People  []show.EventRow
+	Stories []*Story
+
+	filter   *filter.Filter
+	words    *fact.Words
+	subjects *filter.Subjects
+	byKey    map[key]*Story
+}
+
+// Verification is what is known of the log that a report was made of.
+type Verification struct {
+	Checked, Violated bool
+	// Why it was not checked.
+	Why string
+	// Size of the checkpoint, in commits, and how many are beyond it.
+	Size, Beyond uint64
+	// Key that signed it. KeyFromCluster says that it was not kept by the auditor.
+	Key            string
+	KeyFromCluster bool
+	Findings       []string
+}
+
+// Story is what happened to one move or run, or to one machine.
+type Story struct {
+	Aggregate eventlog.Aggregate
+	Clusters  []string
+	// Machine is empty but for remediations.
+	Machine string
+	Rows    []show.EventRow
+}
+
+type key struct {
+	aggregate eventlog.Aggregate
+	machine   string
+}
+
+func newReport(f *filter.Filter) *Report {
+	return &Report{filter: f, words: fact.New(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
+}
+
+// take adds the events of a commit.
+func (r *Report) take(m seal.Message) error {
+	r.Last = max(r.Last, m.Seq)
+	for _, e := range show.Events(r.words, m.Record()) {
+		about := r.subjects.Of(e)
+		if r.filter.Match(e, about) {
+			r.add(e, about)
+		}
+	}
+	return nil
+}
+
+func (r *Report) add(e show.Event, about filter.Subject) {
+	r.Events++
+	if !strings.HasPrefix(e.Actor, "daemon/") {
+		r.People = append(r.People, show.EventRow{Event: e, Last: e.Seq, Commits: 1})
+	}
+	k := key{aggregate: e.Aggregate}
+	if e.Aggregate.Kind == eventlog.KindRemediation && len(about.Machines) == 1 {
+		k.machine = about.Machines[0]
+	}
+	s := r.byKey[k]
+	if s == nil {
+		s = &Story{Aggregate: k.aggregate, Machine: k.machine}
+		r.byKey[k] = s
+		r.Stories = append(r.Stories, s)
+	}
+	s.Clusters = about.Clusters
+	if n := len(s.Rows); n == 0 || !s.Rows[n-1].Join(e) {
+		s.Rows = append(s.Rows, show.EventRow{Event: e, Last: e.Seq, Commits: 1})
+	}
+}
+
+// Title names the story.
+func (s *Story) Title() string {
+	kind, _, _ := strings.Cut(s.Aggregate.String(), "/")
+	name := strings.ToUpper(kind[:1]) + kind[1:] + " " + s.Aggregate.ID
+	switch {
+	case s.Machine != "":
+		name = "Machine " + s.Machine
+	case s.Aggregate.Kind == eventlog.KindRemediation:
+		name = "Machines of " + s.Aggregate.ID
+	}
+	if len(s.Clusters) > 0 && !slices.Contains(s.Clusters, "") {
+		name += " of cluster " + strings.Join(s.Clusters, ", ")
+	}
+	return name
+}
+
+// First and End are the first and the last of the rows.
+func (s *Story) First() show.EventRow { return s.Rows[0] }
+
+// End is the last row.
+func (s *Story) End() show.EventRow { return s.Rows[len(s.Rows)-1] }

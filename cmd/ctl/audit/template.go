@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	text "text/template"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// The formats of a report.
+const (
+	formatMarkdown = "markdown"
+	formatHTML     = "html"
+)
+
+//go:embed report.md.tmpl report.html.tmpl
+var templates embed.FS
+
+var functions = template.FuncMap{
+	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean,
+}
+
+// write writes the report; as Markdown if no format is given.
+func (r *Report) write(w io.Writer, format string) error {
+	if format == formatHTML {
+		t, err := template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")
+		if err != nil {
+			return fmt.Errorf("reading the template of the report: %w", err)
+		}
+		return t.Execute(w, r)
+	}
+	t, err := text.New("report.md.tmpl").Funcs(functions).ParseFS(templates, "report.md.tmpl")
+	if err != nil {
+		return fmt.Errorf("reading the template of the report: %w", err)
+	}
+	return t.Execute(w, r)
+}
+
+func sequences(r show.EventRow) string {
+	if r.Commits > 1 {
+		return fmt.Sprintf("%d-%d", r.Seq, r.Last)
+	}
+	return fmt.Sprint(r.Seq)
+}
+
+// cell is a text in Markdown that stays text, in a cell of a table too.
+func cell(s string) string { return markdown.Replace(term.Clean(s)) }
+
+var markdown = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`, "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
+)
