@@ -159,7 +159,7 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
-	if s.Setback != "" {
+	if s.TransientFailure != "" {
 		return append(events, waitingFor(o.Pending)) // the observation succeeded, so the transient failure is over
 	}
 	return s.waiting(events, o.Pending, now)
@@ -283,16 +283,16 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
-		if s.Setback == o.Message && s.Stranded == o.Stranded {
+		if s.TransientFailure == o.Message && s.Stranded == o.Stranded {
 			return nil
 		}
-		return []Event{Setback{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
+		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
 	if s.Verified() || s.Phase == PhaseRollingBack || s.Lost != nil || s.Way != "" || s.Abandon {
 		return again()
 	}
-	since, limit := s.SetbackSince, quietTime
-	if s.Setback == "" {
+	since, limit := s.TransientFailureSince, quietTime
+	if s.TransientFailure == "" {
 		since = now
 	}
 	if s.Phase == PhaseCreating {
@@ -318,17 +318,17 @@ func (s *State) granted() bool { return s.Phase != PhasePreflight && s.Phase != 
 // awaitPermission waits for a permission that was granted before, until permissionTime has passed since it was first denied,
 // and not beyond the latest time.
 func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
-	until := s.SetbackUntil
+	until := s.TransientFailureUntil
 	if until.IsZero() {
 		until = now.Add(permissionTime)
 	}
 	switch {
 	case now.After(until) || now.After(latest):
 		return nil, false
-	case s.Setback == o.Message && until.Equal(s.SetbackUntil):
+	case s.TransientFailure == o.Message && until.Equal(s.TransientFailureUntil):
 		return nil, true
 	default:
-		return []Event{Setback{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true
+		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true
 	}
 }
 

@@ -205,8 +205,8 @@ type (
 	AbortRefused struct {
 		Why string `json:"why"`
 	}
-	// Setback: a step failed with a transient error; it is tried again.
-	Setback struct {
+	// TransientFailure: a step failed with a transient error; it is tried again.
+	TransientFailure struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
 		// Stranded: the state of one of the clusters differs from the log, and to continue could lose an object or
@@ -234,38 +234,38 @@ type (
 	RolledBack struct{}
 )
 
-func (Requested) event()       {}
-func (LogLost) event()         {}
-func (TraceMissing) event()    {}
-func (Resolved) event()        {}
-func (Rebuilt) event()         {}
-func (TargetAbandoned) event() {}
-func (Abandoned) event()       {}
-func (CreateStarted) event()   {}
-func (Claimed) event()         {}
-func (PreflightPassed) event() {}
-func (Refused) event()         {}
-func (BaselineTaken) event()   {}
-func (PauseIntended) event()   {}
-func (Paused) event()          {}
-func (Acknowledged) event()    {}
-func (Waiting) event()         {}
-func (AllAcknowledged) event() {}
-func (PlanDrafted) event()     {}
-func (Planned) event()         {}
-func (Created) event()         {}
-func (AllCreated) event()      {}
-func (Verified) event()        {}
-func (Deleted) event()         {}
-func (SourceEmptied) event()   {}
-func (PausesRestored) event()  {}
-func (Awoke) event()           {}
-func (Succeeded) event()       {}
-func (AbortRequested) event()  {}
-func (AbortRefused) event()    {}
-func (Setback) event()         {}
-func (Failed) event()          {}
-func (RollbackStarted) event() {}
-func (Removed) event()         {}
-func (TargetCleared) event()   {}
-func (RolledBack) event()      {}
+func (Requested) event()        {}
+func (LogLost) event()          {}
+func (TraceMissing) event()     {}
+func (Resolved) event()         {}
+func (Rebuilt) event()          {}
+func (TargetAbandoned) event()  {}
+func (Abandoned) event()        {}
+func (CreateStarted) event()    {}
+func (Claimed) event()          {}
+func (PreflightPassed) event()  {}
+func (Refused) event()          {}
+func (BaselineTaken) event()    {}
+func (PauseIntended) event()    {}
+func (Paused) event()           {}
+func (Acknowledged) event()     {}
+func (Waiting) event()          {}
+func (AllAcknowledged) event()  {}
+func (PlanDrafted) event()      {}
+func (Planned) event()          {}
+func (Created) event()          {}
+func (AllCreated) event()       {}
+func (Verified) event()         {}
+func (Deleted) event()          {}
+func (SourceEmptied) event()    {}
+func (PausesRestored) event()   {}
+func (Awoke) event()            {}
+func (Succeeded) event()        {}
+func (AbortRequested) event()   {}
+func (AbortRefused) event()     {}
+func (TransientFailure) event() {}
+func (Failed) event()           {}
+func (RollbackStarted) event()  {}
+func (Removed) event()          {}
+func (TargetCleared) event()    {}
+func (RolledBack) event()       {}

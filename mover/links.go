@@ -40,7 +40,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(part), Of: keys(step)}
 	case Failed:
 		return aggregate.Links{Is: keys(step), Of: keys(step)}
-	case Waiting, Setback, Refused, Abandoned:
+	case Waiting, TransientFailure, Refused, Abandoned:
 		return aggregate.Links{Of: keys(step)}
 	case Succeeded, RolledBack:
 		return aggregate.Links{Of: keys(step, part)}

@@ -70,7 +70,7 @@ func oneOfEach() []mover.Event {
 		mover.Succeeded{Asleep: waits, Total: 7},
 		mover.AbortRequested{Reason: "r"},
 		mover.AbortRefused{Why: "w"},
-		mover.Setback{Message: "m", Next: "n", Stranded: true, Until: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
+		mover.TransientFailure{Message: "m", Next: "n", Stranded: true, Until: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
 		mover.Failed{Message: "m", Next: "n"},
 		mover.RollbackStarted{Reason: "r"},
 		mover.Removed{Objects: []object.Ref{r}},

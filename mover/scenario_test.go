@@ -397,7 +397,7 @@ func telling(e mover.Event) string {
 		return strings.TrimSpace(name + " " + e.Reason)
 	case mover.AbortRefused:
 		return name + ": " + e.Why
-	case mover.Setback:
+	case mover.TransientFailure:
 		return name + ": " + e.Message
 	case mover.Failed:
 		return name + ": " + e.Message

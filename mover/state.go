@@ -71,14 +71,14 @@ type State struct {
 	Waiting      []Wait
 	WaitingTotal int
 	WaitingSince time.Time
-	// Setback is why the last attempt of the step failed; empty if it succeeded.
-	Setback      string
-	SetbackNext  string
-	SetbackSince time.Time
-	// SetbackUntil is how long the move waits for a permission that was granted at the preflight; zero for other
+	// TransientFailure is why the last attempt of the step failed; empty if it succeeded.
+	TransientFailure      string
+	TransientFailureNext  string
+	TransientFailureSince time.Time
+	// TransientFailureUntil is how long the move waits for a permission that was granted at the preflight; zero for other
 	// transient failures.
-	SetbackUntil time.Time
-	// Stranded says that the transient failure is a disagreement between the log and the clusters: see Setback.
+	TransientFailureUntil time.Time
+	// Stranded says that the transient failure is a disagreement between the log and the clusters: see TransientFailure.
 	Stranded bool
 	// Lost is set while the log does not know how far the move came.
 	Lost *LogLost
@@ -126,10 +126,10 @@ func (s *State) ClaimedBy() string { return s.Holder }
 // holds has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
-	case Setback, Claimed, AbortRequested, AbortRefused:
+	case TransientFailure, Claimed, AbortRequested, AbortRefused:
 	default:
-		s.Setback, s.SetbackNext, s.SetbackSince, s.Stranded = "", "", time.Time{}, false // something progressed
-		s.SetbackUntil = time.Time{}
+		s.TransientFailure, s.TransientFailureNext, s.TransientFailureSince, s.Stranded = "", "", time.Time{}, false // something progressed
+		s.TransientFailureUntil = time.Time{}
 	}
 	switch e := e.(type) {
 	case Requested:
@@ -236,11 +236,11 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.Abort, s.AbortReason = true, e.Reason
 	case AbortRefused:
 		s.Abort, s.AbortRefused = false, true
-	case Setback:
-		if s.Setback == "" {
-			s.SetbackSince = at
+	case TransientFailure:
+		if s.TransientFailure == "" {
+			s.TransientFailureSince = at
 		}
-		s.Setback, s.SetbackNext, s.Stranded, s.SetbackUntil = e.Message, e.Next, e.Stranded, e.Until
+		s.TransientFailure, s.TransientFailureNext, s.Stranded, s.TransientFailureUntil = e.Message, e.Next, e.Stranded, e.Until
 	case Failed:
 		s.Failure = e
 		s.enter(PhaseFailed, at)

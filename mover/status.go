@@ -98,7 +98,7 @@ func Explain(s *State) (message, next string) {
 		return "rolled back, the source is as it was found: " + s.RollbackCause, s.Failure.Next
 	case PhaseStranded:
 		message = "stranded: the move had begun, and the event log does not know how far it came"
-		if s.Setback == "" {
+		if s.TransientFailure == "" {
 			return message, "do not unpause or delete anything by hand; both clusters are being asked"
 		}
 	case PhaseFailed:
@@ -116,15 +116,15 @@ func Explain(s *State) (message, next string) {
 		message += "; the abort came too late, the move only goes forward from here"
 	}
 	if s.Stranded {
-		return "stranded: " + s.Setback, s.SetbackNext
+		return "stranded: " + s.TransientFailure, s.TransientFailureNext
 	}
-	if !s.SetbackUntil.IsZero() {
-		return message + "; waiting until " + s.SetbackUntil.Format(time.RFC3339) + " for a permission that was granted at the preflight: " + s.Setback,
-			"nothing if the API server has just started and has not read its roles yet; else " + s.SetbackNext
+	if !s.TransientFailureUntil.IsZero() {
+		return message + "; waiting until " + s.TransientFailureUntil.Format(time.RFC3339) + " for a permission that was granted at the preflight: " + s.TransientFailure,
+			"nothing if the API server has just started and has not read its roles yet; else " + s.TransientFailureNext
 	}
-	if s.Setback != "" {
-		message += "; trying again after: " + s.Setback
-		next = "nothing if it passes; else " + cmp.Or(s.SetbackNext, "fix the cause") + "; then the move continues by itself"
+	if s.TransientFailure != "" {
+		message += "; trying again after: " + s.TransientFailure
+		next = "nothing if it passes; else " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}

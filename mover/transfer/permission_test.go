@@ -26,8 +26,8 @@ func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	}
 	f.src.deny = nil
 	f.run(mover.CreateCopies)
-	if f.state.Setback != "" || f.state.RollbackCause != "" {
-		t.Errorf("%q, %q", f.state.Setback, f.state.RollbackCause)
+	if f.state.TransientFailure != "" || f.state.RollbackCause != "" {
+		t.Errorf("%q, %q", f.state.TransientFailure, f.state.RollbackCause)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 			}
 			f.step()
 			if f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "forbidden") && !strings.Contains(f.state.RollbackCause, "denied") {
-				t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+				t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
 			}
 		})
 	}

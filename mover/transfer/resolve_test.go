@@ -101,7 +101,7 @@ func TestTheLogIsLostBeforeAnythingWasDone(t *testing.T) {
 	f.forget()
 	f.step()
 	if f.state.Phase != mover.PhasePreflight || f.state.Lost != nil {
-		t.Errorf("%s: %q, want the move to begin again", f.state.Phase, f.state.Setback)
+		t.Errorf("%s: %q, want the move to begin again", f.state.Phase, f.state.TransientFailure)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestTheTargetIsWipedWhileTheSourceIsEmptied(t *testing.T) {
 	f.state.Apply(mover.TargetAbandoned{}, f.now)
 	f.step()
 	if f.state.Phase != mover.PhaseFailed || !f.state.Finished() {
-		t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+		t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.isPaused(f.src, f.cluster, true)
 }
@@ -199,13 +199,13 @@ func TestRollbackWithoutTheTarget(t *testing.T) {
 	}
 	f.step()
 	if f.state.Phase != mover.PhaseCreating {
-		t.Fatalf("%s: %q", f.state.Phase, f.state.Setback)
+		t.Fatalf("%s: %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.lose()
 	f.state.Apply(mover.AbortRequested{}, f.now)
 	f.run(mover.None)
 	if f.state.Phase != mover.PhaseRolledBack {
-		t.Errorf("%s: %q", f.state.Phase, f.state.Setback)
+		t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
 	}
 	f.isPaused(f.src, f.cluster, false)
 }
@@ -295,7 +295,7 @@ func TestALostMoveBeginsAgainFromNothing(t *testing.T) {
 	f.state.Apply(mover.LogLost{Log: theLog, Phase: f.state.Phase}, f.now)
 	f.step()
 	if s := f.state; s.Phase != mover.PhasePreflight || len(s.Roots)+len(s.Plan)+len(s.Created) > 0 || s.Posted || s.Holder != "one" {
-		t.Errorf("%s: %q, %d roots, %d planned, %d created", s.Phase, s.Setback, len(s.Roots), len(s.Plan), len(s.Created))
+		t.Errorf("%s: %q, %d roots, %d planned, %d created", s.Phase, s.TransientFailure, len(s.Roots), len(s.Plan), len(s.Created))
 	}
 }
 
@@ -336,6 +336,6 @@ func TestTheMarkComesOffAClassOfAnotherNamespace(t *testing.T) {
 	f.state.Apply(mover.Resolved{Way: mover.Forward}, f.now)
 	f.run(mover.None)
 	if marks := f.dst.get(class).GetAnnotations(); f.state.Phase != mover.PhaseSucceeded || len(marks) > 0 {
-		t.Errorf("%s: %q, the class has %v", f.state.Phase, f.state.Setback, marks)
+		t.Errorf("%s: %q, the class has %v", f.state.Phase, f.state.TransientFailure, marks)
 	}
 }

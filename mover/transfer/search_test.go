@@ -262,7 +262,7 @@ func TestEveryDeathAndEveryLog(t *testing.T) {
 						ends = append(ends, word)
 					}
 					if t.Failed() {
-						t.Fatalf("died before write %d, the log knows %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.Setback)
+						t.Fatalf("died before write %d, the log knows %d of %d events, %q (early: %t): %s, %q", before, known, len(left.events), word, early, s.state.Phase, s.state.TransientFailure)
 					}
 				}
 			}

@@ -130,7 +130,7 @@ func (f *fakes) run(until mover.Step) {
 		}
 		f.step()
 	}
-	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.Setback)
+	f.t.Fatalf("the move does not get to %q: %s, %q", until, f.state.Phase, f.state.TransientFailure)
 }
 
 func (f *fakes) stranded(message, next string, words ...string) {

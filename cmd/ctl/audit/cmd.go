@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 )
 
 // Exit codes of the commands that verify.
@@ -35,7 +35,7 @@ log, or an export of it, against them.`,
 }
 
 func newOptions(env *cli.Env) *options {
-	o := &options{Kit: &kit.Kit{Env: env, Flags: reach.New()}}
+	o := &options{Kit: &kit.Kit{Env: env, Flags: connect.New()}}
 	o.Flags.Examine = true
 	return o
 }

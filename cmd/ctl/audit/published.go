@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog/seal"
 	"scute.dev/internal/audit"
 )
@@ -92,12 +92,12 @@ func (p *published) read(text []byte) error {
 }
 
 // findConfigMap finds what the daemon of the cluster publishes.
-func findConfigMap(ctx context.Context, flags *reach.Flags) (*corev1.ConfigMap, error) {
+func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap, error) {
 	cluster, err := flags.Cluster()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var list corev1.ConfigMapList
 	err = cluster.Client.List(ctx, &list, client.InNamespace(flags.ScuteNamespace), client.MatchingLabels{audit.Label: audit.LabelCheckpoint})

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 )
 
 // right is something that a command does with the user's own permissions.
@@ -111,8 +111,8 @@ func (r right) String() string {
 	return r.verb + " " + r.resource
 }
 
-func may(ctx context.Context, c *reach.Cluster, r right, namespace string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func may(ctx context.Context, c *connect.Cluster, r right, namespace string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

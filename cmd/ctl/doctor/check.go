@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/kube"
 )
@@ -52,11 +52,11 @@ func problem(subject, remedy, format string, args ...any) Result {
 // visit is one run of the checks: what later checks need of earlier ones.
 type visit struct {
 	kit    *kit.Kit
-	flags  *reach.Flags
+	flags  *connect.Flags
 	report func(Result)
 	now    func() time.Time
 
-	cluster   *reach.Cluster // nil when there is none to ask
+	cluster   *connect.Cluster // nil when there is none to ask
 	kube      *kube.Cluster
 	moves     source.Source[*v1alpha1.Move]
 	types     []kube.Type

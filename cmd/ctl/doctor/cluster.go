@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/move"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -44,8 +44,8 @@ func apiServer(ctx context.Context, v *visit) bool {
 	return true
 }
 
-func serverVersion(ctx context.Context, cluster *reach.Cluster) (info version.Info, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func serverVersion(ctx context.Context, cluster *connect.Cluster) (info version.Info, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	asking, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
 	if err != nil {
@@ -96,7 +96,7 @@ func clusterAPI(ctx context.Context, v *visit) bool {
 // served looks for scute's own kinds.
 func served(ctx context.Context, v *visit) bool {
 	const subject = "scute's kinds"
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	_, err := v.cluster.Client.RESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Move").GroupKind(), v1alpha1.GroupVersion().Version)
 	if err != nil {
@@ -121,7 +121,7 @@ func daemon(ctx context.Context, v *visit) bool {
 		p := &pods[i]
 		switch {
 		case p.DeletionTimestamp != nil:
-		case reach.Ready(p):
+		case connect.Ready(p):
 			ready++
 			v.report(ok(subject, "pod %s/%s is ready, %s", p.Namespace, p.Name, image(p)))
 		default:
@@ -146,7 +146,7 @@ func daemon(ctx context.Context, v *visit) bool {
 
 // leader is who holds the daemon's lease, and whether it was renewed in time. A daemon that stops leaves it to nobody.
 func leader(ctx context.Context, v *visit) (holder string, fresh bool) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
 )
 
@@ -38,7 +38,7 @@ func eventLog(ctx context.Context, v *visit) {
 		return
 	}
 	defer log.Close()
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	stats, err := log.Stats(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 )
 
 // stored is an object of scute's kinds.
@@ -24,7 +24,7 @@ type stored interface {
 // readable looks for objects that were stored under another schema, and that scute cannot read.
 func readable(ctx context.Context, v *visit) {
 	const subject = "resources"
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	all, bad := 0, 0
 	lists := map[string]client.ObjectList{

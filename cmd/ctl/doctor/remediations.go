@@ -16,9 +16,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/machine"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
@@ -45,7 +45,7 @@ func checkRemediations(ctx context.Context, v *visit) {
 		return
 	}
 	l := &looked{Objects: objects, now: v.now(), kit: v.kit}
-	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var checks clusterv1.MachineHealthCheckList
 	if err := v.cluster.Client.List(called, &checks); err != nil && !meta.IsNoMatchError(err) {

@@ -13,9 +13,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/machine"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/kube/object"
 )
 
@@ -42,7 +42,7 @@ func markOf(t *testing.T, state string, since time.Duration) map[string]string {
 
 func told(l *looked) []string {
 	l.now, l.Served = at(), true
-	l.kit = &kit.Kit{Env: cli.System("scutectl", "test"), Flags: reach.New()}
+	l.kit = &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}
 	var out []string
 	for _, r := range l.results() {
 		line := r.Level.String() + " " + r.Subject + ": " + r.Message

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
@@ -18,7 +18,7 @@ import (
 func waitingRuns(ctx context.Context, v *visit) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
-	called, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	err := v.cluster.Client.List(called, list)
 	if apierrors.IsForbidden(err) {

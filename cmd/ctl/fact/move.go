@@ -76,7 +76,7 @@ func move(e mover.Event) Fact {
 		return Fact{What: "abort requested", Detail: e.Reason}
 	case mover.AbortRefused:
 		return Fact{What: "abort refused", Detail: e.Why}
-	case mover.Setback:
+	case mover.TransientFailure:
 		if e.Stranded {
 			return Fact{What: "stranded", Detail: join(e.Message, e.Next)}
 		}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -16,12 +16,12 @@ import (
 // Kit is what every command has at hand: its world, and where it reads.
 type Kit struct {
 	Env   *cli.Env
-	Flags *reach.Flags
+	Flags *connect.Flags
 }
 
 // New adds the options that say where a command reads. The namespace is that of what: "moves"; "" leaves it out.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
-	k := &Kit{Env: env, Flags: reach.New()}
+	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()
 	k.Flags.AddFlags(f)
 	k.Flags.AddLocal(f)

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
@@ -27,8 +27,8 @@ type Noun[T any] struct {
 	Resource string
 
 	// InCluster reads the resources, InLog an event log.
-	InCluster func(c *reach.Cluster, notice func(error)) source.Source[T]
-	InLog     func(*reach.Log) *source.Logged[T]
+	InCluster func(c *connect.Cluster, notice func(error)) source.Source[T]
+	InLog     func(*connect.Log) *source.Logged[T]
 	// Ended reads one whose resource is not in the cluster; nil: there is none then.
 	Ended func(ctx context.Context, p *Place[T], key types.NamespacedName, notFound error) (T, error)
 	// Whole adds what only the log knows, where it can be reached; nil: nothing.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
 )
 
@@ -18,8 +18,8 @@ type Place[T any] struct {
 	*Kit
 	source.Source[T]
 	Noun    *Noun[T]
-	Cluster *reach.Cluster // nil for a log alone
-	Log     *reach.Log     // nil while nobody needs it
+	Cluster *connect.Cluster // nil for a log alone
+	Log     *connect.Log     // nil while nobody needs it
 }
 
 // Open finds where things are: in the log that the user named, or else in the cluster.
@@ -56,7 +56,7 @@ func InCluster[T any](k *Kit, n *Noun[T]) (*Place[T], error) {
 }
 
 // At is a cluster.
-func At[T any](k *Kit, n *Noun[T], cluster *reach.Cluster) *Place[T] {
+func At[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Place[T] {
 	return &Place[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.Broken)}
 }
 

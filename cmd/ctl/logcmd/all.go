@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -122,7 +122,7 @@ func (c *census) close(head uint64) {
 }
 
 // all replays everything.
-func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
+func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (o *replayOptions) all(ctx context.Context, log *reach.Log) error {
 // listed is how many aggregates are shown, the last ones.
 const listed = 50
 
-func (o *replayOptions) census(c *census, log *reach.Log) error {
+func (o *replayOptions) census(c *census, log *connect.Log) error {
 	v := o.View()
 	out := []string{
 		fmt.Sprintf("Log           %s, ID %s", log.Where, log.ID()),

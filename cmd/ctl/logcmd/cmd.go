@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 )
 
@@ -28,7 +28,7 @@ The log is found in the daemon's pod, behind a port-forward; or in the folder of
 		newCmdStatus(env), newCmdTail(env), newCmdGrep(env), newCmdShow(env), newCmdChain(env), newCmdExport(env), newCmdReplay(env), newCmdPush(env), newCmdReconcile(env))
 }
 
-func (d *deps) open(ctx context.Context) (*reach.Log, error) {
+func (d *deps) open(ctx context.Context) (*connect.Log, error) {
 	if err := d.Flags.Check(); err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/export"
 )
@@ -85,7 +85,7 @@ type writer interface {
 	Close() error
 }
 
-func (o *exportOptions) writer(log *reach.Log, head uint64) (writer, error) {
+func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
 	switch o.Format.Value {
 	case formatCloudEvents:
 		return newCloudEventWriter(o.Env.Out, &o.Filter, log.ID()), nil
@@ -96,7 +96,7 @@ func (o *exportOptions) writer(log *reach.Log, head uint64) (writer, error) {
 	}
 }
 
-func (o *exportOptions) copy(ctx context.Context, log *reach.Log, head uint64, w writer) error {
+func (o *exportOptions) copy(ctx context.Context, log *connect.Log, head uint64, w writer) error {
 	progress, last, missing := o.Env.Progress(), uint64(0), uint64(0)
 	err := log.Scan(ctx, func(r eventlog.Record) error {
 		progress.Showf("exporting: %d of %d commits", r.Seq, head)

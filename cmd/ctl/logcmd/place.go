@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
 )
 
@@ -30,7 +30,7 @@ func noSuchEvent(seq uint64, index, events int) error {
 }
 
 // commit reads one commit.
-func (d *deps) commit(ctx context.Context, log *reach.Log, seq uint64) (eventlog.Record, error) {
+func (d *deps) commit(ctx context.Context, log *connect.Log, seq uint64) (eventlog.Record, error) {
 	r, err := log.At(ctx, seq)
 	if errors.Is(err, eventlog.ErrGap) {
 		return r, fmt.Errorf("the log at %s has no commit %d: %s shows where it ends", log.Where, seq, d.Hint("", "log", "status"))
@@ -42,7 +42,7 @@ func (d *deps) commit(ctx context.Context, log *reach.Log, seq uint64) (eventlog
 const all = -1
 
 // find gives the place of an event.
-func (d *deps) find(ctx context.Context, log *reach.Log, event string) (seq uint64, index int, err error) {
+func (d *deps) find(ctx context.Context, log *connect.Log, event string) (seq uint64, index int, err error) {
 	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
 	if seq, err = strconv.ParseUint(sequence, 10, 63); err == nil {
 		if !indexed {

@@ -15,9 +15,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/push"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/workflow"
 )
@@ -62,7 +62,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	case o.Flags.Dir == "" && !o.Flags.Local:
 		return cli.Usagef("--log is missing: name the folder that the local run is in, for example .scute")
 	case o.Flags.Dir == "":
-		o.Flags.Dir = reach.LocalDir
+		o.Flags.Dir = connect.LocalDir
 	}
 	o.Flags.Local = false // it says where the run is, and the log of the cluster is another one
 	if o.Run == "" {
@@ -90,7 +90,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var cluster *reach.Cluster
+	var cluster *connect.Cluster
 	if o.Resource {
 		if cluster, err = to.Cluster(); err != nil {
 			return fmt.Errorf("%w; or leave the WorkflowRun out with --resource=false", err)
@@ -121,14 +121,14 @@ func (o *pushOptions) spec() (*v1alpha1.WorkflowRunSpec, error) {
 	return &w.Spec, nil
 }
 
-func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Log, cluster *reach.Cluster, spec *v1alpha1.WorkflowRunSpec) error {
+func (o *pushOptions) push(ctx context.Context, id string, here, there *connect.Log, cluster *connect.Cluster, spec *v1alpha1.WorkflowRunSpec) error {
 	progress := o.Env.Progress()
 	dir, err := filepath.Abs(here.Where)
 	if err != nil {
 		dir = here.Where
 	}
 	p := &push.Push{
-		From: here.Log, To: there.Log, Run: id, Actor: reach.Actor(ctx, cluster), FromName: "folder " + filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), ToName: name(there, cluster),
+		From: here.Log, To: there.Log, Run: id, Actor: connect.Actor(ctx, cluster), FromName: "folder " + filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), ToName: name(there, cluster),
 		Copied: func(done, all int) { progress.Showf("copying: commit %d of %d", done, all) },
 	}
 	state, err := p.Check(ctx)
@@ -158,7 +158,7 @@ func (o *pushOptions) push(ctx context.Context, id string, here, there *reach.Lo
 }
 
 // name of the log there: the same for the same one, and without a password.
-func name(there *reach.Log, cluster *reach.Cluster) string {
+func name(there *connect.Log, cluster *connect.Cluster) string {
 	where := there.Where
 	if cluster != nil {
 		where = cluster.Config.Host
@@ -170,8 +170,8 @@ func name(there *reach.Log, cluster *reach.Cluster) string {
 }
 
 // resource makes the WorkflowRun that shows the run. The controller waits until the run is in the log.
-func (o *pushOptions) resource(ctx context.Context, cluster *reach.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowRunSpec) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func (o *pushOptions) resource(ctx context.Context, cluster *connect.Cluster, id string, state *workflow.State, spec *v1alpha1.WorkflowRunSpec) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	if spec == nil {
 		made := push.Spec(state.Definition())

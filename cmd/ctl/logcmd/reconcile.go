@@ -13,8 +13,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/controllers/move"
 	"scute.dev/eventlog"
@@ -84,7 +84,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		o.Env.Notef("Nothing was recorded. %s records this, and the daemon acts.", o.Hint("", "log", "reconcile", "--yes"))
 		return nil
 	}
-	actor := reach.Actor(ctx, cluster)
+	actor := connect.Actor(ctx, cluster)
 	if err := open.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 }
 
 // identify says which log it is, where, and what it is held against.
-func identify(ctx context.Context, cluster *reach.Cluster, log *reach.Log) (own trust.Identity, marks trust.Marks, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Marks, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -182,8 +182,8 @@ const (
 )
 
 // outcomes lists what is open in the log, then what is open in the cluster alone.
-func (s *openings) outcomes(ctx context.Context, cluster *reach.Cluster) ([]trust.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func (s *openings) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var moves v1alpha1.MoveList
 	var workflows v1alpha1.WorkflowRunList

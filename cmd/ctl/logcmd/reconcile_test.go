@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/controllers/move"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
@@ -53,7 +53,7 @@ func TestReconcileOpenMoves(t *testing.T) {
 		}
 		want["move/"+id] = c.then
 	}
-	cluster := &reach.Cluster{Client: client.Build()}
+	cluster := &connect.Cluster{Client: client.Build()}
 	look := func() (*openings, int) {
 		open := newOpenings()
 		if _, err := l.Replay(t.Context(), 0, open.apply); err != nil {

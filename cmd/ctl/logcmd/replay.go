@@ -12,11 +12,11 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
@@ -119,7 +119,7 @@ type folded struct {
 	owner *remediator.Owner
 }
 
-func (o *replayOptions) fold(ctx context.Context, log *reach.Log, aggregate eventlog.Aggregate) (*folded, error) {
+func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*folded, error) {
 	records, err := log.Read(ctx, aggregate, 0)
 	if err != nil {
 		return nil, err

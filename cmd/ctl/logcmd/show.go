@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -77,7 +77,7 @@ func (o *showOptions) run(ctx context.Context, event string) error {
 }
 
 // subjects says what each event of a commit is about. That follows from the earlier ones of its aggregate.
-func (o *showOptions) subjects(ctx context.Context, log *reach.Log, commit eventlog.Record) (about []filter.Subject, err error) {
+func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []filter.Subject, err error) {
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -136,7 +136,7 @@ func (o *tailOptions) selected(r eventlog.Record) []show.Event {
 }
 
 // past shows what is in the log up to head.
-func (o *tailOptions) past(ctx context.Context, log *reach.Log, head uint64) error {
+func (o *tailOptions) past(ctx context.Context, log *connect.Log, head uint64) error {
 	last := tail{limit: o.Lines, write: o.write}
 	one, err := o.One()
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *tailOptions) past(ctx context.Context, log *reach.Log, head uint64) err
 }
 
 // start is the commit before the first one that must be read.
-func (o *tailOptions) start(ctx context.Context, log *reach.Log, head uint64) (after uint64, err error) {
+func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) (after uint64, err error) {
 	if o.BySubject() {
 		return 0, nil
 	}
@@ -173,7 +173,7 @@ func (o *tailOptions) start(ctx context.Context, log *reach.Log, head uint64) (a
 const clockSkew = 5 * time.Minute
 
 // pastOf reads one aggregate: its commits alone, not those around them.
-func (o *tailOptions) pastOf(ctx context.Context, log *reach.Log, one eventlog.Aggregate, last *tail) error {
+func (o *tailOptions) pastOf(ctx context.Context, log *connect.Log, one eventlog.Aggregate, last *tail) error {
 	records, err := log.Read(ctx, one, 0)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (o *tailOptions) pastOf(ctx context.Context, log *reach.Log, one eventlog.A
 }
 
 // before finds the last commit that was stored before a time. Commits are stored in the order of time.
-func before(ctx context.Context, log *reach.Log, head uint64, at time.Time) (uint64, error) {
+func before(ctx context.Context, log *connect.Log, head uint64, at time.Time) (uint64, error) {
 	low, high := uint64(0), head // low was stored before, what follows high was not
 	for low < high {
 		middle := low + (high-low+1)/2

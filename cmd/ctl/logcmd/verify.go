@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
 	"scute.dev/projector"
@@ -25,7 +25,7 @@ type verified struct {
 }
 
 // verify compares the daemon's snapshot with a replay of the log from its first commit.
-func (o *replayOptions) verify(ctx context.Context, log *reach.Log) error {
+func (o *replayOptions) verify(ctx context.Context, log *connect.Log) error {
 	folder := o.Snapshots
 	if folder == "" && o.Flags.Dir != "" {
 		folder = projection.Folder(o.Flags.Dir)

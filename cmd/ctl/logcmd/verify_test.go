@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
@@ -66,8 +66,8 @@ func TestVerify(t *testing.T) {
 			folder := t.TempDir()
 			take(t, l, c.view, projection.File(folder))
 			var out bytes.Buffer
-			o := &replayOptions{deps: deps{&kit.Kit{Env: &cli.Env{Name: "scutectl", Out: &out}, Flags: reach.New()}}, Snapshots: folder}
-			err := o.verify(t.Context(), &reach.Log{Log: l})
+			o := &replayOptions{deps: deps{&kit.Kit{Env: &cli.Env{Name: "scutectl", Out: &out}, Flags: connect.New()}}, Snapshots: folder}
+			err := o.verify(t.Context(), &connect.Log{Log: l})
 			if (err == nil) != (c.differ == "") || err != nil && !strings.Contains(out.String(), "Differs       "+c.differ+"\n") || strings.Count(out.String(), "Differs") > 1 {
 				t.Errorf("%v\n%s", err, out.String())
 			}

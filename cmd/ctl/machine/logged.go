@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
@@ -14,7 +14,7 @@ import (
 
 // Logged follows what the log has of machines. Each reading continues where the previous one ended.
 type Logged struct {
-	Log   *reach.Log
+	Log   *connect.Log
 	folds map[string]*remediation.Fold
 	after uint64
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/remediator"
 )
 
@@ -34,8 +34,8 @@ type Objects struct {
 }
 
 // Read lists them in a namespace, "" for all. What is not served, or may not be read, is left out.
-func Read(ctx context.Context, c *reach.Cluster, namespace string) (*Objects, error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	o := &Objects{}
 	var clusters clusterv1.ClusterList
@@ -70,7 +70,7 @@ func Read(ctx context.Context, c *reach.Cluster, namespace string) (*Objects, er
 // lister lists what may be missing.
 type lister struct {
 	ctx       context.Context //nolint:containedctx // it lives for one Read
-	cluster   *reach.Cluster
+	cluster   *connect.Cluster
 	namespace string
 	objects   *Objects
 	err       error

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 )
 
 // picture is one look at the machines.
@@ -34,7 +34,7 @@ func (p *picture) none() string {
 // reader looks at the machines again and again.
 type reader struct {
 	*options
-	cluster   *reach.Cluster
+	cluster   *connect.Cluster
 	namespace string
 
 	log    *Logged

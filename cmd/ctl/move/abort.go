@@ -9,8 +9,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -115,9 +115,9 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 		_, err := fmt.Fprintf(o.Env.Out, "move %s: abort asked for in spec.abort\n", key(m))
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	actor := reach.Actor(ctx, p.Cluster)
+	actor := connect.Actor(ctx, p.Cluster)
 	if err := (&runner.Runner{Log: p.Log.Log, Now: o.Env.Now}).Abort(ctx, m.Status.MoveID, actor, o.Reason); err != nil {
 		return fmt.Errorf("writing the abort of move %s to the log at %s: %w", key(m), p.Log.Where, err)
 	}

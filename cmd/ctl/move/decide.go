@@ -12,8 +12,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
@@ -102,9 +102,9 @@ func (o *decideOptions) said() string {
 }
 
 func (o *decideOptions) record(ctx context.Context, p *place, m *v1alpha1.Move) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	actor, r := reach.Actor(ctx, p.Cluster), &runner.Runner{Log: p.Log.Log, Now: o.Env.Now}
+	actor, r := connect.Actor(ctx, p.Cluster), &runner.Runner{Log: p.Log.Log, Now: o.Env.Now}
 	var err error
 	if o.Action == abandon {
 		err = r.Abandon(ctx, m.Status.MoveID, actor, o.Reason)
@@ -136,7 +136,7 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 
 // patch writes what has changed of the spec, and nothing else.
 func patch(ctx context.Context, p *place, m *v1alpha1.Move, change func(*v1alpha1.MoveSpec)) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	after := m.DeepCopy()
 	change(&after.Spec)

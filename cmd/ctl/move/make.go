@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
 )
 
@@ -45,7 +45,7 @@ func (k *maker) absent(ctx context.Context, m *v1alpha1.Move) error {
 // make creates the Secret first: a Move whose Secret is not there yet would be refused. What was made is taken back
 // when the Move cannot be.
 func (k *maker) make(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var secret *corev1.Secret
 	if kubeconfig != nil {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -17,7 +17,7 @@ import (
 )
 
 // InCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
-func InCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.Move] {
+func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Move] {
 	return &source.Cluster[*v1alpha1.Move, *v1alpha1.Move]{
 		Cluster: c, Noun: "move", Notice: notice,
 		New:     func() *v1alpha1.Move { return &v1alpha1.Move{} },
@@ -27,7 +27,7 @@ func InCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.Mov
 }
 
 // inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
-func inLog(log *reach.Log) *source.Logged[*v1alpha1.Move] {
+func inLog(log *connect.Log) *source.Logged[*v1alpha1.Move] {
 	return &source.Logged[*v1alpha1.Move]{
 		Log: log, Kind: eventlog.KindMove, Noun: "move",
 		Begin: func(id string) source.Fold[*v1alpha1.Move] { return &fold{id: id, view: runner.NewMoves(nil)} },

@@ -15,9 +15,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/mover"
 )
@@ -52,7 +52,7 @@ func state(phase mover.Phase, message string, done bool) v1alpha1.Move {
 
 func placeOf(from source.Source[*v1alpha1.Move], width, height int) (*place, *bytes.Buffer) {
 	var out bytes.Buffer
-	return &place{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: reach.New(), Env: &cli.Env{
+	return &place{Source: from, Noun: newNoun(), Kit: &kit.Kit{Flags: connect.New(), Env: &cli.Env{
 		Out: &out, Err: &out, Name: "scutectl", Color: cli.ColorNever, Getenv: func(string) string { return "" },
 		Now:  func() time.Time { return time.Date(2026, 7, 30, 12, 0, 42, 0, time.UTC) },
 		Size: func(any) (int, int, bool) { return width, height, width > 0 },

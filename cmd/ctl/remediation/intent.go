@@ -11,8 +11,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/term"
 )
 
@@ -85,8 +85,8 @@ func (o *intent) run(ctx context.Context) error {
 }
 
 // patch writes what has changed of the spec, and nothing else: the status changes all the time.
-func (o *intent) patch(ctx context.Context, cluster *reach.Cluster, before, after *v1alpha1.SurgeRemediation) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, after *v1alpha1.SurgeRemediation) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	if err := cluster.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("writing the spec of remediation %s/%s: %w", before.Namespace, before.Name, cluster.Explain(err))

@@ -13,8 +13,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 )
 
@@ -62,7 +62,7 @@ func TestTheAnswerIsWhatTheLogRecorded(t *testing.T) {
 				var out, notes bytes.Buffer
 				env := cli.System("scutectl", "test")
 				env.Out, env.Err = &out, &notes
-				k := &kit.Kit{Env: env, Flags: reach.New()}
+				k := &kit.Kit{Env: env, Flags: connect.New()}
 				o := &intent{Kit: k, noun: newNoun(), Wait: kit.Wait{Timeout: 30 * time.Second}, heard: c.heard}
 				before := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}}
 				before.Status.Phase, before.Status.LogSequence = v1alpha1.RemediationWaiting, 7

@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
 
 // inCluster reads the resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
-func inCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.SurgeRemediation] {
+func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.SurgeRemediation] {
 	return &source.Cluster[*v1alpha1.SurgeRemediation, *v1alpha1.SurgeRemediation]{
 		Cluster: c, Noun: "remediation", Notice: notice,
 		New:     func() *v1alpha1.SurgeRemediation { return &v1alpha1.SurgeRemediation{} },
@@ -27,7 +27,7 @@ func inCluster(c *reach.Cluster, notice func(error)) source.Source[*v1alpha1.Sur
 }
 
 // inLog reads from the event log the remediations that are in progress, and the last ones that ended.
-func inLog(log *reach.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
+func inLog(log *connect.Log) *source.Logged[*v1alpha1.SurgeRemediation] {
 	return &source.Logged[*v1alpha1.SurgeRemediation]{
 		Log: log, Kind: eventlog.KindRemediation, Noun: "remediation",
 		Begin: func(string) source.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },

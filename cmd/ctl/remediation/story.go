@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -45,7 +45,7 @@ func newStory(machine string) *story {
 }
 
 // Tell reads a machine's story from the log.
-func tell(ctx context.Context, log *reach.Log, owner eventlog.Aggregate, machine string) (*story, error) {
+func tell(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*story, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)

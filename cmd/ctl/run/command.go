@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -80,9 +80,9 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 
 // tell writes what an operator wants to the log. An error that is not of the log is the engine's refusal.
 func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) (actor string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	actor = reach.Actor(ctx, at.Cluster)
+	actor = connect.Actor(ctx, at.Cluster)
 	err = (&runner.Runner{Log: at.Log.Log, Now: d.Env.Now}).Command(ctx, f.ID, actor, in)
 	if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return actor, fmt.Errorf("writing to the log at %s: %w", at.Log.Where, err)

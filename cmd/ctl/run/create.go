@@ -11,8 +11,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task/access"
@@ -68,8 +68,8 @@ func (o *runOptions) foresee(w *v1alpha1.WorkflowRun) []workflow.Problem {
 	return env.Check(w.Namespace, w.Name, &w.Spec)
 }
 
-func (o *runOptions) create(ctx context.Context, cluster *reach.Cluster, w *v1alpha1.WorkflowRun) error {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	if err := cluster.Client.Create(ctx, w); err != nil {
 		return fmt.Errorf("making run %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
@@ -85,7 +85,7 @@ func (o *runOptions) unchanged(ctx context.Context, at *place, r *Run, w *v1alph
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
-	asking, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	asking, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	there := &v1alpha1.WorkflowRun{}
 	if err := at.Cluster.Client.Get(asking, key, there); err != nil {
@@ -149,13 +149,13 @@ func (d *deps) awake(ctx context.Context, at *place, f *Fold) error {
 		return err
 	}
 	f.Look()
-	waiting, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	waiting, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	err = at.Watch(waiting, types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, func(now *Run) bool {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", reach.CallTimeout, d.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has taken note of it within %s; it is recorded: %s says whether one runs", connect.CallTimeout, d.Hint("", "doctor"))
 	}
 	return err
 }

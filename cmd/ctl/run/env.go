@@ -11,7 +11,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/manifest"
@@ -56,7 +56,7 @@ func (d *deps) environment(log *lateLog, incarnation string, policy v1alpha1.Fai
 // offers is the environment with the workflows that scute brings along.
 func (d *deps) offers(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
-	dir := filepath.Join(cmp.Or(d.Flags.Dir, reach.LocalDir), "clusters")
+	dir := filepath.Join(cmp.Or(d.Flags.Dir, connect.LocalDir), "clusters")
 	return &manifest.Env{
 		Kinds: kinds, DefaultPolicy: policy,
 		Named: func(ctx context.Context, namespace, name string, params json.RawMessage) ([]v1alpha1.TaskSpec, task.Kinds, []workflow.Problem) {

@@ -14,8 +14,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
@@ -27,7 +27,7 @@ type local struct {
 	*deps
 	env    *manifest.Env
 	late   *lateLog
-	log    *reach.Log
+	log    *connect.Log
 	logged *source.Logged[*Run]
 	runner *runner.Runner
 }
@@ -50,7 +50,7 @@ func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
 }
 
 // open takes the folder, and makes it if need be.
-func (l *local) open(ctx context.Context, log *reach.Log) error {
+func (l *local) open(ctx context.Context, log *connect.Log) error {
 	if log == nil {
 		var err error
 		if log, err = l.Flags.Serve(ctx, l.Env.Err); err != nil {
@@ -96,7 +96,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	})
 }
 
-func (l *local) actor(ctx context.Context) string { return reach.Actor(ctx, nil) }
+func (l *local) actor(ctx context.Context) string { return connect.Actor(ctx, nil) }
 
 // find is the id of the unfinished run of a name, or of the next one.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {

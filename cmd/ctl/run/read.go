@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/source"
 	"scute.dev/eventlog"
 )
 
 // InLog reads the event log.
-func InLog(log *reach.Log) *source.Logged[*Run] {
+func InLog(log *connect.Log) *source.Logged[*Run] {
 	return &source.Logged[*Run]{
 		Log: log, Kind: eventlog.KindRun, Noun: "run",
 		Begin: func(id string) source.Fold[*Run] { return begin(log, id) },
@@ -37,7 +37,7 @@ func named(id string) types.NamespacedName {
 	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}
 }
 
-func begin(log *reach.Log, id string) *Fold {
+func begin(log *connect.Log, id string) *Fold {
 	f := NewFold(id)
 	f.Local = log.Static
 	return f
@@ -49,7 +49,7 @@ func (f *Fold) Items() []source.Item[*Run] {
 }
 
 // fold reads one run by its id.
-func fold(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
+func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading run %s from the log at %s: %w", id, log.Where, err)
@@ -64,7 +64,7 @@ func fold(ctx context.Context, log *reach.Log, id string) (*Fold, error) {
 }
 
 // inCluster reads the WorkflowRun resource. notice is told when a watch breaks and is taken up again; nil tells nobody.
-func inCluster(c *reach.Cluster, notice func(error)) source.Source[*Run] {
+func inCluster(c *connect.Cluster, notice func(error)) source.Source[*Run] {
 	return &source.Cluster[*v1alpha1.WorkflowRun, *Run]{
 		Cluster: c, Noun: "run", Notice: notice,
 		New:     func() *v1alpha1.WorkflowRun { return &v1alpha1.WorkflowRun{} },

@@ -11,9 +11,9 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
-	"scute.dev/cmd/ctl/reach"
 	"scute.dev/workflow"
 )
 
@@ -35,7 +35,7 @@ func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
 		Long: `Run a workflow, or continue it where it stopped, and follow it to where it rests.
 
 With --local it runs here, in this process, without any cluster: what it does is appended to an event log in a folder
-(` + reach.LocalDir + ` in the current folder, or --log). Without, the WorkflowRun resource is made and the daemon runs it.
+(` + connect.LocalDir + ` in the current folder, or --log). Without, the WorkflowRun resource is made and the daemon runs it.
 
 The same command again resumes an unfinished run of that name: one that was aborted, paused, interrupted, or whose
 process was killed. What is done is skipped, and its output is there again. A finished run is not resumed: locally the

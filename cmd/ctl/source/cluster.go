@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 )
 
 // Cluster reads the resource O, which shows a thing T.
 type Cluster[O client.Object, T any] struct {
-	*reach.Cluster
+	*connect.Cluster
 	// Noun is what one is called: "move".
 	Noun string
 	// New is an empty resource, NewList an empty list of them.
@@ -30,7 +30,7 @@ type Cluster[O client.Object, T any] struct {
 }
 
 func (c *Cluster[O, T]) resource(ctx context.Context, key types.NamespacedName) (O, error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	o, none := c.New(), *new(O)
 	err := c.Client.Get(ctx, key, o)
@@ -74,7 +74,7 @@ func (c *Cluster[O, T]) items(list client.ObjectList) (out []T, err error) {
 }
 
 func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.ObjectList, error) {
-	ctx, cancel := context.WithTimeout(ctx, reach.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	list := c.NewList()
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -85,7 +85,7 @@ func (c *Cluster[O, T]) list(ctx context.Context, namespace string) (client.Obje
 
 // Watch follows one. It gives up when the API server has not answered for two minutes.
 func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
-	what := reach.Followed{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
+	what := connect.Followed{What: c.Noun + " " + key.String(), List: c.NewList(), Namespace: key.Namespace, Name: key.Name, Notice: c.Notice}
 	var was types.UID // of the one that is watched
 	return c.Follow(ctx, what, func(changed client.Object) (string, bool, error) {
 		o, ok := changed.(O)
@@ -108,7 +108,7 @@ func (c *Cluster[O, T]) Watch(ctx context.Context, key types.NamespacedName, fn 
 
 // WatchAll follows those of a namespace, or all.
 func (c *Cluster[O, T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
-	return c.Follow(ctx, reach.Followed{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
+	return c.Follow(ctx, connect.Followed{What: c.Noun + "s", List: c.NewList(), Namespace: namespace, Notice: c.Notice}, func(client.Object) (string, bool, error) {
 		list, err := c.list(ctx, namespace)
 		if err != nil {
 			return "", false, err

@@ -11,13 +11,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/cmd/ctl/reach"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
 )
 
 // Logged reads things from the event log: it folds what is written there.
 type Logged[T any] struct {
-	Log *reach.Log
+	Log *connect.Log
 	// Kind of the aggregates that hold them, and what one is called: "move".
 	Kind eventlog.Kind
 	Noun string
