@@ -63,6 +63,8 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
 	case StormPassed:
 		s.InStorm, s.StormPassed = false, at
+	case EtcdReported:
+		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
 	case MassFailurePassed:
 		s.Mass.passes(e.Domain, at)
 	case TransientFailure:

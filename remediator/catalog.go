@@ -40,5 +40,6 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, StormPassed]("storm-passed", 1),
 		eventlog.Define[Event, Admitted]("admitted", 1),
 		eventlog.Define[Event, MassFailurePassed]("mass-failure-passed", 1),
+		eventlog.Define[Event, EtcdReported]("etcd-reported", 1),
 	)
 }

@@ -214,6 +214,12 @@ func see(f *Facts) Evidence {
 	if f.Etcd != nil {
 		seen.EtcdError = f.Etcd.Err
 		for _, m := range f.Etcd.Members {
+			if m.Leader {
+				seen.Leader = m.Node
+			}
+			if m.Learner {
+				seen.Joining = append(seen.Joining, m.Node)
+			}
 			if m.Way != "" && m.Way != PortForward {
 				seen.Ways = append(seen.Ways, m.Node+" by "+m.Way)
 			}

@@ -169,14 +169,14 @@ func alarmed(e *Etcd) *Decision {
 		return &Decision{
 			Verdict: Freeze, Rule: "etcd-alarm",
 			Reason: "etcd has the alarm NOSPACE for " + strings.Join(full, ", ") + ": its database is full, and no member takes writes",
-			Next:   "compact, defragment, disarm: etcdctl compact REVISION, etcdctl defrag --cluster, etcdctl alarm disarm (REVISION is in etcdctl endpoint status -w json)",
+			Next:   nextNoSpace,
 		}
 	}
 	if corrupt := e.alarmed("CORRUPT"); len(corrupt) > 0 && !Count(e).Lost() {
 		return &Decision{
 			Verdict: Freeze, Rule: "etcd-alarm",
 			Reason: "etcd has the alarm CORRUPT for " + strings.Join(corrupt, ", ") + ": its data differ from those of the others, and no member answers requests",
-			Next:   "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine",
+			Next:   nextCorrupt,
 		}
 	}
 	return nil

@@ -80,6 +80,8 @@ type Evidence struct {
 	Silent     []string `json:"silent,omitempty"` // members that do not answer, or could not be asked
 	EtcdError  string   `json:"etcdError,omitempty"`
 	Ways       []string `json:"ways,omitempty"` // members that were asked by another way than a port-forward, with the way
+	Leader     string   `json:"leader,omitempty"`
+	Joining    []string `json:"joining,omitempty"` // the learners
 	Version    string   `json:"version,omitempty"`
 	MaxSurge   int32    `json:"maxSurge"`
 	PolicyName string   `json:"policy"`
@@ -295,6 +297,13 @@ type (
 	}
 	// StormPassed: a mass failure that kept this owner waiting is over.
 	StormPassed struct{}
+	// EtcdReported: what etcd's members say of themselves has changed. Without Problems, those that were there are over.
+	EtcdReported struct {
+		Problems  []EtcdProblem `json:"problems,omitempty"`
+		Leader    string        `json:"leader,omitempty"`
+		Learners  []string      `json:"learners,omitempty"`
+		Databases []Database    `json:"databases,omitempty"`
+	}
 	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
 	// whatever process, so that each has counted what the others have begun.
 	Admitted struct {
@@ -360,3 +369,4 @@ func (TransientFailure) event()    {}
 func (StormPassed) event()         {}
 func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}
+func (EtcdReported) event()        {}

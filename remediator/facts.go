@@ -38,6 +38,8 @@ type Facts struct {
 	Policy Policy
 	Ledger Ledger
 	Fleet  Fleet
+	// Asked says when etcd was asked before this look.
+	Asked Asked
 	// Move is the id of a move of this cluster that is in progress, from the log.
 	Move string
 }
@@ -211,6 +213,8 @@ type Member struct {
 	Why string
 	// Way by which it was asked, in words: PortForward, its client port, or etcdctl in the pod of another member.
 	Way string
+	// Size of its database in bytes, how much of it is in use, and the quota; each 0 when it is not known.
+	Size, InUse, Quota int64
 }
 
 // PortForward to its pod is the way by which a member is asked first.
@@ -238,6 +242,8 @@ type Policy struct {
 	// Hooks are names of deletion hooks that keep no machine from being replaced, or with a * at the end, how they begin.
 	Hooks    []string
 	Attempts int
+	// Survey is how often etcd is asked though no machine needs it; 0 for never.
+	Survey time.Duration
 }
 
 // EscalationStep is an escalation step before a replacement.

@@ -7,10 +7,13 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // Notification is what people are told of a fact in the log, by a Kubernetes event.
 type Notification struct {
+	// Machine that it is about; the zero value where it is about the owner alone.
 	Machine Subject
 	// Owner says that the machine's owner is told of it too.
 	Owner   bool
@@ -26,6 +29,7 @@ type notificationRule struct {
 	when           string
 	reason         string
 	warning, owner bool
+	alone          bool // no machine is told, the owner alone
 	// says is what is told, "" where this is not the line for it.
 	says func(s *State, e Event) string
 }
@@ -50,6 +54,11 @@ func (t notificationRule) warns() notificationRule {
 func (t notificationRule) atOwner() notificationRule {
 	t.owner = true
 	return t
+}
+
+func (t notificationRule) atOwnerAlone() notificationRule {
+	t.alone = true
+	return t.atOwner()
 }
 
 // notificationRules are all that people are told. Of the lines of a fact, the first that says something is told. What follows from another
@@ -179,6 +188,15 @@ var notificationRules = []notificationRule{
 		}
 		return "What was begun is taken back: " + why + afterCancel(e.Cause)
 	}).warns().atOwner(),
+	notifies("EtcdAlarm", "[etcd has an alarm](#etcd-has-an-alarm)", func(s *State, e EtcdReported) string {
+		return e.news(s, v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace)
+	}).warns().atOwnerAlone(),
+	notifies("EtcdDatabaseLarge", "the database of etcd is [near its quota, or fragmented](#the-database-of-etcd)", func(s *State, e EtcdReported) string {
+		return e.news(s, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
+	}).warns().atOwnerAlone(),
+	notifies("EtcdRecovered", "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) string {
+		return when(s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0, "The problems of etcd are over")
+	}).atOwnerAlone(),
 }
 
 const continues = "it continues when that has passed"
@@ -228,7 +246,7 @@ func About(s *State, e Event) Subject {
 		return e.Machine
 	case HandedOver:
 		return e.Machine
-	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted:
+	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported:
 		return Subject{}
 	default:
 		if s.Active != nil {
@@ -305,6 +323,9 @@ func WriteNotifications(w io.Writer) {
 		}
 		if t.owner {
 			about += ", owner"
+		}
+		if t.alone {
+			about = "owner"
 		}
 		fmt.Fprintf(w, "| `%s` | %s | %s | %s | `%s` |\n", t.reason, kind, about, t.when, typeName(t.fact))
 	}

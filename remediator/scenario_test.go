@@ -85,6 +85,9 @@ func (s *story) turn(t *testing.T, b *strings.Builder) {
 		if again := remediator.Decide(s.state.Clone(), s.look(), w.now); !reflect.DeepEqual(events, again) {
 			t.Fatalf("decided otherwise on the same facts: %s", cmp.Diff(events, again))
 		}
+		if f.Cluster.Reach != object.Absent {
+			w.asked.Last = w.now
+		}
 		s.store(t, b, events...)
 		actions, failed := remediator.Actions(&s.state, f, w.now), false
 		for _, a := range actions {
@@ -160,7 +163,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 	rest := func(n int) string { return strings.Join(words[min(n, len(words)):], " ") }
 	verb, value := word(0), word(2)
 	m := w.machine(word(1))
-	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra", "unseen", "seen"}, verb) {
+	if m == nil && slices.Contains([]string{"kubelet", "node", "pods", "etcd", "joins", "gone", "delete", "hook", "request", "hold", "abort", "remediate", "skip", "condition", "says", "annotate", "doomed", "ghost", "domain", "drains", "detaches", "unwired", "infra", "unseen", "seen", "database", "complains"}, verb) {
 		d.Fatalf(t, "%s: no such machine", strings.Join(words, " "))
 	}
 	switch verb {
@@ -237,6 +240,16 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		}
 	case "etcd-error":
 		w.etcdErr = rest(1)
+	case "database": // of a member: its size, what of it is in use, and its quota, in MiB
+		for i, to := range []*int64{&m.Database.Size, &m.Database.InUse, &m.Database.Quota} {
+			n, err := strconv.ParseInt(word(2+i), 10, 64)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			*to = n << 20
+		}
+	case "complains":
+		m.Complains = value != "off"
 	case "alarms":
 		w.alarms = nil
 		for _, alarm := range words[1:] {
@@ -437,7 +450,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				p.Checks.Notices = append(p.Checks.Notices, n)
 				return nil
 			},
-			"hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
+			"survey": span(&p.Survey), "hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
 			"off": func() error {
 				p.Off = []remediator.InfrastructureCondition{{Type: "InstanceReady", Status: object.False, Reason: value}}
@@ -615,6 +628,9 @@ func telling(e remediator.Event, now time.Time) string {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err.Error()
 	}
+	if r, ok := e.(remediator.EtcdReported); ok {
+		return reported(r)
+	}
 	delete(fields, "failureDomain") // of a mark: where a machine is does not change
 	if d, ok := e.(remediator.Decided); ok {
 		return decided(d)
@@ -649,6 +665,22 @@ func telling(e remediator.Event, now time.Time) string {
 		default:
 			out += fmt.Sprintf(" %s=%v", key, v)
 		}
+	}
+	return out
+}
+
+func reported(e remediator.EtcdReported) string {
+	out := "EtcdReported leader " + e.Leader
+	if len(e.Learners) > 0 {
+		out += ", learners " + strings.Join(e.Learners, ",")
+	}
+	for _, d := range e.Databases {
+		out += fmt.Sprintf(", %s %s", d.Node, d)
+	}
+	s := &remediator.State{}
+	s.Apply(e, time.Time{})
+	for _, p := range remediator.EtcdStatus(s) {
+		out += fmt.Sprintf("\n  %s: %s; next: %s", p.Problem, p.Message, p.Next)
 	}
 	return out
 }

@@ -34,6 +34,9 @@ type State struct {
 	StormPassed time.Time
 	Mass        MassFailures
 
+	// Etcd is what its members said, as it was recorded last; nil without.
+	Etcd *EtcdReport
+
 	Failure      string
 	FailingSince time.Time
 }

@@ -230,7 +230,7 @@ func picture(seen Evidence) *v1alpha1.QuorumStatus {
 		return nil
 	}
 	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
-	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerates(), External: seen.External}
+	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerates(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 
 func stamp(t time.Time) *metav1.Time {

@@ -56,6 +56,7 @@ func kinds() []remediator.Event {
 		remediator.StormPassed{},
 		remediator.MassFailurePassed{},
 		remediator.Admitted{},
+		remediator.EtcdReported{},
 	}
 }
 

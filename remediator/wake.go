@@ -11,7 +11,7 @@ import (
 const lookAgain = 30 * time.Second
 
 // Wake is when, at the latest, the owner must be reconciled again although nothing changed; zero for never. Without a
-// remediation it is never, unless the policy checks Nodes: watches report changes.
+// remediation it is never, unless the policy checks Nodes or surveys etcd: watches report changes.
 func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {
@@ -29,6 +29,9 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 		return lookAgain // no watch tells of it any more
 	case !f.Owner.Found || f.Policy.Name == "" && s.Active == nil:
 		return 0
+	}
+	if in, ok := s.surveyIn(f, now); ok {
+		at(in)
 	}
 	for i := range f.Machines {
 		if m := &f.Machines[i]; !m.Deleting {

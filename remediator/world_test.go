@@ -35,6 +35,7 @@ type world struct {
 	made     int
 	etcdErr  string
 	alarms   []string // of etcd, as remediator.Etcd has them
+	asked    remediator.Asked
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's
@@ -69,7 +70,9 @@ type machine struct {
 	Ill                     bool   // its Node has a condition that only a MachineHealthCheck sees
 	Updating                bool   // in place, and it never ends
 	Template                string // that it was really cloned from
-	Unseen                  bool   // no watch has reported it yet
+	Complains               bool   // Cluster API calls its member unhealthy, for an alarm of etcd
+	Database                remediator.Database
+	Unseen                  bool // no watch has reported it yet
 }
 
 func newWorld(now time.Time) *world {
@@ -231,7 +234,7 @@ func (w *world) settle() {
 		}
 		// Membership as one other endpoint sees it, and no sign of life.
 		w.condition(m, "EtcdMemberHealthy", m.Node != "", true, "")
-		if m.Node != "" && (!m.Member || m.Learner) {
+		if m.Node != "" && (!m.Member || m.Learner || m.Complains) {
 			w.set(m, "EtcdMemberHealthy", object.False, "NotHealthy")
 		}
 	}
@@ -271,7 +274,7 @@ func (m *machine) forget(name string) {
 func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
 	w.owner.RollingOut = w.rollout()
-	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move}
+	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, Asked: w.asked}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	w.topology(f)
 	f.Policy.Methods, f.Policy.Escalation = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Escalation)
@@ -365,6 +368,9 @@ func (w *world) ask() *remediator.Etcd {
 			continue
 		}
 		member := remediator.Member{Node: "node-" + m.Name, Learner: m.Learner, Leader: m.Leader && m.Etcd, Answers: object.True}
+		if m.Etcd && !m.Unaskable {
+			member.Size, member.InUse, member.Quota = m.Database.Size, m.Database.InUse, m.Database.Quota
+		}
 		switch {
 		case m.Learner && m.Node == "" && !m.Etcd:
 			member.Node, member.Answers, member.Why = "member "+m.Name, object.False, "it was added, and has not started yet"

@@ -99,6 +99,10 @@ type RepairPolicySpec struct {
 	// +optional
 	OutOfService *RepairOutOfService `json:"outOfService,omitempty"`
 
+	// Etcd has the members of etcd asked regularly, also while all machines are healthy.
+	// +optional
+	Etcd *RepairEtcd `json:"etcd,omitempty"`
+
 	// Removal bounds what the deletion of an unhealthy machine waits for.
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
@@ -298,6 +302,14 @@ type RepairOutOfService struct {
 	InfrastructureConditions []InfrastructureCondition `json:"infrastructureConditions"`
 }
 
+// RepairEtcd says how often the members of etcd are asked while nothing needs them.
+type RepairEtcd struct {
+	// Interval between two surveys of the etcd of one control plane, for example 1h. Its leader, learners, alarms and the sizes of its
+	// databases are recorded when they change.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
+	Interval Duration `json:"interval"`
+}
+
 // InfrastructureCondition is a condition of an infrastructure machine.
 type InfrastructureCondition struct {
 	// +kubebuilder:validation:MaxLength=316
@@ -352,10 +364,48 @@ type RepairPolicyStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []PastRemediation `json:"history,omitempty"`
+	// Etcd lists the problems of the etcd of selected control planes, alarms first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Etcd []EtcdProblem `json:"etcd,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MostEtcdProblems bounds the problems of etcd in the status of a RepairPolicy.
+const MostEtcdProblems = 20
+
+// EtcdProblemKind is a kind of problem of etcd.
+type EtcdProblemKind string
+
+// The kinds. The first two are alarms of etcd.
+const (
+	EtcdCorrupt    EtcdProblemKind = "Corrupt"    // the data of a member differ from those of the others
+	EtcdNoSpace    EtcdProblemKind = "NoSpace"    // the database has reached its quota
+	EtcdNearQuota  EtcdProblemKind = "NearQuota"  // the database is near its quota
+	EtcdFragmented EtcdProblemKind = "Fragmented" // much of the database is free, and counts for its quota
+)
+
+// EtcdProblem is a problem of the etcd of a control plane.
+type EtcdProblem struct {
+	Cluster      string `json:"cluster"`
+	ControlPlane string `json:"controlPlane"`
+	// Problem is Corrupt or NoSpace, which are alarms of etcd, or NearQuota or Fragmented, which are about the size of its database.
+	Problem EtcdProblemKind `json:"problem"`
+	// Members that have it, by their nodes.
+	// +optional
+	// +listType=atomic
+	Members []string `json:"members,omitempty"`
+	// Message says in one sentence what the problem is.
+	Message string `json:"message"`
+	// Next is what a human can do.
+	// +optional
+	Next string `json:"next,omitempty"`
+	// Since is when the problems of this etcd changed last.
+	Since metav1.Time `json:"since"`
 }
 
 // MostPastRemediations bounds the history in the status of a RepairPolicy.

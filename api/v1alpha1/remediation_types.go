@@ -149,6 +149,13 @@ type QuorumStatus struct {
 	// External etcd is not managed by the control plane; its members are not counted.
 	// +optional
 	External bool `json:"external,omitempty"`
+	// Leader is the node whose member leads.
+	// +optional
+	Leader string `json:"leader,omitempty"`
+	// Learners are the nodes whose members are joining, and have no vote yet.
+	// +optional
+	// +listType=atomic
+	Learners []string `json:"learners,omitempty"`
 }
 
 // SurgeRemediation is the remediation of one Machine, by the name of the Machine. A MachineHealthCheck whose templateRef

@@ -3,6 +3,7 @@ package remediation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
+	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -26,7 +28,7 @@ func (r *Policies) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *sco
 	totals.Storm = totals.Storm || calm > 0
 	after := p.DeepCopy()
 	after.Status = policyStatus(p, s, totals, wrong)
-	after.Status.History = r.history(p)
+	after.Status.History, after.Status.Etcd = r.history(p), r.etcd(s)
 	var unreadable bool
 	after.Status.Conditions, unreadable = conditions.Readable(after.Status.Conditions, p.Generation, p.Unreadable)
 	written, err := conditions.Write(ctx, r.Live, p, after)
@@ -49,6 +51,24 @@ func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation 
 		list[i].Reason, list[i].Message = conditions.Cut(list[i].Reason, longestReason), conditions.Cut(list[i].Message, longestReason)
 	}
 	return list
+}
+
+// etcd are the problems of the etcd of the control planes, alarms first, with texts of a bounded length.
+func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
+	var alarms, others []v1alpha1.EtcdProblem
+	for i := range s.planes {
+		kcp := s.planes[i].kcp
+		for _, e := range r.View.Etcd(remediator.Owner{Namespace: kcp.Namespace, Name: kcp.Name, UID: kcp.UID}.ID()) {
+			e.Message = conditions.Cut(e.Message, longestReason)
+			if e.Problem == v1alpha1.EtcdCorrupt || e.Problem == v1alpha1.EtcdNoSpace {
+				alarms = append(alarms, e)
+			} else {
+				others = append(others, e)
+			}
+		}
+	}
+	list := slices.Concat(alarms, others)
+	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string) v1alpha1.RepairPolicyStatus {

@@ -60,15 +60,15 @@ func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * fresh) }
 
 // topic is what may not be told of too often.
 type topic struct {
-	machine types.UID
-	reason  string
+	about  types.UID // the machine, or without one its owner
+	reason string
 }
 
 // Tell queues a report. It does not block.
 func (t *EventReporter) Report(n runner.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n.Machine.Name == "" || !t.seldom(n) || time.Since(n.At) > fresh {
+	if n.Machine.Name == "" && !n.Notification.Owner || !t.seldom(n) || time.Since(n.At) > fresh {
 		return
 	}
 	t.waiting, t.owed = append(t.waiting, n), n.At
@@ -96,7 +96,7 @@ func (t *EventReporter) seldom(n runner.Report) bool {
 		}
 		t.swept = n.At
 	}
-	key := topic{machine: n.Machine.UID, reason: n.Reason}
+	key := topic{about: cmp.Or(n.Machine.UID, n.Owner.UID), reason: n.Reason}
 	times := t.told[key]
 	for len(times) > 0 && n.At.Sub(times[0]) > fresh {
 		times = times[1:]
@@ -205,6 +205,11 @@ func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 		APIVersion: versionOf(n.Owner.Kind), Kind: n.Owner.Kind, Namespace: n.Owner.Namespace, Name: n.Owner.Name, UID: n.Owner.UID,
 	}
 	known := owner.APIVersion != ""
+	if n.Machine.Name == "" {
+		e := t.event(n, owner, owner, n.Note)
+		e.Related = nil
+		return []*eventsv1.Event{e}
+	}
 	list := []*eventsv1.Event{t.event(n, machine, owner, n.Note)}
 	if n.Notification.Owner && known {
 		list = append(list, t.event(n, owner, machine, "Machine "+n.Machine.Name+": "+n.Note))

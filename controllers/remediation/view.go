@@ -17,4 +17,6 @@ type View interface {
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
 	// History lists the last remediations of one policy that have ended, the newest first; at most so many.
 	History(namespace, policy string, most int) []v1alpha1.PastRemediation
+	// Etcd lists the problems of the etcd of an owner, by its id.
+	Etcd(owner string) []v1alpha1.EtcdProblem
 }

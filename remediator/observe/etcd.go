@@ -40,6 +40,8 @@ type answer struct {
 	list    []*etcd.Member // as its majority has it
 	stale   []*etcd.Member // as it remembers it, where it has no majority
 	alarms  []*etcd.AlarmMember
+	// size of its database, how much of it is in use, and its quota, in bytes.
+	size, inUse, quota int64
 }
 
 // responses are what was heard from all members.
@@ -120,6 +122,7 @@ func (l *line) inquire(ctx context.Context, a answer) answer {
 		return a
 	}
 	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
+	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
 	agreed, cancel := half(ctx)
 	defer cancel()
 	list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true})
@@ -203,6 +206,7 @@ func conclude(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer)
 			f.Answers, f.Why = answers[i].answers, answers[i].why
 			if answers[i].spoke() {
 				f.Way = answers[i].way.String()
+				f.Size, f.InUse, f.Quota = answers[i].size, answers[i].inUse, answers[i].quota
 			}
 		}
 		for _, alarm := range alarms {

@@ -25,13 +25,13 @@ func TestConclude(t *testing.T) {
 	alarms := []*etcd.AlarmMember{{MemberID: 2, Alarm: etcd.AlarmType_CORRUPT}, {MemberID: 9, Alarm: etcd.AlarmType_NOSPACE}, {MemberID: 1}}
 	got := conclude(list, alarms, []answer{
 		{node: "b", id: 2, answers: object.True, leader: 1},
-		{node: "a", id: 1, answers: object.True, leader: 1, why: "no connection through its node", way: way{peer: "b"}},
+		{node: "a", id: 1, answers: object.True, leader: 1, size: 3, inUse: 2, quota: 4, why: "no connection through its node", way: way{peer: "b"}},
 		{node: "c", answers: object.Unknown, why: "no answer within 3s", leader: 2},
 		{node: "removed", answers: object.False, why: "removed"},
 	})
 	want := &remediator.Etcd{
 		Members: []remediator.Member{
-			{Node: "a", Leader: true, Answers: object.True, Why: "no connection through its node", Way: "etcdctl in etcd-b"},
+			{Node: "a", Leader: true, Answers: object.True, Why: "no connection through its node", Way: "etcdctl in etcd-b", Size: 3, InUse: 2, Quota: 4},
 			{Node: "b", Answers: object.False, Why: "alarm CORRUPT", Way: "port-forward"},
 			{Node: "c", Answers: object.Unknown, Why: "no answer within 3s"},
 			{Node: "member 4", Learner: true, Answers: object.False, Why: "it was added, and has not started yet"},

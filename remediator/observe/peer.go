@@ -87,6 +87,9 @@ func (a answer) read(output []byte, m *etcd.Member) answer {
 			} `json:"header"`
 			Leader uint64   `json:"leader"`
 			Errors []string `json:"errors"`
+			Size   int64    `json:"dbSize"`
+			InUse  int64    `json:"dbSizeInUse"`
+			Quota  int64    `json:"dbSizeQuota"`
 		} `json:"Status"`
 	}
 	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 {
@@ -99,6 +102,7 @@ func (a answer) read(output []byte, m *etcd.Member) answer {
 		return a
 	}
 	a.answers, a.why, a.id, a.leader = object.True, "", m.ID, status.Leader
+	a.size, a.inUse, a.quota = max(0, status.Size), max(0, status.InUse), max(0, status.Quota)
 	if complaints := ownComplaints(status.Errors); len(complaints) > 0 {
 		a.answers, a.why = object.False, brief(errors.New(strings.Join(complaints, "; ")))
 	}

@@ -150,6 +150,9 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 		},
 		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
 	}
+	if s.Etcd != nil {
+		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
+	}
 	if s.OutOfService != nil {
 		for _, c := range s.OutOfService.InfrastructureConditions {
 			f.Off = append(f.Off, remediator.InfrastructureCondition{Type: c.Type, Status: object.Truth(c.Status), Reason: c.Reason})

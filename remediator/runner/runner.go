@@ -78,6 +78,10 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 	if err != nil {
 		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
+	if e.when.First.IsZero() {
+		e.when.First = r.now()
+	}
+	f.Asked = e.when
 	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
 		return 0, err
 	}

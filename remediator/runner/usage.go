@@ -19,6 +19,8 @@ type tracker struct {
 	reach      object.Truth
 	etcd       *remediator.Etcd
 	answeredAt time.Time
+	// when it was asked, answered or not.
+	when remediator.Asked
 	usage
 }
 
@@ -54,7 +56,8 @@ type usage struct {
 
 // asked remembers what could be seen, and since when nothing could.
 func (e *tracker) asked(f *remediator.Facts, now time.Time) {
-	e.answeredAt = time.Time{}
+	e.answeredAt, e.when.Last = time.Time{}, now
+	f.Asked = e.when
 	switch {
 	case !remediator.Blind(f):
 		e.blindSince = time.Time{}

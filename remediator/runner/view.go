@@ -132,6 +132,29 @@ func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.Pa
 	return slices.Clip(list[:min(len(list), most)])
 }
 
+// Etcd lists the problems of an owner's etcd.
+func (v *Remediations) Etcd(owner string) []v1alpha1.EtcdProblem {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if e := v.owners[owner]; e != nil {
+		return remediator.EtcdStatus(&e.state)
+	}
+	return nil
+}
+
+// EtcdProblems counts the control planes whose etcd has a problem, by its kind.
+func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	kinds := make(map[v1alpha1.EtcdProblemKind]int)
+	for _, e := range v.owners {
+		for _, p := range remediator.EtcdStatus(&e.state) {
+			kinds[p.Problem]++
+		}
+	}
+	return kinds
+}
+
 // Due lists the owners that wait for something, so that each gets a turn after a restart.
 func (v *Remediations) Due() []remediator.Owner {
 	v.mu.RLock()

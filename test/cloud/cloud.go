@@ -39,9 +39,10 @@ type Cloud struct {
 	kubelets kubelets
 	hosts    hosts
 
-	mu       sync.Mutex
-	clusters map[string]struct{}
-	silent   map[string]struct{} // pods that are cut off: "namespace/name pod"
+	mu        sync.Mutex
+	clusters  map[string]struct{}
+	silent    map[string]struct{} // pods that are cut off: "namespace/name pod"
+	databases map[string]Database // of etcd members: "namespace/name node"
 }
 
 // Start makes an empty cloud. Workload clusters listen on what is left of the block; a port is never used twice.

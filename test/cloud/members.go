@@ -40,7 +40,9 @@ func newMembers(c *Cloud) *members {
 
 // serve answers a request if it is one of these calls.
 func (m *members) serve(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path != "/etcdserverpb.Cluster/MemberList" && r.URL.Path != "/etcdserverpb.Maintenance/Status" {
+	switch r.URL.Path {
+	case "/etcdserverpb.Cluster/MemberList", "/etcdserverpb.Maintenance/Status", "/etcdserverpb.Maintenance/Alarm":
+	default:
 		return false
 	}
 	m.server.ServeHTTP(w, r)
@@ -88,7 +90,11 @@ func (m *members) status(ctx context.Context, cluster, node string) (*etcd.Statu
 	case leader < 0:
 		return nil, errors.New("etcdserver: no leader")
 	}
-	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: numberOf(list[self])}, Leader: numberOf(list[leader])}, nil
+	db := m.cloud.database(cluster, node)
+	return &etcd.StatusResponse{
+		Header: &etcd.ResponseHeader{MemberId: numberOf(list[self])}, Leader: numberOf(list[leader]),
+		DbSize: db.Size, DbSizeInUse: db.InUse, DbSizeQuota: db.Quota,
+	}, nil
 }
 
 // called is the node whose member a call is for: callers name its pod.
@@ -135,7 +141,8 @@ func (m *members) etcdctl(ctx context.Context, cluster string, command []string,
 		fmt.Fprintln(stderr, "Error:", err)
 		return 1
 	case what == "etcdctl endpoint status" && flags["write-out"] == "json":
-		fmt.Fprintf(stdout, `[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", endpoint, status.Header.MemberId, status.Leader)
+		fmt.Fprintf(stdout, `[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"dbSize":%d,"leader":%d,"dbSizeInUse":%d,"dbSizeQuota":%d}}]`+"\n",
+			endpoint, status.Header.MemberId, status.DbSize, status.Leader, status.DbSizeInUse, status.DbSizeQuota)
 		return 0
 	case len(words) == 3 && words[1] == "move-leader" && status.Leader != status.Header.MemberId:
 		fmt.Fprintf(stderr, "Error: no leader endpoint given at [%s]\n", endpoint)

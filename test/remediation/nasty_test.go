@@ -70,6 +70,7 @@ func TestNasty(t *testing.T) {
 			"a MachineSet of its own":          machineSet,
 			"the Node alone says it":           nodeCondition,
 			"about to stop":                    aboutToStop,
+			"the database of etcd is full":     databaseFull,
 			"Metal3 power-cycles the host":     metal3,
 			"Tinkerbell fails to":              tinkerbell,
 		}) {

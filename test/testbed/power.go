@@ -11,6 +11,8 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
 	cloudv1 "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/cloud"
 )
 
 // PowerOff makes a control plane's machine fall silent: its kubelet is dead, its node's Ready becomes Unknown, and its etcd
@@ -145,4 +147,9 @@ func (w *Workload) side(ctx context.Context) (*Side, error) {
 		}
 	}
 	return nil, fmt.Errorf("finding the side that manages %s/%s: none does", w.Namespace, w.Name)
+}
+
+// SetEtcdDatabase has the etcd member on a node say this of its database.
+func (w *Workload) SetEtcdDatabase(node string, d cloud.Database) {
+	w.bed.cloud.SetDatabase(w.Namespace+"/"+w.Name, node, d)
 }

@@ -90,6 +90,8 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "mass failure passed"}, true
 	case remediator.Admitted:
 		return Fact{What: "admitted", Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}, true
+	case remediator.EtcdReported:
+		return Fact{What: "etcd reported", Detail: etcd(e)}, true
 	case remediator.MassFailurePassed:
 		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:
@@ -125,13 +127,41 @@ func Seen(s remediator.Evidence) string {
 	for _, l := range []struct {
 		what  string
 		names []string
-	}{{"silent", s.Silent}, {"asked", s.Ways}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
+	}{{"led by", nonEmpty(s.Leader)}, {"silent", s.Silent}, {"asked", s.Ways}, {"broken", s.Broken}, {"being deleted", s.Deleting}} {
 		if len(l.names) > 0 {
 			parts = append(parts, l.what+" "+few(l.names))
 		}
 	}
 	if s.DryRun {
 		parts = append(parts, "dry run")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func nonEmpty(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// etcd is what its members said, in a line.
+func etcd(e remediator.EtcdReported) string {
+	var parts []string
+	for _, p := range e.Problems {
+		parts = append(parts, fmt.Sprintf("%s of %s", p.Kind, few(p.Members)))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "no problem")
+	}
+	if e.Leader != "" {
+		parts = append(parts, "led by "+e.Leader)
+	}
+	if len(e.Learners) > 0 {
+		parts = append(parts, "learners "+few(e.Learners))
+	}
+	for _, d := range e.Databases {
+		parts = append(parts, d.Node+" "+d.String())
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
@@ -55,6 +56,11 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.CancelStarted{Cause: remediator.Recovered, Reason: "the machine is healthy again"},
 		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
 		remediator.Thawed{},
+		remediator.EtcdReported{},
+		remediator.EtcdReported{
+			Problems: []remediator.EtcdProblem{{Kind: v1alpha1.EtcdNoSpace, Members: []string{"n1"}}}, Leader: "n2", Learners: []string{"n3"},
+			Databases: []remediator.Database{{Node: "n1", Size: 2 << 30, InUse: 1 << 30, Quota: 2 << 30}},
+		},
 		remediator.Succeeded{Note: "replaced by cp-4"},
 		remediator.Cancelled{Cause: remediator.TimedOut},
 		remediator.TransientFailure{Message: "the API server is gone"},

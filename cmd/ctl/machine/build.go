@@ -122,10 +122,14 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 			from, out.Replicas, out.Version = s, s.Spec.Replicas, s.Spec.Template.Spec.Version
 		}
 	}
+	p := o.policy(c, kind)
 	if from != nil {
 		_, out.Paused = from.GetAnnotations()[clusterv1.PausedAnnotation]
+		if plane && !out.External {
+			out.etcd(o.Logged[from.GetUID()], p)
+		}
 	}
-	if p := o.policy(c, kind); p != nil {
+	if p != nil {
 		out.times = observe.Policy(p)
 		out.Policy = &Policy{Name: p.Name, Unreadable: observe.Unreadable(p), DryRun: p.Spec.DryRun, PauseRequests: p.Spec.PauseRequests, Storm: p.Status.Storm}
 	}
@@ -201,6 +205,9 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	out.Remediation = &Remediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
 	if s.Quorum != nil && owner.ControlPlane {
 		owner.Quorum = s.Quorum
+		if state == nil {
+			owner.Leader, owner.Learners = s.Quorum.Leader, s.Quorum.Learners
+		}
 	}
 	if state == nil {
 		return
@@ -210,6 +217,25 @@ func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) 
 	}
 	if u := state.Unhealthy[m.UID]; u != nil && u.DecidedAt.After(owner.AskedAt) && u.Evidence.Voters > 0 {
 		owner.Silent, owner.AskedAt = u.Evidence.Silent, u.DecidedAt
+		if u.DecidedAt.After(owner.reportedAt) {
+			owner.Leader, owner.Learners = u.Evidence.Leader, u.Evidence.Joining
+		}
+	}
+}
+
+// etcd is what its members said: as the log has it where that was read, else the problems that the policy shows.
+func (o *Owner) etcd(state *remediator.State, p *v1alpha1.RepairPolicy) {
+	if state != nil && state.Etcd != nil {
+		o.Leader, o.Learners, o.reportedAt = state.Etcd.Leader, state.Etcd.Learners, state.Etcd.At
+		o.Databases, o.Problems = state.Etcd.Databases, remediator.EtcdStatus(state)
+		return
+	}
+	if p != nil {
+		for _, e := range p.Status.Etcd {
+			if e.ControlPlane == o.Name {
+				o.Problems = append(o.Problems, e)
+			}
+		}
 	}
 }
 
@@ -253,6 +279,7 @@ func (o *Owner) count() {
 	}
 	for _, m := range o.Machines {
 		m.Silent = m.Node != "" && slices.Contains(o.Silent, m.Node)
+		m.Leads, m.Learns = m.Node != "" && m.Node == o.Leader, m.Node != "" && slices.Contains(o.Learners, m.Node)
 		if m.Etcd == object.Absent {
 			continue
 		}

@@ -19,7 +19,7 @@ type Logged struct {
 	after uint64
 }
 
-// Read folds in what is new, and says what the log has of each machine. An owner that cannot be read is left out; the first one is
+// Read folds in what is new, and says what the log has of each machine, and of each owner whose etcd it knows. An owner that cannot be read is left out; the first one is
 // in the error, which comes with all others.
 func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
 	if l.folds == nil {
@@ -48,6 +48,9 @@ func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, err
 	for _, f := range l.folds {
 		for uid := range f.State.Unhealthy {
 			machines[uid] = &f.State
+		}
+		if f.State.Etcd != nil {
+			machines[f.State.Owner.UID] = &f.State
 		}
 		if a := f.State.Active; a != nil {
 			machines[a.Victim.UID] = &f.State

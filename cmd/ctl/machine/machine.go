@@ -36,10 +36,18 @@ type Owner struct {
 	// Silent are the voters that did not answer then, by their nodes, and AskedAt when that was; of the log alone.
 	Silent  []string  `json:"silent,omitempty"`
 	AskedAt time.Time `json:"askedAt,omitzero"`
+	// Leader and Learners of etcd, by their nodes, when it was asked last.
+	Leader   string   `json:"leader,omitempty"`
+	Learners []string `json:"learners,omitempty"`
+	// Databases of etcd, and its problems with what to do about them, as they were recorded last.
+	Databases []remediator.Database  `json:"databases,omitempty"`
+	Problems  []v1alpha1.EtcdProblem `json:"etcdProblems,omitempty"`
 	// Listed counts etcd's members by Cluster API's conditions, which say who is a member, and not who answers.
 	Listed   *Members   `json:"listed"`
 	External bool       `json:"externalEtcd,omitempty"`
 	Machines []*Machine `json:"machines"`
+
+	reportedAt time.Time // what etcd's members said, in the log
 
 	times remediator.Policy // of the policy: what it waits for, and how long
 }
@@ -89,6 +97,9 @@ type Machine struct {
 	Pods []object.Truth `json:"pods,omitempty"`
 	// Silent: its voter did not answer when scute asked it last.
 	Silent bool `json:"silent,omitempty"`
+	// Leads, and Learns, say that its member led, or was a learner, when etcd was asked last.
+	Leads  bool `json:"leads,omitempty"`
+	Learns bool `json:"learns,omitempty"`
 	// EtcdWhy says why Etcd is not True.
 	EtcdWhy string `json:"etcdWhy,omitempty"`
 	// HealthCheck is the condition HealthCheckSucceeded, and why.

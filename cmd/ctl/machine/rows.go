@@ -179,15 +179,22 @@ func (v view) memberOf(m *Machine) string {
 	if m.Silent {
 		return v.Paint.Text(term.Red, "silent")
 	}
+	role := ""
+	switch {
+	case m.Leads:
+		role = " leader"
+	case m.Learns:
+		role = " learner"
+	}
 	switch m.Etcd {
 	case object.True:
-		return v.Paint.Text(term.Green, "healthy")
+		return v.Paint.Text(term.Green, "healthy") + role
 	case object.False:
-		return v.Paint.Text(term.Red, "unhealthy")
+		return v.Paint.Text(term.Red, "unhealthy") + role
 	case object.Unknown:
-		return v.Paint.Text(term.Yellow, "unknown")
+		return v.Paint.Text(term.Yellow, "unknown") + role
 	default:
-		return "-"
+		return cmp.Or(strings.TrimSpace(role), "-")
 	}
 }
 

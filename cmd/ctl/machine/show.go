@@ -118,6 +118,7 @@ func (v view) owner(o *Owner, fork, below string, options tableOptions) []string
 	out = append(out, v.under(below+"  ", "policy", v.policy(o.Policy, options.Served), term.Plain)...)
 	if o.ControlPlane {
 		out = append(out, v.under(below+"  ", "etcd", v.etcd(o), term.Plain)...)
+		out = append(out, v.databases(o, below+"  ")...)
 	}
 	out = append(out, v.machines(o, shown, below+"  ", options)...)
 	if healthy > 0 {
@@ -162,6 +163,23 @@ func (v view) policy(p *Policy, served bool) string {
 	}
 	if p.Storm {
 		out += " " + v.EachWord(term.Yellow, "(mass failure: nothing is started)")
+	}
+	return out
+}
+
+// databases of etcd are shown where they were recorded, and below them what is wrong and what to do about it.
+func (v view) databases(o *Owner, indent string) []string {
+	var sizes []string
+	for _, d := range o.Databases {
+		sizes = append(sizes, d.Node+" "+d.String())
+	}
+	var out []string
+	if len(sizes) > 0 {
+		out = v.under(indent, "size", term.Clean(strings.Join(sizes, "; ")), term.Plain)
+	}
+	for _, p := range o.Problems {
+		out = append(out, v.under(indent, "!", v.EachWord(term.Red, term.Clean(p.Message)), term.Plain)...)
+		out = append(out, v.under(indent, "do", term.Clean(p.Next), term.Yellow)...)
 	}
 	return out
 }

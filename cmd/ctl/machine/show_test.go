@@ -137,8 +137,15 @@ func known(o *Objects) *Objects {
 	} {
 		s.Apply(e, now().Add(-40*time.Second))
 	}
+	s.Apply(remediator.EtcdReported{
+		Problems:  []remediator.EtcdProblem{{Kind: v1alpha1.EtcdNearQuota, Members: []string{"prod-control-plane-9qwlm"}}},
+		Leader:    "prod-control-plane-9qwlm",
+		Learners:  []string{"prod-control-plane-4x7zk"},
+		Databases: []remediator.Database{{Node: "prod-control-plane-9qwlm", Size: 1700 << 20, InUse: 600 << 20, Quota: 2 << 30}},
+	}, now().Add(-30*time.Second))
 	o.Policies[0].Spec.DryRun, o.Policies[0].Spec.PauseRequests = false, nil
-	o.Logged = map[types.UID]*remediator.State{victim.UID: s}
+	o.Logged = map[types.UID]*remediator.State{victim.UID: s, "k": s}
+	o.ControlPlanes[0].UID = "k"
 	return o
 }
 

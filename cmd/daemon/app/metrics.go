@@ -36,6 +36,7 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *unreadable) *co
 		tasks:     describe("tasks", "Tasks of all runs in the event log, by how they stand.", "outcome"),
 		remedies:  describe("remediations", "Machines that are under remediation or wait for it, by phase.", "phase"),
 		unhealthy: describe("machines_unhealthy", "Machines that are marked as unhealthy, or as about to be."),
+		etcd:      describe("etcd_problems", "Control planes whose etcd has a problem, by the kind of problem.", "problem"),
 		effects:   describe("effects_in_flight", "Attempts, undos and handlers of runs that are being performed."),
 		unread:    describe("resources_unreadable", "Stored resources that cannot be read, by kind: each says so in its condition Readable.", "kind"),
 		commits:   describe("log_commits", "Commits in the event log."),
@@ -52,7 +53,7 @@ type collector struct {
 	stored                                  *unreadable
 	moves, runs, tasks, remedies, unhealthy *prometheus.Desc
 	effects, commits, bytes, maxBytes       *prometheus.Desc
-	begins, distrust, unread                *prometheus.Desc
+	begins, distrust, unread, etcd          *prometheus.Desc
 	shut                                    func() *trust.Fault
 }
 
@@ -92,6 +93,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		unhealthy += n
 	}
 	gauge(c.unhealthy, float64(unhealthy))
+	for kind, n := range c.view.Remediations.EtcdProblems() {
+		gauge(c.etcd, float64(n), string(kind))
+	}
 	gauge(c.effects, float64(runs.InFlight))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -1,0 +1,299 @@
+package remediator
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// Database is that of one member of etcd, in bytes.
+type Database struct {
+	Node string `json:"node"`
+	// Size on disk, which counts for the quota, and InUse of it.
+	Size  int64 `json:"size"`
+	InUse int64 `json:"inUse"`
+	// Quota is 0 where the member does not say it: before etcd 3.6.
+	Quota int64 `json:"quota,omitempty"`
+}
+
+// EtcdProblem is a kind of problem of etcd, and the members that have it.
+type EtcdProblem struct {
+	Kind    v1alpha1.EtcdProblemKind `json:"kind"`
+	Members []string                 `json:"members"`
+}
+
+// EtcdReport is what etcd's members said last, as far as it was recorded, and when.
+type EtcdReport struct {
+	EtcdReported
+	At time.Time
+}
+
+const (
+	// A database is near its quota from nearQuota percent on, until it is below farFromQuota.
+	nearQuota, farFromQuota = 80, 75
+	// A database of at least fragmentedSize bytes is fragmented when so many percent of it are free, until fewer are. The figures are
+	// those by which OpenShift's etcd operator defragments.
+	fragmentedSize           = 100 << 20
+	fragmented, defragmented = 45, 40
+	// alarmPace is how often etcd is asked, at least, while it may have an alarm, and sizePace while a database is too large.
+	alarmPace, sizePace = 5 * time.Minute, time.Hour
+)
+
+// Asked says when the process has asked etcd, which the log does not know.
+type Asked struct {
+	// Last is when it was asked last, zero for never. First is when the owner had its first turn in this process.
+	Last, First time.Time
+}
+
+// report says what has changed about etcd since it was recorded last. Without a problem, and without a survey that the
+// policy asks for, nothing is recorded.
+func report(s *State, f *Facts, _ time.Time) []Event {
+	if !f.isControlPlane() || f.Etcd == nil || len(f.Etcd.Members) == 0 || f.Policy.Name == "" || f.Policy.Unreadable != "" {
+		return nil
+	}
+	now := f.Etcd.report(s.Etcd)
+	if s.Etcd.tells(&now, f.Policy.Survey > 0) {
+		return nil
+	}
+	return []Event{now}
+}
+
+// tells says that what was recorded is what was seen now, as far as it matters.
+func (r *EtcdReport) tells(now *EtcdReported, surveyed bool) bool {
+	if r == nil {
+		return !surveyed && len(now.Problems) == 0
+	}
+	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
+	if !surveyed {
+		return same
+	}
+	return same && r.Leader == now.Leader && slices.Equal(r.Learners, now.Learners) &&
+		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
+}
+
+// band of a size: a tenth of the quota, or without one a power of two. A database that grows is recorded so often, and no more.
+func (d Database) band() int64 {
+	if d.Quota > 0 {
+		return int64(float64(d.Size) / float64(d.Quota) * 10)
+	}
+	return int64(math.Log2(float64(max(d.Size, fragmentedSize))))
+}
+
+// report is what the members say. What a member that does not answer had before remains.
+func (e *Etcd) report(before *EtcdReport) EtcdReported {
+	r := EtcdReported{}
+	for _, m := range e.Members {
+		if m.Leader {
+			r.Leader = m.Node
+		}
+		if m.Learner {
+			r.Learners = append(r.Learners, m.Node)
+		}
+		switch db := m.Database(); {
+		case db.Size > 0:
+			r.Databases = append(r.Databases, db)
+		case m.Answers != object.True && before != nil:
+			if i := slices.IndexFunc(before.Databases, func(d Database) bool { return d.Node == m.Node }); i >= 0 {
+				r.Databases = append(r.Databases, before.Databases[i])
+			}
+		}
+	}
+	for _, problem := range []EtcdProblem{
+		{Kind: v1alpha1.EtcdCorrupt, Members: e.alarmed("CORRUPT")},
+		{Kind: v1alpha1.EtcdNoSpace, Members: e.alarmed("NOSPACE")},
+		{Kind: v1alpha1.EtcdNearQuota, Members: r.with(before, v1alpha1.EtcdNearQuota, Database.nearQuota)},
+		{Kind: v1alpha1.EtcdFragmented, Members: r.with(before, v1alpha1.EtcdFragmented, Database.fragmented)},
+	} {
+		if len(problem.Members) > 0 {
+			r.Problems = append(r.Problems, problem)
+		}
+	}
+	return r
+}
+
+// Database of a member; its Size is 0 when it is not known.
+func (m *Member) Database() Database {
+	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
+}
+
+// with are the members whose databases have a problem. One that had it before has it a little longer, so that a size at the limit is
+// not recorded again and again.
+func (r *EtcdReported) with(before *EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
+	var nodes []string
+	for _, d := range r.Databases {
+		if has(d, before.has(kind, d.Node)) {
+			nodes = append(nodes, d.Node)
+		}
+	}
+	return nodes
+}
+
+func (r *EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
+	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
+}
+
+func (d Database) nearQuota(before bool) bool {
+	limit := int64(nearQuota)
+	if before {
+		limit = farFromQuota
+	}
+	return d.Quota > 0 && d.Size >= d.Quota/100*limit
+}
+
+func (d Database) fragmented(before bool) bool {
+	limit := int64(fragmented)
+	if before {
+		limit = defragmented
+	}
+	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*limit
+}
+
+// surveyIn is how long until etcd is asked though no machine needs it; ok is false for never.
+func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
+	if !f.isControlPlane() || !f.Owner.Found || f.Owner.ExternalEtcd || f.Policy.Name == "" || f.Policy.Unreadable != "" ||
+		f.Move != "" || f.Owner.Deleting || f.Cluster.Deleting || !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" }) {
+		return 0, false
+	}
+	pace := f.Policy.Survey
+	alarm := s.Etcd.alarmed() || slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.complains() })
+	for _, problem := range []struct {
+		is   bool
+		pace time.Duration
+	}{{alarm, alarmPace}, {s.Etcd != nil && len(s.Etcd.Problems) > 0, sizePace}} {
+		if problem.is && (pace == 0 || pace > problem.pace) {
+			pace = problem.pace
+		}
+	}
+	switch {
+	case pace == 0:
+		return 0, false
+	case !f.Asked.Last.IsZero():
+		return max(0, f.Asked.Last.Add(pace).Sub(now)), true
+	case alarm:
+		return 0, true
+	default:
+		return max(0, f.Asked.First.Add(spread(f.Owner.ID(), pace)).Sub(now)), true
+	}
+}
+
+// alarmed says that an alarm of etcd was recorded, and not its end.
+func (r *EtcdReport) alarmed() bool {
+	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == v1alpha1.EtcdCorrupt || p.Kind == v1alpha1.EtcdNoSpace })
+}
+
+// complains says that Cluster API calls the member of a machine unhealthy though its Node is ready: etcd has an alarm, for example.
+func (m *Machine) complains() bool {
+	return m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.False &&
+		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
+}
+
+// spread is when within the first interval an owner is asked: a process that starts does not ask all at once.
+func spread(id string, interval time.Duration) time.Duration {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return time.Duration(float64(interval) * float64(h.Sum32()) / (1 << 32))
+}
+
+// EtcdStatus is what a RepairPolicy shows of the problems of an owner's etcd.
+func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
+	if s.Etcd == nil {
+		return nil
+	}
+	var list []v1alpha1.EtcdProblem
+	for _, p := range s.Etcd.Problems {
+		list = append(list, v1alpha1.EtcdProblem{
+			Cluster: s.Owner.Cluster, ControlPlane: s.Owner.Name, Problem: p.Kind, Members: p.Members,
+			Message: s.Etcd.sentence(p), Next: p.next(), Since: metav1.Time{Time: s.Etcd.At},
+		})
+	}
+	return list
+}
+
+// sentence says what a problem is.
+func (r *EtcdReported) sentence(p EtcdProblem) string {
+	switch p.Kind {
+	case v1alpha1.EtcdNoSpace:
+		return "etcd has the alarm NOSPACE for " + strings.Join(p.Members, ", ") + ": its database is full, and no member accepts writes"
+	case v1alpha1.EtcdCorrupt:
+		return "etcd has the alarm CORRUPT for " + strings.Join(p.Members, ", ") + ": its data differ from those of the others"
+	case v1alpha1.EtcdNearQuota:
+		return "the database of etcd is near its quota, at which no member accepts writes: " + r.databases(p.Members)
+	case v1alpha1.EtcdFragmented:
+		return "the database of etcd has much free space that counts for its quota: " + r.databases(p.Members)
+	default:
+		return string(p.Kind) + " of " + strings.Join(p.Members, ", ")
+	}
+}
+
+func (r *EtcdReported) databases(nodes []string) string {
+	var told []string
+	for _, d := range r.Databases {
+		if slices.Contains(nodes, d.Node) {
+			told = append(told, d.Node+" "+d.String())
+		}
+	}
+	return strings.Join(told, ", ")
+}
+
+// String is a size in words: "1.7 GiB of 2.0 GiB, 40 % in use".
+func (d Database) String() string {
+	out := binary(d.Size)
+	if d.Quota > 0 {
+		out += " of " + binary(d.Quota)
+	}
+	if d.Size > 0 {
+		out += fmt.Sprintf(", %d %% in use", int(float64(d.InUse)/float64(d.Size)*100))
+	}
+	return out
+}
+
+func binary(n int64) string {
+	const mebi, gibi = 1 << 20, 1 << 30
+	if n >= gibi {
+		return fmt.Sprintf("%.1f GiB", float64(n)/gibi)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/mebi)
+}
+
+// next is what a human can do about a problem. The guide has the command before etcdctl.
+func (p EtcdProblem) next() string {
+	switch p.Kind {
+	case v1alpha1.EtcdNoSpace:
+		return nextNoSpace
+	case v1alpha1.EtcdCorrupt:
+		return nextCorrupt
+	case v1alpha1.EtcdNearQuota:
+		return "find out what fills it, compact and defragment (etcdctl compact REVISION, etcdctl defrag --cluster), or raise --quota-backend-bytes"
+	case v1alpha1.EtcdFragmented:
+		return "defragment one member after another, the leader last: etcdctl defrag; a member answers nothing meanwhile"
+	default:
+		return ""
+	}
+}
+
+const (
+	nextNoSpace = "compact, defragment, disarm: etcdctl compact REVISION, etcdctl defrag --cluster, etcdctl alarm disarm (REVISION is in etcdctl endpoint status -w json)"
+	nextCorrupt = "compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), etcdctl alarm disarm; then delete its machine"
+)
+
+// news are the problems of some kinds that were not recorded before, in words, with what to do.
+func (r *EtcdReported) news(s *State, kinds ...v1alpha1.EtcdProblemKind) string {
+	var told []string
+	for _, p := range r.Problems {
+		added := slices.ContainsFunc(p.Members, func(node string) bool { return !s.Etcd.has(p.Kind, node) })
+		if added && slices.Contains(kinds, p.Kind) {
+			told = append(told, r.sentence(p)+"; next: "+p.next())
+		}
+	}
+	return strings.Join(told, "; ")
+}

@@ -1,0 +1,87 @@
+package remediation
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/cloud"
+	"scute.dev/test/testbed"
+)
+
+// databaseFull: all machines are healthy while the database of etcd grows, and reaches its quota. Both are reported with what to do,
+// and so is the end.
+func databaseFull(ctx context.Context, t *testing.T) {
+	const gibi = 1 << 30
+	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) {
+		s.Etcd = &v1alpha1.RepairEtcd{Interval: v1alpha1.Duration{Duration: time.Minute}}
+	})
+	set := func(d cloud.Database) {
+		for i := range w.before {
+			w.SetEtcdDatabase(w.before[i].Status.NodeRef.Name, d)
+		}
+	}
+	set(cloud.Database{Size: gibi * 17 / 10, InUse: gibi, Quota: 2 * gibi})
+	w.etcdProblems(ctx, t, v1alpha1.EtcdNearQuota)
+	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdDatabaseLarge")
+
+	// Without a survey, Cluster API's own condition has etcd asked.
+	p := &v1alpha1.RepairPolicy{}
+	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+	before := p.DeepCopy()
+	p.Spec.Etcd = nil
+	must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
+	set(cloud.Database{Size: 2 * gibi, InUse: gibi, Quota: 2 * gibi, Full: true})
+	w.poke(ctx)
+	w.etcdProblems(ctx, t, v1alpha1.EtcdNoSpace, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
+	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdAlarm")
+	w.picture(ctx, t)
+
+	set(cloud.Database{Size: gibi, InUse: gibi, Quota: 2 * gibi})
+	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+	before = p.DeepCopy()
+	p.Spec.Etcd = &v1alpha1.RepairEtcd{Interval: v1alpha1.Duration{Duration: time.Minute}}
+	must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
+	w.etcdProblems(ctx, t)
+	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdRecovered")
+	w.veterans(ctx, t)
+}
+
+// etcdProblems waits until the policy shows these problems of the control plane's etcd.
+func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1.EtcdProblemKind) {
+	t.Helper()
+	await(ctx, t, "the policy shows the problems of etcd", func() string {
+		p := &v1alpha1.RepairPolicy{}
+		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+		var shown []v1alpha1.EtcdProblemKind
+		for _, e := range p.Status.Etcd {
+			shown = append(shown, e.Problem)
+			if e.ControlPlane != w.kcp(ctx).Name || len(e.Members) != 3 || e.Next == "" {
+				t.Fatalf("the status says %+v", e)
+			}
+		}
+		if slices.Equal(shown, kinds) {
+			return ""
+		}
+		text, _ := json.Marshal(p.Status.Etcd)
+		return "it shows " + string(text)
+	})
+}
+
+// picture: scutectl shows the problems, and without the log too.
+func (w *ward) picture(ctx context.Context, t *testing.T) {
+	t.Helper()
+	out := string(scutectl(ctx, t, "get", "machines", "-n", w.Namespace, "--live"))
+	t.Logf("\n%s", out)
+	for _, want := range []string{"alarm NOSPACE", "etcdctl alarm disarm", "near its quota"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("scutectl does not show %q", want)
+		}
+	}
+}
