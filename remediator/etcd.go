@@ -188,7 +188,7 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 
 // alarmed says that an alarm of etcd was recorded, and not its end.
 func (r *EtcdReport) alarmed() bool {
-	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == v1alpha1.EtcdCorrupt || p.Kind == v1alpha1.EtcdNoSpace })
+	return r != nil && slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
 // complains says that Cluster API calls the member of a machine unhealthy though its Node is ready: etcd has an alarm, for example.

@@ -389,6 +389,9 @@ const (
 	EtcdFragmented EtcdProblemKind = "Fragmented" // much of the database is free, and counts for its quota
 )
 
+// Alarm says that the problem is an alarm of etcd, which affects all members.
+func (k EtcdProblemKind) Alarm() bool { return k == EtcdCorrupt || k == EtcdNoSpace }
+
 // EtcdProblem is a problem of the etcd of a control plane.
 type EtcdProblem struct {
 	Cluster      string `json:"cluster"`

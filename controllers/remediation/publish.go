@@ -60,7 +60,7 @@ func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 		kcp := s.planes[i].kcp
 		for _, e := range r.View.Etcd(remediator.Owner{Namespace: kcp.Namespace, Name: kcp.Name, UID: kcp.UID}.ID()) {
 			e.Message = conditions.Cut(e.Message, longestReason)
-			if e.Problem == v1alpha1.EtcdCorrupt || e.Problem == v1alpha1.EtcdNoSpace {
+			if e.Problem.Alarm() {
 				alarms = append(alarms, e)
 			} else {
 				others = append(others, e)

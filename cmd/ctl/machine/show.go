@@ -202,6 +202,9 @@ func (v view) etcd(o *Owner) string {
 		l := o.Listed
 		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
 		left := l.Healthy - (l.Members/2 + 1)
+		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // which makes all of them unhealthy
+			return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
+		}
 		return fmt.Sprintf("%s %d of %d members healthy, by Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.MayFail(left)))
 	default:
 		return v.EachWord(term.Dim, "no member is known yet")

@@ -199,3 +199,18 @@ func TestClustersAreColored(t *testing.T) {
 		}
 	}
 }
+
+// TestAlarmIsNoLostQuorum: an alarm makes every member unhealthy for Cluster API, and all of them answer.
+func TestAlarmIsNoLostQuorum(t *testing.T) {
+	o := unhealthyFleet()
+	o.Remediations = nil
+	o.Policies[0].Status.Etcd = []v1alpha1.EtcdProblem{{
+		ControlPlane: "prod-control-plane", Problem: v1alpha1.EtcdNoSpace, Message: "etcd has the alarm NOSPACE", Next: "etcdctl alarm disarm",
+	}}
+	text := strings.Join(view{show.View{Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}), "\n")
+	for _, want := range []string{"by Cluster API's conditions: etcd has an alarm", "etcd has the alarm NOSPACE", "etcdctl alarm disarm"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
