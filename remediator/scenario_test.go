@@ -41,6 +41,7 @@ type story struct {
 	state remediator.State
 	log   []entry
 	told  map[types.UID]string // the phase of each machine's remediation
+	chain chain
 }
 
 type entry struct {
@@ -126,6 +127,9 @@ func (s *story) look() *remediator.Facts {
 func (s *story) store(t *testing.T, b *strings.Builder, events ...remediator.Event) {
 	t.Helper()
 	catalog := remediator.NewCatalog()
+	if wrong := s.chain.take(&s.state, events); wrong != "" {
+		t.Error(wrong)
+	}
 	for _, e := range events {
 		if b != nil {
 			line(b, "%s", telling(e, s.world.now))

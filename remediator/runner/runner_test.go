@@ -148,6 +148,7 @@ func TestDeathAtEveryAppend(t *testing.T) {
 				t.Fatalf("after a death at append %d: %v", n, err)
 			}
 			w.replaced(t, "m2")
+			caused(t, l, w.facts.Owner.Owner)
 		}
 	}
 }
@@ -180,6 +181,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			t.Fatalf("after a death at write %d: %v", n, err)
 		}
 		w.replaced(t, "m2")
+		caused(t, l, w.facts.Owner.Owner)
 		if !died {
 			t.Logf("killed at each of %d writes", n)
 			return

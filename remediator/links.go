@@ -1,0 +1,124 @@
+package remediator
+
+import (
+	"slices"
+
+	"scute.dev/aggregate"
+)
+
+// What the keys of events name.
+const (
+	linkMark      = "mark"      // of a machine
+	linkCleared   = "cleared"   // the mark of a machine
+	linkOrder     = "order"     // what an operator asked for about a machine
+	linkDecided   = "decided"   // about a machine
+	linkEscalates = "escalates" // the escalation step of a machine
+	linkEscalated = "escalated" // the end of one
+	linkService   = "service"   // the taint of a machine's Node
+	linkStep      = "step"      // of the remediation in progress, of which an owner has one at most
+	linkFrozen    = "frozen"    // the remediation in progress
+	linkEnd       = "end"       // of the last remediation
+	linkPassed    = "passed"    // the last mass failure
+)
+
+// Links relate a fact to others of the owner. s is the state before it, on which the keys of a fact do not depend. What was observed of
+// a machine, what an operator asks for, and the claim of a process follow from nothing.
+func Links(s *State, e Event) aggregate.Links {
+	keys := func(of ...aggregate.Key) []aggregate.Key { return of }
+	about := func(what string) aggregate.Key { return aggregate.Key{What: what} }
+	of := func(what string, m Subject) aggregate.Key { return aggregate.Key{What: what, Name: string(m.UID)} }
+	switch e := e.(type) {
+	case Registered, Claimed, Admitted:
+		return aggregate.Links{}
+	case StormPassed, MassFailurePassed:
+		return aggregate.Links{Is: keys(about(linkPassed))}
+	case HoldSet:
+		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
+	case HoldReleased:
+		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
+	case AbortRequested:
+		return aggregate.Links{Is: keys(of(linkOrder, e.Machine))}
+	case MachineMarked:
+		l := aggregate.Links{Is: keys(of(linkMark, e.Machine))}
+		if s.Unhealthy[e.Machine.UID].mark() != nil {
+			l.Of = l.Is
+		}
+		return l
+	case MachineMarkCleared:
+		return aggregate.Links{Is: keys(of(linkCleared, e.Machine)), Of: keys(of(linkMark, e.Machine))}
+	case Decided:
+		l := aggregate.Links{Is: keys(of(linkDecided, e.Machine)), Of: keys(of(linkMark, e.Machine), of(linkOrder, e.Machine), of(linkEscalated, e.Machine))}
+		return s.linksOfWaiting(e, l)
+	case EscalationStarted:
+		return aggregate.Links{Is: keys(of(linkEscalates, e.Machine)), Of: keys(of(linkDecided, e.Machine))}
+	case EscalationEnded:
+		l := aggregate.Links{Is: keys(of(linkEscalated, e.Machine)), Of: keys(of(linkEscalates, e.Machine))}
+		if e.Outcome == StepCancelled && s.aborted(e.Machine) {
+			l.Of = keys(of(linkOrder, e.Machine))
+		}
+		return l
+	case NodeOutOfService:
+		return aggregate.Links{Is: keys(of(linkService, e.Machine)), Of: keys(of(linkMark, e.Machine))}
+	case NodeInService:
+		return aggregate.Links{Of: keys(of(linkService, e.Machine))}
+	case SurgeRequested:
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
+	case HandedOver:
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
+	case CancelStarted:
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(s.linkOfCancellation(e))}
+	case Frozen:
+		return aggregate.Links{Is: keys(about(linkFrozen)), Of: keys(about(linkStep))}
+	case Thawed:
+		return aggregate.Links{Of: keys(about(linkFrozen))}
+	case TransientFailure, DrainSkipped, VolumeDetachSkipped:
+		return aggregate.Links{Of: keys(about(linkStep))}
+	case Succeeded, Cancelled, SurgeConsumed:
+		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}
+	default: // the remediation in progress has come further
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(about(linkStep))}
+	}
+}
+
+// linksOfWaiting adds what has ended since the last decision, if that waited for it: the remediation of another machine, or of this
+// one, or a mass failure.
+func (s *State) linksOfWaiting(e Decided, l aggregate.Links) aggregate.Links {
+	u := s.Unhealthy[e.Machine.UID]
+	if u == nil || u.DecidedAt.IsZero() {
+		return l
+	}
+	if slices.ContainsFunc(s.History, func(past PastRemediation) bool {
+		return past.Outcome != EndRecovered && past.EndedAt.After(u.DecidedAt) && (past.Victim.UID == u.UID || u.Decision.Rule == ruleTurn)
+	}) {
+		l.Of = append(l.Of, aggregate.Key{What: linkEnd})
+	}
+	passed := s.StormPassed
+	if u.Decision.Rule != RuleStorm {
+		passed = s.Mass.Passed[u.Decision.Domain]
+	}
+	if slices.Contains([]string{RuleStorm, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+		l.Of = append(l.Of, aggregate.Key{What: linkPassed})
+	}
+	return l
+}
+
+// linkOfCancellation is what an operator said, or that the machine is healthy; else the step that is taken back.
+func (s *State) linkOfCancellation(e CancelStarted) aggregate.Key {
+	if s.Active == nil {
+		return aggregate.Key{What: linkStep}
+	}
+	switch m := s.Active.Victim; {
+	case e.Cause == Aborted && s.aborted(m):
+		return aggregate.Key{What: linkOrder, Name: string(m.UID)}
+	case e.Cause == Recovered && s.Unhealthy[m.UID].mark() == nil:
+		return aggregate.Key{What: linkCleared, Name: string(m.UID)}
+	default:
+		return aggregate.Key{What: linkStep}
+	}
+}
+
+// aborted says that an operator aborted what is done for a machine.
+func (s *State) aborted(m Subject) bool {
+	u := s.Unhealthy[m.UID]
+	return u != nil && u.Aborted
+}
