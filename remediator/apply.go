@@ -286,7 +286,7 @@ func (s *State) chained(u *UnhealthyMachine) int {
 func (s *State) finish(end PastRemediation, at time.Time) {
 	a := s.Active
 	u := s.recordOf(a.Victim)
-	end.Victim, end.Replacement, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Request.Method, a.Request.Relaxed
+	end.Victim, end.Replacement, end.Extras, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed
 	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, u.MarkedAt, u.Attempts
 	end.Decision, end.Evidence = u.Decision, u.Evidence
 	if u.Mark != nil {

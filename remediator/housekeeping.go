@@ -27,7 +27,10 @@ func tidy(s *State, f *Facts) []Action {
 		}
 	}
 	name, ok := f.orphan()
-	ended := func(e PastRemediation) bool { return e.Victim.Name == name || e.Replacement.Name == name }
+	ended := func(e PastRemediation) bool {
+		named := func(m Subject) bool { return m.Name == name }
+		return named(e.Victim) || named(e.Replacement) || slices.ContainsFunc(e.Extras, named)
+	}
 	if ok && f.leaving() == 0 && len(f.Machines) >= int(f.Owner.Replicas) && slices.ContainsFunc(s.History, ended) {
 		actions = append(actions, Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 	}

@@ -162,6 +162,7 @@ const (
 type PastRemediation struct {
 	Victim      Subject
 	Replacement Subject
+	Extras      []Subject // surplus new machines
 	Method      Verdict
 	Relaxed     bool
 	Outcome     Outcome
