@@ -78,7 +78,7 @@ func (p *player) hurt(m *machine) {
 	case 3, 4:
 		m.Pressed = true
 	case 5:
-		m.Etcd = false
+		m.Etcd, m.Cut = false, p.w.stacked() && p.seldom("cut off")
 		if m.Leader {
 			p.w.elect("")
 		}
@@ -87,11 +87,11 @@ func (p *player) hurt(m *machine) {
 	case 7:
 		m.Ill = p.w.healthCheck && m.Node != ""
 	}
-	p.tell("%s: kubelet %t, components %t, etcd %t, askable %t, pressed %t, ill %t", m.Name, m.Kubelet, m.Pods, m.Etcd, !m.Unaskable, m.Pressed, m.Ill)
+	p.tell("%s: kubelet %t, components %t, etcd %t, cut off %t, askable %t, pressed %t, ill %t", m.Name, m.Kubelet, m.Pods, m.Etcd, m.Cut, !m.Unaskable, m.Pressed, m.Ill)
 }
 
 func (p *player) heal(m *machine) {
-	m.Pressed, m.Unaskable, m.Doomed, m.Ill, m.Updating = false, false, false, false, false
+	m.Pressed, m.Unaskable, m.Cut, m.Doomed, m.Ill, m.Updating = false, false, false, false, false, false
 	if m.Node != "" {
 		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
 	}

@@ -70,6 +70,8 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 	switch {
 	case e.Relaxed && len(f.Machines) < 3 && g.w.stacked():
 		return fmt.Sprintf("a relaxed surge of %d machines", len(f.Machines))
+	case g.w.stacked() && slices.ContainsFunc(f.Etcd.Members, func(m remediator.Member) bool { return !m.Learner && m.Answers == object.False }):
+		return "a surge while etcd takes no new member"
 	case g.w.owner.MaxSurge == 0 && e.Method == remediator.RolloutSurge:
 		return "a rollout surge where maxSurge is 0"
 	}

@@ -225,8 +225,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Pods = value == "well"
 	case "etcd":
 		switch value {
-		case "alive", "dead":
-			m.Etcd = value == "alive"
+		case "alive", "dead", "cut":
+			m.Etcd, m.Cut = value == "alive", value == "cut"
 			if m.Leader && !m.Etcd {
 				w.elect("")
 			}

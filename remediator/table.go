@@ -256,16 +256,39 @@ func (c oneCase) surge() Decision {
 	switch {
 	case !external && !c.quorum.MayAdd():
 		return Decision{Verdict: Freeze, Rule: "d", Reason: fmt.Sprintf("%d of %d voters answer: a new member that fails would cost quorum, and this machine's own member is healthy", c.quorum.Answering, c.quorum.Voters), Next: "bring back " + strings.Join(c.quorum.Silent, ", ")}
+	case c.keptOut() != nil:
+		return *c.keptOut()
 	case c.quorum.Learners > 0:
 		return *c.learner()
 	case len(c.others) > 0:
-		return *wait("another-broken", "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", strings.Join(c.others, ", "))
+		others := strings.Join(c.others, ", ")
+		return *ask("see why they are not well, if no check of the policy fails for them",
+			"another-broken", "components of %s are not well: its owner makes no machine until they are, and a broken one comes first", others)
 	}
 	reason := "its etcd member answers and its components are well: the replacement comes first"
 	if external {
 		reason = "etcd is external: the replacement comes first"
 	}
 	return c.method("d", reason, false)
+}
+
+// keptOut is the wait for a member that is silent: etcd accepts no new one while a voter is not connected (mayAddMember in etcd). One that
+// could not be asked may be connected. External etcd takes no members from machines.
+func (c oneCase) keptOut() *Decision {
+	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.f.Etcd.Members, func(member Member) bool { return !member.Learner && member.Answers == object.False })
+	if i < 0 {
+		return nil
+	}
+	member := c.f.Etcd.Members[i]
+	if m := c.f.claimed(member); m != nil {
+		return ask("bring back etcd on machine "+m.Name+", or have that machine replaced first",
+			"silent-member", "etcd accepts no new member while %s does not answer, so that a replacement would never join", member.Node)
+	}
+	return ask(fmt.Sprintf("see why %s does not remove that member, if it lasts; or remove it (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
+		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so that a replacement would never join", member.Node)
 }
 
 // relaxed: rule e, the everyday dead kubelet.
@@ -288,7 +311,7 @@ func (c oneCase) mayRelax() bool {
 	if f.Owner.ExternalEtcd {
 		return len(f.Machines) >= 2
 	}
-	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.listed()
+	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.keptOut() == nil && c.listed()
 }
 
 // listed: no member that the owner lists is known to it as unhealthy; it refuses a relaxed preflight then.

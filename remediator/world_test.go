@@ -66,6 +66,7 @@ type machine struct {
 	Pressed                 bool   // its kubelet lives, and says that the node is not ready
 	Member, Learner, Leader bool   // of etcd
 	Unaskable               bool   // its etcd cannot be asked, whether it lives or not
+	Cut                     bool   // its etcd is cut off from the network, and dead to all but its kubelet
 	Doomed                  bool   // never joins
 	Ill                     bool   // its Node has a condition that only a MachineHealthCheck sees
 	Updating                bool   // in place, and it never ends
@@ -229,7 +230,7 @@ func (w *world) settle() {
 			continue
 		}
 		w.condition(m, "EtcdPodHealthy", m.Node != "", m.Kubelet, "Unknown")
-		if m.Node != "" && m.Kubelet && !m.Etcd {
+		if m.Node != "" && m.Kubelet && !m.Etcd && !m.Cut {
 			w.set(m, "EtcdPodHealthy", object.False, "PodFailed")
 		}
 		// Membership as one other endpoint sees it, and no sign of life.
