@@ -154,7 +154,7 @@ func (s *State) carry(i int, was *Task, old *taskState, c Change, at time.Time) 
 	}
 }
 
-// carryEdges lets the timeouts of edges that are still there go on.
+// carryEdges lets the timeouts of edges that are still there continue.
 func (s *State) carryEdges(i int, old *State, from int) {
 	for n, need := range s.def[i].Needs {
 		was := slices.Index(old.def[from].Needs, need)

@@ -149,11 +149,11 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
 			s.reopenWhole(i, at)
-		default: // a failed or interrupted task goes on with the step it was at; what was given back is taken again, and ended again
+		default: // a failed or interrupted task continues with the step it was at; what was given back is taken again, and ended again
 			s.reopen(i, at)
 		}
 	}
-	for i := range s.holding.all() { // a release that was under way and is begun anew at the end
+	for i := range s.holding.all() { // a release that was in progress and is begun again at the end
 		s.tasks[i].undoAttempts = 0
 		s.setUndo(i, undoNone)
 	}

@@ -128,7 +128,7 @@ func (b *builder) runPolicy() (Policy, string) {
 	}
 }
 
-// hooks are tasks of a stage of their own, one after the other.
+// hooks are tasks of a separate stage, one after the other.
 func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks []v1alpha1.HookSpec) {
 	for i := range hooks {
 		spec := &v1alpha1.TaskSpec{StepSpec: hooks[i].StepSpec}

@@ -83,7 +83,7 @@ func (s *State) dropStale() {
 }
 
 // frozen is the moment at which the clocks stopped, if they stand still, else the time. What is counted from it while they
-// stand is put right by the shift with which they go on.
+// stand is put right by the shift with which they continue.
 func (s *State) frozen(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -142,7 +142,7 @@ func (s *State) goesOn() bool {
 // standsStill says that all of the run waits for an operator, and not for an approval, which is a part of its plan.
 func (s *State) standsStill() bool { return s.asking == 0 && CurrentPhase(s) == v1alpha1.RunPaused }
 
-// ask has a task wait for an approval while the clocks go on, or says that it does no longer.
+// ask has a task wait for an approval while the clocks continue, or says that it does no longer.
 func (s *State) ask(i int, asking bool, until time.Time) {
 	t := &s.tasks[i]
 	switch {

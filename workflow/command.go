@@ -16,7 +16,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 		if in, ok := in.(Receive); ok {
 			return []Event{Received(in)}, nil
 		}
-		return nil, fmt.Errorf("the run was handed over to %s and goes on there", s.HandedOver)
+		return nil, fmt.Errorf("the run was handed over to %s and continues there", s.HandedOver)
 	}
 	switch in := in.(type) {
 	case PauseRun:
@@ -63,7 +63,7 @@ func (s *State) command(in Input, now time.Time) ([]Event, error) {
 	}
 }
 
-// resume goes on with a run that stands still.
+// resume continues with a run that has stopped.
 func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	var since time.Time
 	switch {
@@ -85,13 +85,13 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	case CurrentPhase(s) == v1alpha1.RunPaused:
 		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waiting(3), ", "), s.decideNext())
 	default:
-		return nil, nil // it goes on already
+		return nil, nil // it continues already
 	}
 	e := Resumed{Reason: in.Reason}
 	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
 		e.Shift = Duration(stood)
 	}
-	if s.stopping != nil && s.stopping.cause == CauseDeadline { // it begins anew: the resume would be in vain otherwise
+	if s.stopping != nil && s.stopping.cause == CauseDeadline { // it begins again: the resume would have no effect otherwise
 		e.Shift = max(e.Shift, Duration(now.Sub(s.deadline))+s.Deadline)
 	}
 	var once []Event

@@ -63,7 +63,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// outcome says that an input is what came of an effect.
+// outcome says that an input is the result of an effect.
 func outcome(in Input) bool {
 	switch in.(type) {
 	case ActDone, ActFailed, ActAsks, ActRecords, ActSays, UndoDone, UndoBroke, HandlerDone, VerifyDone:

@@ -21,7 +21,7 @@ type (
 )
 
 // Definition is a valid graph with every default filled in and every policy looked up. It is pinned in the log: a run
-// goes on with it whatever the manifest or the daemon's flags say later. Made by Build.
+// continues with it whatever the manifest or the daemon's flags say later. Made by Build.
 type Definition struct {
 	Header
 	// Tasks in the order of the manifest; pre hooks stand first and post hooks last.

@@ -3,7 +3,7 @@
 //
 //	outcome or command -> Decide(state, input, now) -> []Event -> the log -> Apply -> effects to perform -> outcome ...
 //
-// Outcome and verdict are two things: an outcome is what came of a task, a verdict what it means for the rest. Edges look
+// Outcome and verdict are two things: an outcome is the result of a task, a verdict what it means for the rest. Edges look
 // at verdicts only. Readiness is kept up to date by Apply in time proportional to the edges that an event touches, so that
 // a decision costs the same in a run of a hundred tasks and of a hundred thousand.
 //

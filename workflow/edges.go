@@ -177,14 +177,14 @@ func (s *State) closeStages(stage Stage) {
 	}
 }
 
-// propagate tells the edges that hang on a task how it stands.
+// propagate tells the edges that hang on a task its state.
 func (s *State) propagate(i int) {
 	for _, c := range s.kids[i] {
 		s.setEdge(c, judge(s.def[c.task].Needs[c.need].On, &s.tasks[i]))
 	}
 }
 
-// startEdges begins the timeouts of the edges that hang on a task, at its first start. Those that have begun go on.
+// startEdges begins the timeouts of the edges that hang on a task, at its first start. Those that have begun continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.kids[i] {
 		e := &s.tasks[c.task].edges[c.need]
@@ -238,7 +238,7 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep is the first step of a task that is to be performed; the last one that the definition has if none is.
+// firstStep is the first step of a task that must be performed; the last one that the definition has if none is.
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
@@ -252,7 +252,7 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// again says that a step is to be performed: it has not succeeded yet, or what it held was given back, or was being so.
+// again says that a step must be performed: it has not succeeded yet, or what it held was given back, or was being so.
 func (s *State) again(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {

@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// EffectKind says what is to be performed.
+// EffectKind says what must be performed.
 type EffectKind uint8
 
 // The effects.
@@ -33,9 +33,9 @@ type EffectID struct {
 type Effect struct {
 	EffectID
 	Spec *Step
-	// With are the inputs as they are to be used, before outputs of other tasks are filled in.
+	// With are the inputs as they must be used, before outputs of other tasks are filled in.
 	With json.RawMessage
-	// Recreate: what the failed attempt made is to be taken away first.
+	// Recreate: what the failed attempt made must be taken away first.
 	Recreate bool
 	// TimeoutAt is when the attempt runs out of time; zero if never. TotalAt when all attempts do.
 	TimeoutAt, TotalAt time.Time
@@ -48,7 +48,7 @@ type Effect struct {
 	FailedAttempt int
 }
 
-// Effects are all effects that are in flight as the log has it, and the verification if it is due. Whoever drives the run
+// Effects are all effects that are in flight as the log has it, and the verification if it is due. The driver of the run
 // performs those that it does not perform yet, and cancels those that it performs and that are not there any more.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" || s.HandedOver != "" {
@@ -196,7 +196,7 @@ func Due(s *State, now time.Time) bool {
 	}
 }
 
-// CurrentPhase is where the run stands.
+// CurrentPhase is where the run is.
 func CurrentPhase(s *State) Phase {
 	waiting := s.count[taskPaused]
 	switch {
@@ -227,7 +227,7 @@ func CurrentPhase(s *State) Phase {
 	}
 }
 
-// idle says that nothing goes on without an operator. A deadline alone is no work.
+// idle says that nothing continues without an operator. A deadline alone is no work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
 		(len(s.clock) == 0 || s.asking > 0 && s.edgesRest()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0

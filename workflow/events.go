@@ -28,7 +28,7 @@ type Why string
 const (
 	WhyFailed   Why = "failed"   // it failed for good, and its policy is Pause
 	WhyApproval Why = "approval" // its kind asks for a decision
-	WhyUnknown  Why = "unknown"  // it may run only once, and nobody knows what came of it
+	WhyUnknown  Why = "unknown"  // it may run only once, and nobody knows the result
 	WhyHeld     Why = "held"     // an operator held it
 )
 
@@ -79,7 +79,7 @@ type (
 	Paused struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Resumed goes on with a run that was paused, aborted, or whose process died.
+	// Resumed continues with a run that was paused, aborted, or whose process died.
 	Resumed struct {
 		Reason string `json:"reason,omitempty"`
 		// Shift is for how long the clocks stood still.
@@ -111,23 +111,23 @@ type (
 		Phase   Phase  `json:"phase"`
 		Message string `json:"message,omitempty"`
 	}
-	// Migrated: the run goes on with another definition, whose parts came before.
+	// Migrated: the run continues with another definition, whose parts came before.
 	Migrated struct {
 		Header
 		Hash string   `json:"hash"`
 		Plan []Change `json:"plan"`
 	}
-	// HandedOver: the run goes on in another log. Nothing more happens here.
+	// HandedOver: the run continues in another log. Nothing more happens here.
 	HandedOver struct {
 		To string `json:"to"`
 	}
-	// Received: the run came from another log and goes on here.
+	// Received: the run came from another log and continues here.
 	Received struct {
 		From string `json:"from,omitempty"`
 	}
 )
 
-// Gone is a task whose work no longer stands.
+// Gone is a task whose work no longer holds.
 type Gone struct {
 	Task string `json:"task"`
 	Why  string `json:"why"`
@@ -202,7 +202,7 @@ type (
 		Message string `json:"message,omitempty"`
 		// Output that the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
-		// ClocksRun: it asks for an approval, and all clocks go on meanwhile. It fails at ExpiresAt; zero if never.
+		// ClocksRun: it asks for an approval, and all clocks continue meanwhile. It fails at ExpiresAt; zero if never.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
@@ -276,7 +276,7 @@ type (
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`
 	}
-	// HandlerEnded: whatever came of it, the first error stands.
+	// HandlerEnded: whatever the result, the first error remains.
 	HandlerEnded struct {
 		Handler string          `json:"handler"`
 		Task    string          `json:"task,omitempty"`

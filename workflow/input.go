@@ -2,10 +2,10 @@ package workflow
 
 import "encoding/json"
 
-// Input is what a decision is taken on: the time, what came of an effect, or an operator's command.
+// Input is what a decision is taken on: the time, the result of an effect, or an operator's command.
 type Input interface{ input() }
 
-// Inputs from whoever drives a run. An outcome that is not about an effect under way is passed over.
+// Inputs from the driver of a run. An outcome that is not about an effect in progress is passed over.
 type (
 	// Tick asks what follows by itself. Parallel bounds the effects in flight.
 	Tick struct{ Parallel int }
@@ -15,7 +15,7 @@ type (
 		Attempt    int
 		Output     json.RawMessage
 	}
-	// ActFailed: an attempt failed. Final: another one is in vain.
+	// ActFailed: an attempt failed. Final: another one would fail too.
 	ActFailed struct {
 		Task, Step string
 		Attempt    int
@@ -25,7 +25,7 @@ type (
 		// Output that the attempt recorded before it failed.
 		Output json.RawMessage
 	}
-	// ActAsks: an operator has to decide what comes of the step.
+	// ActAsks: an operator has to decide what follows for the step.
 	ActAsks struct {
 		Task, Step string
 		Attempt    int
@@ -56,7 +56,7 @@ type (
 		Message    string
 		Final      bool
 	}
-	// HandlerDone: a handler has run. Error is what came of it.
+	// HandlerDone: a handler has run. Error is the result.
 	HandlerDone struct {
 		Handler, Task string
 		Error         string
@@ -70,7 +70,7 @@ type (
 type (
 	// PauseRun starts nothing more.
 	PauseRun struct{ Reason string }
-	// ResumeRun goes on with a paused or aborted run. Dead says that the process that drove it has died, so that a run
+	// ResumeRun continues with a paused or aborted run. Dead says that the process that drove it has died, so that a run
 	// that still looks alive is resumed as well.
 	ResumeRun struct {
 		Reason string
@@ -91,14 +91,14 @@ type (
 		With   json.RawMessage
 		Reason string
 	}
-	// Migrate goes on with another definition.
+	// Migrate continues with another definition.
 	Migrate struct {
 		To   *Definition
 		Plan []Change
 	}
-	// HandOver ends the run in this log; it goes on in another one.
+	// HandOver ends the run in this log; it continues in another one.
 	HandOver struct{ To string }
-	// Receive goes on with a run from another log.
+	// Receive continues with a run from another log.
 	Receive struct{ From string }
 )
 

@@ -46,7 +46,7 @@ type Choices struct {
 	Keep, Rerun, Backfill []string
 }
 
-// Plan compares the definition that a run goes on with and another one. ok is false while something is undecided.
+// Plan compares the definition that a run continues with and another one. ok is false while something is undecided.
 func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	ok = true
 	said := func(list []string, name string) bool {
@@ -65,7 +65,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 		ch := Change{Task: name}
 		old, known := s.index(name)
 		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
-			known = false // it never came to its end, and comes back as a task that has still to run
+			known = false // it never ended, and comes back as a task that has still to run
 		}
 		switch {
 		case !known && upstream[name] && !said(c.Backfill, name):
@@ -102,7 +102,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 }
 
 // toRun says that a task runs anyhow, and as it is now if it was changed. One that may run at most once, and of which nobody
-// knows what came of it, does not.
+// knows the result, does not.
 func (s *State) toRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.why == WhyUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -156,7 +156,7 @@ func same(a, b *Task) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// migrate goes on with another definition: the run must stand still, and nothing of the plan may be undecided.
+// migrate continues with another definition: the run must stand still, and nothing of the plan may be undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
 	case s.Finished() || s.stopping != nil && s.ended == nil || s.rollingBack():

@@ -140,7 +140,7 @@ func (o *oracle) releaseAgain(hold int, step string) {
 	}
 }
 
-// lift notes what a step that has come to its end no longer holds: in the world, whatever the engine makes of it.
+// lift notes what a step that has ended no longer holds: in the world, whatever the engine makes of it.
 func (o *oracle) lift(task, step string) {
 	for _, r := range o.releases() {
 		if t := &o.tasks[r.task]; o.def[r.task].Name == task && o.def[r.task].Steps[r.step].Name == step {

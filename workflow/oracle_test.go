@@ -377,7 +377,7 @@ func (o *oracle) decided(i int, e Decided) {
 	}
 }
 
-// takenBack: in a rollback, a release that is undone holds again what is to be given back in its turn.
+// takenBack: in a rollback, a release that is undone holds again what must be given back in its turn.
 func (o *oracle) takenBack(i int, name string) {
 	step := o.step(o.def[i].Name, name)
 	step.undone, step.releasing = true, false

@@ -156,7 +156,7 @@ type player struct {
 	oracle   *oracle
 	flying   map[EffectID]Effect
 	holders  int
-	handlers int // started by the same process, or begun anew
+	handlers int // started by the same process, or begun again
 	calm     bool
 	story    []string
 }
@@ -206,7 +206,7 @@ func (p *player) same() {
 	}
 }
 
-// invariants compares what the engine keeps in counters and sets with what the oracle finds out anew.
+// invariants compares what the engine keeps in counters and sets with what the oracle finds out again.
 func (p *player) invariants() {
 	s, o := &p.state, p.oracle
 	count, left, undone, broken := make(map[taskPhase]int), [3]int{}, 0, 0

@@ -171,7 +171,7 @@ func (s *State) holdAgain(names []string) {
 	}
 }
 
-// stepAgain has a step performed again, in a task that may wait to go on behind it.
+// stepAgain has a step performed again, in a task that may wait to continue behind it.
 func (s *State) stepAgain(i, step int) {
 	t := &s.tasks[i]
 	if t.steps[step].done = false; t.phase == taskPending {
@@ -191,7 +191,7 @@ func (s *State) releaseAgain(hold int, at time.Time) {
 	}
 }
 
-// takeAgain is for a run that goes on with another definition without a resume.
+// takeAgain is for a run that continues with another definition without a resume.
 func (s *State) takeAgain(at time.Time) {
 	list := s.holdsNeeded(nil)
 	names := make([]string, len(list))

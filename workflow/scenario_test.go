@@ -16,9 +16,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// TestScenarios tells runs as stories, one for each rule, which stands at the head of its script. A command is an outcome,
+// TestScenarios tells runs as stories, one for each rule, which is at the head of its script. A command is an outcome,
 // an operator's word or the passing of time (after=5m); its output are the facts that were decided, with all that follows
-// from them by itself, the effects that begin, and how the run stands. Rewrite with -rewrite.
+// from them by itself, the effects that begin, and the state of the run. Rewrite with -rewrite.
 func TestScenarios(t *testing.T) {
 	for _, folder := range []string{"testdata/build", "testdata/run"} {
 		datadriven.Walk(t, folder, func(t *testing.T, path string) {

@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// taskPhase is where a task stands between events.
+// taskPhase is where a task is between events.
 type taskPhase = v1alpha1.TaskPhase
 
 const (
@@ -86,7 +86,7 @@ type taskState struct {
 
 	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
-	asking    bool      // for an approval, while the clocks go on
+	asking    bool      // for an approval, while the clocks continue
 	expiresAt time.Time // of the approval; zero if never
 
 	steps []stepState
@@ -135,7 +135,7 @@ type State struct {
 	Keys     int // the form of the idempotency keys; see Started
 	Holder   string
 	Stranded string
-	// HandedOver names the log that the run goes on in.
+	// HandedOver names the log that the run continues in.
 	HandedOver string
 
 	def    []Task
@@ -168,7 +168,7 @@ type State struct {
 	unmeetable  set // can never start
 	running     set // an attempt is in flight
 	lost        set // their process is gone
-	undoable    set // an undo can start or go on
+	undoable    set // an undo can start or continue
 	undoing     set // an undo is in flight
 	undoLeft    int // tasks that a rollback has not settled
 	undoStage   [3]int
@@ -187,13 +187,13 @@ type State struct {
 // Known says that the run is in the log, with its whole definition.
 func (s *State) Known() bool { return s.Hash != "" }
 
-// Finished says that the run has come to its end and cannot be resumed.
+// Finished says that the run has ended and cannot be resumed.
 func (s *State) Finished() bool { return s.ended != nil && s.ended.Phase != v1alpha1.RunAborted }
 
 // Tasks is the number of tasks.
 func (s *State) Tasks() int { return len(s.def) }
 
-// Definition is the definition that the run goes on with.
+// Definition is the definition that the run continues with.
 func (s *State) Definition() *Definition { return &Definition{Header: s.Header, Tasks: s.def} }
 
 // inFlight is the number of effects that are being performed.

@@ -110,7 +110,7 @@ func Explain(s *State) (message, next string) {
 		return "waiting for a process to take it up", ""
 	case v1alpha1.RunStranded:
 		if s.HandedOver != "" {
-			return "handed over: it goes on in the log of " + s.HandedOver, "follow it there"
+			return "handed over: it continues in the log of " + s.HandedOver, "follow it there"
 		}
 		return "stranded: " + s.Stranded, "run a version of scute that knows it, or enable what it needs, and resume"
 	case v1alpha1.RunRunning:
@@ -208,7 +208,7 @@ func (s *State) decideNext() string {
 	return "resume it"
 }
 
-// Actions are the decisions that go on with a task that waits for one, in the order in which they are named to users. A task that
+// Actions are the decisions that continue with a task that waits for one, in the order in which they are named to users. A task that
 // an operator holds is released instead.
 func (s *State) Actions(task string) []string {
 	i, ok := s.index(task)

@@ -26,6 +26,6 @@ func Look(s *State) Summary {
 	}
 }
 
-// StrandedHere says that a process has come to know that it cannot go on with the run: until the run changes, it need not
+// StrandedHere says that a process has come to know that it cannot continue with the run: until the run changes, it need not
 // look again.
 func StrandedHere(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }

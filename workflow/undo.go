@@ -76,7 +76,7 @@ func (s *State) undoLost(i int) {
 	}
 }
 
-// stepUndone goes on with the step before, or is done with the task.
+// stepUndone continues with the step before, or is done with the task.
 func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
@@ -101,7 +101,7 @@ func (s *State) stepUndone(i int, kept string) {
 	}
 }
 
-// nextUndo is the step of a task that is to be undone next, the last first; -1 if there is none.
+// nextUndo is the step of a task that must be undone next, the last first; -1 if there is none.
 func (s *State) nextUndo(i int) int {
 	t := &s.tasks[i]
 	for n := len(t.steps) - 1; n >= 0; n-- {
@@ -124,7 +124,7 @@ func (s *State) holds(i int) int {
 
 func (s *State) rollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo finds out, once nothing is in flight any more, what is to be undone and in what order: a task after all that
+// beginUndo finds out, once nothing is in flight any more, what must be undone and in what order: a task after all that
 // started because of it, however far down the graph.
 func (s *State) beginUndo() {
 	s.stopping.undoGraphMade = true
@@ -133,7 +133,7 @@ func (s *State) beginUndo() {
 		t := &s.tasks[i]
 		t.unsettled, t.settled = len(s.kids[i])+len(s.removed.kids[i]), false
 		s.undoStage[s.def[i].Stage]++
-		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback tries anew
+		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback tries again
 			t.undoAttempts = 0
 			s.setUndo(i, undoNone)
 		}

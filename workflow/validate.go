@@ -32,7 +32,7 @@ func (b *builder) checkGraph(d *Definition) {
 				b.bad(t.Name, field+".task", fmt.Sprintf("%q is a hook of the run", need.Task), "hooks run before or after all tasks by themselves")
 				known = false
 			case seen[Need{Task: need.Task, On: need.On}]:
-				b.bad(t.Name, field, fmt.Sprintf("the same edge to %q stands there twice", need.Task), "remove one")
+				b.bad(t.Name, field, fmt.Sprintf("the same edge to %q is there twice", need.Task), "remove one")
 			}
 			seen[Need{Task: need.Task, On: need.On}] = true
 		}
@@ -50,7 +50,7 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// sorted is an order in which every task stands after those that it needs, or a circle.
+// sorted is an order in which every task comes after those that it needs, or a circle.
 func (b *builder) sorted(d *Definition) (order []int, cycle []string) {
 	left := make([]int, len(d.Tasks))
 	kids := make([][]int, len(d.Tasks))
@@ -106,7 +106,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 			p := b.names[need.Task]
 			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && (parent.PolicyFrom == "task" || parent.PolicyFrom == "kind") {
 				b.warn(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has the failure policy %s of its own, which wins over this edge", parent.Name, parent.Policy), "remove that policy, or this edge")
+					fmt.Sprintf("%q has its own failure policy %s, which wins over this edge", parent.Name, parent.Policy), "remove that policy, or this edge")
 			}
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue

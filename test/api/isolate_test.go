@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// unreadable are specs that Go cannot decode, by kind, and the field that is to be named.
+// unreadable are specs that Go cannot decode, by kind, and the field that must be named.
 func unreadable() map[string]struct{ spec, field string } {
 	return map[string]struct{ spec, field string }{
 		"Move":         {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},

@@ -23,7 +23,7 @@ import (
 	"scute.dev/test/ports"
 )
 
-// WorkloadAPI is the author of writes that came through the API server of a workload cluster, whoever called it.
+// WorkloadAPI is the author of writes that came through the API server of a workload cluster, whatever client called it.
 const WorkloadAPI = "workload api"
 
 // Host is the address of every workload cluster's API server.
@@ -45,7 +45,7 @@ type Cloud struct {
 	databases map[string]Database // of etcd members: "namespace/name node"
 }
 
-// Start makes an empty cloud. Workload clusters listen on what is left of the block; a port is never used twice.
+// Start makes an empty cloud. Workload clusters listen on the rest of the block; a port is never used twice.
 func Start(ctx context.Context, block *ports.Block) (*Cloud, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// EtcdMember is a member of a workload cluster's etcd as the cloud has it, whoever can reach it.
+// EtcdMember is a member of a workload cluster's etcd as the cloud has it, also if scute cannot reach it.
 type EtcdMember struct {
 	Node string
 	// ID differs for a member that was made again.
 	ID string
-	// Answers: whoever asks this member gets an answer.
+	// Answers: this member answers requests.
 	Answers bool
-	// Votes: it answers, or did before it was silenced. A newcomer that has not started is a learner.
+	// Votes: it answers, or did before it was silenced. A new machine that has not started is a learner.
 	Votes bool
 	// Leader: the last one to become leader.
 	Leader bool

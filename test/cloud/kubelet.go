@@ -26,7 +26,7 @@ type kubelets struct {
 }
 
 // StopKubelet has nobody reach the pods on a node of a workload cluster ("namespace/name") through its API server: open
-// port-forwards end, and no new ones are made, nor commands run. What runs in the pods goes on.
+// port-forwards end, and no new ones are made, nor commands run. What runs in the pods continues.
 func (c *Cloud) StopKubelet(cluster, node string) {
 	c.kubelets.mu.Lock()
 	defer c.kubelets.mu.Unlock()

@@ -19,7 +19,7 @@ type Outcome struct {
 	Unserved bool
 	// Lost is the number of healthy machines that are gone and need not be.
 	Lost int
-	// Touched: something was done to the machines where all of them are to be left alone.
+	// Touched: something was done to the machines where all of them must be left alone.
 	Touched bool
 }
 
@@ -46,8 +46,8 @@ func (c *Case) Worse() []string {
 	add(p.End != "" && s.End == "", "it does not end well: %s", s.Missing)
 	add(s.Lost > p.Lost, "%d healthy machines are lost, not %d", s.Lost, p.Lost)
 	add(s.Unserved && !p.Unserved, "the API server was unavailable")
-	add(s.Touched && !p.Touched, "machines were touched that are to be left alone")
-	// A system that does nothing loses no member either: then it is enough that the majority stands.
+	add(s.Touched && !p.Touched, "machines were touched that must be left alone")
+	// A system that does nothing loses no member either: then it is enough that the majority is left.
 	add(p.End != "" && s.Members < p.Members, "%d members answered at some time, not %d", s.Members, p.Members)
 	return worse
 }

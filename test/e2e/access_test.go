@@ -89,7 +89,7 @@ func TestAccess(t *testing.T) {
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
 		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
 		"list workflowruns.scute.dev",
-		"impersonate serviceaccounts") // no request of its own: asAccount has shown it
+		"impersonate serviceaccounts") // no separate request: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
 		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed

@@ -12,8 +12,8 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// daemonUser is the chart's ServiceAccount, targetAgent how scute names itself to the cluster that it moves to, whoever
-// it is there.
+// daemonUser is the chart's ServiceAccount, targetAgent how scute names itself to the cluster that it moves to, as any
+// user there.
 const (
 	daemonUser  = "system:serviceaccount:" + scuted.Namespace + ":scute"
 	targetAgent = "scute/target"

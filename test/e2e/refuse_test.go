@@ -38,7 +38,7 @@ const (
 // refusal is a Move that must be refused before anything is changed.
 type refusal struct {
 	name string
-	// prepare spoils the world; Cleanup mends it.
+	// prepare spoils the world; Cleanup fixes it.
 	prepare func(ctx context.Context, t *testing.T)
 	spoil   func(*v1alpha1.Move)
 	// want are all errors, and nothing else: the field, and parts of the message and the remedy.

@@ -16,7 +16,7 @@ import (
 	"scute.dev/test/scuted"
 )
 
-// cleanup mends the world after a test, in a context of its own.
+// cleanup fixes the world after a test, in a separate context.
 func cleanup(t *testing.T, f func(ctx context.Context) error) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -35,7 +35,7 @@ func clusterObject(name string) *unstructured.Unstructured {
 	return u
 }
 
-// halfMade makes a Cluster that is paused, so that nothing ever comes of it.
+// halfMade makes a Cluster that is paused, so that it never gets ready.
 func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name string, finalizers ...string) {
 	t.Helper()
 	u := clusterObject(name)

@@ -56,7 +56,7 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 }
 
 // TestTwoClustersAndTheirMoves has two management clusters on one stream of one NATS server, with a Move each. The second does
-// nothing until it has a log of its own, as its Move says.
+// nothing until it has a separate log, as its Move says.
 func TestTwoClustersAndTheirMoves(t *testing.T) {
 	ctx := deadline(t, 6*time.Minute)
 	east, west := testbed.Tiny("east", "tiny"), testbed.Tiny("west", "tiny")

@@ -26,7 +26,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// stranding is a number of moves from blue to green, each of one cluster in a namespace of its own. They are held at chosen
+// stranding is a number of moves from blue to green, each of one cluster in a separate namespace. They are held at chosen
 // writes, all by one daemon; then something happens to the log or to a management cluster.
 type stranding struct {
 	prefix string

@@ -12,7 +12,7 @@ import (
 )
 
 // TestThrottle: one tenant holds the only place with a command that does not end, waits in other runs, and fails without
-// end. The other tenant's runs go on, and each run that starts nothing says why.
+// end. The other tenant's runs continue, and each run that starts nothing says why.
 func TestThrottle(t *testing.T) {
 	ctx := deadline(t, 5*time.Minute)
 	tenant, neighbor := workflowStage(ctx, t, "throttle-tenant"), workflowStage(ctx, t, "throttle-neighbor")

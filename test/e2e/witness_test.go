@@ -47,7 +47,7 @@ func (w *witness) clean(ctx context.Context, t *testing.T) {
 	}
 }
 
-// pauses watches the Clusters of a side: whoever unpauses one there is seen, however short it was.
+// pauses watches the Clusters of a side: a client that unpauses one there is seen, however short it was.
 type pauses struct {
 	mu       sync.Mutex
 	unpaused []string // of Clusters that had been paused

@@ -67,7 +67,7 @@ func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string
 	must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
 }
 
-// suspends: nothing starts while it stands; what is in flight ends.
+// suspends: nothing starts while it is there; what is in flight ends.
 func (s *stage) suspends(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "suspends", "suspend: true\ntasks:\n"+apply("a", pod("su", ""), "")+apply("b", configMap("su-b", "1"), ", needs: [a]"))
 	w := s.until(ctx, t, "suspends", func(w *v1alpha1.WorkflowRun) bool {
@@ -198,7 +198,7 @@ func waitGoneWorkflowRun(ctx context.Context, t *testing.T, s *stage, name strin
 	}
 }
 
-// adopts: a WorkflowRun can name a run that the log has or will have, of its own namespace and name only.
+// adopts: a WorkflowRun can name a run that the log has or will have, in its namespace and by its name only.
 func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	adopt := func(name, id string) {
 		w, err := scuted.NewWorkflowRun(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))

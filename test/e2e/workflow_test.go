@@ -82,7 +82,7 @@ func (s *stage) outputs(ctx context.Context, t *testing.T) {
 	}
 }
 
-// recreates: a Pod that failed is deleted, waited for while a finalizer holds it, and made anew.
+// recreates: a Pod that failed is deleted, waited for while a finalizer holds it, and made again.
 func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	held := strings.Replace(pod("again", crashing), "labels:", "finalizers: [e2e.scute.dev/hold], labels:", 1)
 	s.create(ctx, t, "recreates", "tasks:\n"+apply("p", held, ", retry: {max: 1, delay: 100ms, recreate: true}"))
@@ -161,7 +161,7 @@ func (s *stage) ignoresChildren(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "di-root di-c !di-d !di-under di-e")
 }
 
-// mends: the default policy stops; the cause is mended, and a resume skips what is done.
+// fixes: the default policy stops; the cause is fixed, and a resume skips what is done.
 func (s *stage) mends(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "mends", v1alpha1.RunAborted, "tasks:\n"+apply("a", configMap("mends-a", "1"), "")+
 		apply("b", pod("mends", crashing), ", needs: [a]")+apply("c", configMap("mends-c", "1"), ", needs: [b]"))

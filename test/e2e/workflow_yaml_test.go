@@ -7,7 +7,7 @@ func configMap(name, value string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {v: %q}}`, name, value)
 }
 
-// pod is a manifest of a Pod that the stage's kubelet lets become ready or crash; "" leaves it Pending for ever.
+// pod is a manifest of a Pod that the stage's kubelet lets become ready or crash; "" leaves it Pending forever.
 func pod(name, becomes string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {becomes: %q}}, spec: {containers: [{name: c, image: none}]}}`, name, becomes)
 }

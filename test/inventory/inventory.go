@@ -82,7 +82,7 @@ func kinds(side *testbed.Side) ([]schema.GroupVersionKind, error) {
 	return out, nil
 }
 
-// touch says what is left of a move, or of a pause, on an object; "" is nothing.
+// touch says what a move or a pause left on an object; "" is nothing.
 func touch(u *unstructured.Unstructured) string {
 	for key := range u.GetAnnotations() {
 		switch {

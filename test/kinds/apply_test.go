@@ -60,7 +60,7 @@ data: {a: one, c: three}
 
 func asJSON(with string) string { return strings.ReplaceAll(with, "\n", "\\n") }
 
-// TestApply: what was there and as wanted is left alone, what is changed is put back, what is created is deleted.
+// TestApply: what was there and as wanted is left alone, what is changed is restored, what is created is deleted.
 func TestApply(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "apply")
@@ -102,7 +102,7 @@ func TestApply(t *testing.T) {
 		}
 	})
 
-	// Somebody else goes on working on the object: that stays.
+	// Somebody else continues to work on the object: that stays.
 	must(t, admin().Patch(ctx, configMap(ns, "other", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"m":"theirs"}},"data":{"c":"theirs"}}`))))
 	for range 2 { // the undo is idempotent
 		must(t, s.takeBack(ctx))
@@ -233,7 +233,7 @@ func TestApplySecret(t *testing.T) {
 	}
 }
 
-// TestApplyRefused: what another attempt cannot mend is final, and says what to do.
+// TestApplyRefused: what another attempt cannot fix is final, and says what to do.
 func TestApplyRefused(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "refused")
@@ -358,7 +358,7 @@ func TestApplyTooLarge(t *testing.T) {
 	isFinal(t, s.takeBack(ctx), "ConfigMap large/c was changed and cannot be restored", "too large")
 }
 
-// TestApplyExpanded: every object is a task of its own, and the content of a Secret is in none of them.
+// TestApplyExpanded: every object is a separate task, and the content of a Secret is in none of them.
 func TestApplyExpanded(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "expanded")

@@ -67,7 +67,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteWaits for finalizers, and leaves alone what was made anew under the name.
+// TestDeleteWaits for finalizers, and leaves alone what was made again under the name.
 func TestDeleteWaits(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-waits")

@@ -66,7 +66,7 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 	}
 }
 
-// TestApplyIgnoresMarksInManifests: whoever copies an object with its mark into a manifest does not make it the run's own.
+// TestApplyIgnoresMarksInManifests: a user who copies an object with its mark into a manifest does not make it the run's own.
 func TestApplyIgnoresMarksInManifests(t *testing.T) {
 	ctx := deadline(t, time.Minute)
 	ns := namespace(ctx, t, "forged-mark")

@@ -26,7 +26,7 @@ func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
 	return func() (*rest.Config, error) { return side.Config(), nil }
 }
 
-// pausedCluster reads whether a Cluster is paused and whose mark it bears.
+// pausedCluster reads whether a Cluster is paused and whose mark it has.
 func pausedCluster(ctx context.Context, t *testing.T, namespace, name string) (paused bool, mark string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}

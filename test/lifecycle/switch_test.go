@@ -25,7 +25,7 @@ func thing(group, version, kind, name string) *unstructured.Unstructured {
 	return u
 }
 
-// switches reads how everything stands: the switch's value as it is stored, and a * for our mark.
+// switches reads the state of everything: the switch's value as it is stored, and a * for our mark.
 func switches(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	const fluxK, fluxH, eksa = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "anywhere.eks.amazonaws.com"

@@ -27,7 +27,7 @@ spec:
 `
 
 // Ctrl-C, SIGTERM and the end of the terminal end the commands that are in flight, by SIGTERM, and then the process, with
-// status 130 and the way to go on. The same command resumes.
+// status 130 and the way to continue. The same command resumes.
 func TestAnInterruptedRunIsResumed(t *testing.T) {
 	program := plainCtl(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

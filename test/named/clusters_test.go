@@ -13,7 +13,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// revive starts a killed API server again, and the controllers anew. Those that only find their watches broken come back
+// revive starts a killed API server again, and the controllers again. Those that only find their watches broken come back
 // one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, and a
 // cluster that is moved to such a side has its machines replaced.
 func revive(ctx context.Context, t *testing.T, side *testbed.Side) {

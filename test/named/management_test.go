@@ -10,7 +10,7 @@ import (
 )
 
 // TestManagement creates, upgrades and deletes a management cluster. Blue is the bootstrap cluster. The clusters of the
-// in-memory cloud cannot host Cluster API: what stands for the API server of the new management cluster is green, to which
+// in-memory cloud cannot host Cluster API: what represents the API server of the new management cluster is green, to which
 // the cluster's objects are moved, and whose controllers then replace and delete the machines.
 func TestManagement(t *testing.T) {
 	ctx := deadline(t, 20*time.Minute)

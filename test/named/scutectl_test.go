@@ -23,7 +23,7 @@ import (
 )
 
 // TestScutectl is what an operator does without any program of his own: scutectl run --local, and the provider that is made
-// of manifests in files. Green stands for the API server of the management cluster, as in TestManagement.
+// of manifests in files. Green represents the API server of the management cluster, as in TestManagement.
 func TestScutectl(t *testing.T) {
 	ctx := deadline(t, 20*time.Minute)
 	blue, green := shared.blue, shared.green

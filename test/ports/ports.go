@@ -18,7 +18,7 @@ const (
 	blockSize = 500
 )
 
-// Block is a range of ports reserved for one owner. Two owners on one machine never get the same block: whoever listens
+// Block is a range of ports reserved for one owner. Two owners on one machine never get the same block: the owner that listens
 // on its first port owns it, and the kernel frees that port however its owner ends.
 type Block struct {
 	claim net.Listener
@@ -57,7 +57,7 @@ func (b *Block) One() (int, error) {
 	return 0, fmt.Errorf("all %d ports from %d on are used up", blockSize, b.base)
 }
 
-// Rest returns what is left of the block, both ends included; One returns nothing more after it.
+// Rest returns the rest of the block, both ends included; One returns nothing more after it.
 func (b *Block) Rest() (low, high int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

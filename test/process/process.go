@@ -20,7 +20,7 @@ type Spec struct {
 	Log string
 }
 
-// Process is a running child, leader of a process group of its own: a Ctrl-C in the terminal does not reach it before
+// Process is a running child, leader of a separate process group: a Ctrl-C in the terminal does not reach it before
 // its parent has decided what to do.
 type Process struct {
 	spec Spec

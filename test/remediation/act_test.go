@@ -185,10 +185,10 @@ func TestActTopology(t *testing.T) {
 	})
 }
 
-// actCase performs actions on a cluster of its own.
+// actCase performs actions on a separate cluster.
 type actCase func(ctx context.Context, t *testing.T, p *performer)
 
-// actOn plays cases, each on a cluster of its own: what a case that fails leaves behind is nobody else's.
+// actOn plays cases, each on a separate cluster: what a case that fails leaves behind is nobody else's.
 func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
 	t.Helper()
 	for name, play := range cases {
@@ -562,8 +562,8 @@ func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, bas
 	return found
 }
 
-// replaced waits until the victim is gone, all others of the baseline are there with the newcomer, and the cluster is
-// well. The newcomer must have a node before the victim goes.
+// replaced waits until the victim is gone, all others of the baseline are there with the new machine, and the cluster is
+// well. The new machine must have a node before the victim goes.
 func (p *performer) replaced(ctx context.Context, victim, newcomer *clusterv1.Machine, baseline map[types.UID]bool) {
 	p.c.t.Helper()
 	joined := false
@@ -702,7 +702,7 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	sampler.never(p.c.t, 3, 4)
 }
 
-// cancelled: the victim is well again while its replacement, which takes for ever, comes up. The newcomer is marked first,
+// cancelled: the victim is well again while its replacement, which takes forever, comes up. The new machine is marked first,
 // so that there is never a machine too many without a mark.
 func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)

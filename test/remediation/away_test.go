@@ -16,8 +16,8 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestStalled: the daemon stands still from the moment at which it has asked for two more machines until both are there.
-// The one that is not wanted goes, not a veteran.
+// TestStalled: the daemon hangs from the moment at which it has asked for two more machines until both are there.
+// The one that is not wanted goes, not an older, healthy one.
 func TestStalled(t *testing.T) {
 	ctx := deadline(t, 6*time.Minute)
 	d := daemon(t, scuted.DaemonOptions{Args: []string{"--leader-elect=false"}}) // a leader would give up meanwhile

@@ -50,7 +50,7 @@ func kubeletDies(ctx context.Context, t *testing.T, c *cluster, machine, node st
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionTrue)
 }
 
-// powerFails: the member of a machine without power stays in the list, and Cluster API goes on saying that it is healthy.
+// powerFails: the member of a machine without power stays in the list, and Cluster API still says that it is healthy.
 func powerFails(ctx context.Context, t *testing.T, c *cluster, machine, node string) {
 	t.Helper()
 	s := c.watchQuorum(t)

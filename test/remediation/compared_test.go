@@ -138,7 +138,7 @@ func neverStarts(growth step) step {
 	}
 }
 
-// rolled begins a rollout of the control plane, whose newcomer exists.
+// rolled begins a rollout of the control plane, whose new machine exists.
 func rolled(ctx context.Context, l *lane) {
 	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
 	l.newcomer(ctx)

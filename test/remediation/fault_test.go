@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fault makes a machine sick.
+// fault makes a machine unhealthy.
 type fault func(ctx context.Context, c *cluster, m *clusterv1.Machine) error
 
 // notReady: the kubelet reports trouble; everything else is well.

@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// aborted: an operator takes back what is under way, because it keeps the cluster from being moved. Nothing more is begun for
+// aborted: an operator takes back what is in progress, because it keeps the cluster from being moved. Nothing more is begun for
 // the machine until it is released.
 func aborted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
@@ -48,7 +48,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 1, 2)
 }
 
-// misread makes the policy unreadable for a while: a remediation that it began is frozen, and goes on when it is corrected.
+// misread makes the policy unreadable for a while: a remediation that it began is frozen, and continues when it is corrected.
 func (w *ward) misread(ctx context.Context, t *testing.T) {
 	t.Helper()
 	change(ctx, t, w.policy, func(s *v1alpha1.RepairPolicySpec) {
@@ -92,7 +92,7 @@ func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	}
 }
 
-// console stands for that of the victim's machine: it sees each time that a reboot is asked for, and no longer is, however short.
+// console represents that of the victim's machine: it sees each time that a reboot is asked for, and no longer is, however short.
 type console struct {
 	w      *ward
 	events watch.Interface
@@ -159,7 +159,7 @@ func rebootedInVain(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// machineSet: one that no MachineDeployment owns is an owner of its own.
+// machineSet: one that no MachineDeployment owns is a separate owner.
 func machineSet(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1, Workers: 1})
 	sets := &clusterv1.MachineSetList{}

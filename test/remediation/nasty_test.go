@@ -42,7 +42,7 @@ func newWard(ctx context.Context, t *testing.T, spec testbed.Cluster, change fun
 	return w
 }
 
-// TestNasty: what goes wrong in the worst moment. Whatever it is: etcd keeps its quorum, healthy veterans stay, and no
+// TestNasty: what goes wrong in the worst moment. Whatever it is: etcd keeps its quorum, older, healthy machines stay, and no
 // machine too many is left.
 func TestNasty(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
@@ -121,7 +121,7 @@ func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 	})
 }
 
-// surges waits until there is a machine that was not there before. It stays: whoever looks late sees it too.
+// surges waits until there is a machine that was not there before. It stays: a late look sees it too.
 func (w *ward) surges(ctx context.Context, t *testing.T) {
 	t.Helper()
 	await(ctx, t, "a newcomer exists", func() string {
@@ -178,7 +178,7 @@ func impatient(allowed ...v1alpha1.RepairMethod) func(*v1alpha1.RepairPolicySpec
 	}
 }
 
-// neverJoins: a newcomer that does not start is taken back, again once more, and then a human is asked.
+// neverJoins: a new machine that does not start is taken back, again once more, and then a human is asked.
 func neverJoins(ctx context.Context, t *testing.T) {
 	neverJoinsBy(ctx, t, testbed.Cluster{}, impatient(v1alpha1.MethodSurge))
 }
@@ -200,7 +200,7 @@ func neverJoinsBy(ctx context.Context, t *testing.T, spec testbed.Cluster, chang
 	w.veterans(ctx, t)
 }
 
-// recovers: the newcomer goes, the victim stays.
+// recovers: the new machine goes, the victim stays.
 func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPolicySpec)) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, change)
 	w.stuckNewcomers(t)
@@ -213,7 +213,7 @@ func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPol
 	w.quorum.never(t, 3, 4)
 }
 
-// anotherDeleted: a human takes a healthy machine away while the newcomer starts.
+// anotherDeleted: a human takes a healthy machine away while the new machine starts.
 func anotherDeleted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	must(t, notReady(ctx, w.cluster, w.victim))
@@ -262,7 +262,7 @@ func reverted(ctx context.Context, t *testing.T) {
 		phase, message := w.diary.now(w.victim.Name)
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), &clusterv1.Machine{})
 		switch {
-		case client.IgnoreNotFound(err) == nil && err != nil: // the newcomer was quicker than the tool
+		case client.IgnoreNotFound(err) == nil && err != nil: // the new machine was quicker than the tool
 			return ""
 		case phase == v1alpha1.RemediationFailed, phase == v1alpha1.RemediationFrozen && strings.Contains(message, "somebody else"):
 			return ""
@@ -344,7 +344,7 @@ func majorityLost(ctx context.Context, t *testing.T) {
 	w.healed(ctx, t)
 }
 
-// foreignHook: somebody's deletion hook would hold the victim for ever; nothing is begun until it is gone.
+// foreignHook: somebody's deletion hook would hold the victim forever; nothing is begun until it is gone.
 func foreignHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/forensics"
@@ -358,7 +358,7 @@ func foreignHook(ctx context.Context, t *testing.T) {
 	w.quorum.never(t, 3, 4)
 }
 
-// allowedHook: the policy trusts whoever has a hook on the machine, so that it is replaced, and goes when the hook does.
+// allowedHook: the policy trusts the owner of a hook on the machine, so that it is replaced, and goes when the hook does.
 func allowedHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.AllowedHooks = []string{"csi-*"} })
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/csi-node"

@@ -140,7 +140,7 @@ func refuses(ctx context.Context, t *testing.T) {
 	awaitCheck(ctx, t, c, 1)
 }
 
-// told: a machine's request says how it stands, and stays until its machine is well; events tell of it beside it.
+// told: a machine's request says its state, and stays until its machine is well; events tell of it beside it.
 func told(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	m := c.machines(ctx, true)[0]

@@ -18,7 +18,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// replace is a case in which machines fall sick and are replaced, with no human.
+// replace is a case in which machines become unhealthy and are replaced, with no human.
 type replace struct {
 	cluster testbed.Cluster
 	policy  func(*v1alpha1.RepairPolicySpec)
@@ -26,13 +26,13 @@ type replace struct {
 	sick    fault
 	victims int    // one if zero
 	decides string // what must be decided about the first victim
-	// members never fewer than which answer, machines never more than which there are. 0: the case has no etcd of its own.
+	// members never fewer than which answer, machines never more than which there are. 0: the case has no etcd.
 	members, machines int
 	// also is checked at the end.
 	also func(ctx context.Context, t *testing.T, c *cluster, victims []clusterv1.Machine)
 }
 
-// TestReplace: machines of every kind of owner fall sick in every way, and are replaced in the way that keeps most of
+// TestReplace: machines of every kind of owner become unhealthy in every way, and are replaced in the way that keeps most of
 // etcd alive.
 func TestReplace(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
@@ -133,7 +133,7 @@ func choose(machines []clusterv1.Machine, n int) []clusterv1.Machine {
 	return slices.Clone(machines[:n])
 }
 
-// replaced waits until the victims are gone, others have taken their places, and every veteran is there.
+// replaced waits until the victims are gone, others have taken their places, and every older, healthy machine is there.
 func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []clusterv1.Machine) {
 	t.Helper()
 	_, controlPlane := before[0].Labels[clusterv1.MachineControlPlaneLabel]

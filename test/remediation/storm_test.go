@@ -15,7 +15,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// What the storm is made of: 30 clusters, of which some have three control plane machines, one of them in the zone that
+// What the mass failure is made of: 30 clusters, of which some have three control plane machines, one of them in the zone that
 // dies.
 const (
 	stormClusters = 30
@@ -25,7 +25,7 @@ const (
 )
 
 // TestStorm: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
-// storm is seen; nothing beyond, and in the end all is well without a human.
+// mass failure is seen; nothing beyond, and in the end all is well without a human.
 func TestStorm(t *testing.T) {
 	ctx := deadline(t, 15*time.Minute)
 	daemon(t, scuted.DaemonOptions{})

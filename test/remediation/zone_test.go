@@ -19,7 +19,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// zoneClusters is how many clusters, each of its own namespace, have a machine in the failure domain that fails.
+// zoneClusters is how many clusters, each in a separate namespace, have a machine in the failure domain that fails.
 const zoneClusters = 4
 
 // TestZoneOutage: a failure domain loses its power. No cluster by itself has more than one unhealthy machine, and each would be

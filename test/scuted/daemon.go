@@ -90,7 +90,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		return nil
 	default:
 	}
-	// It may come to its end, by a fault point for example, at the very moment.
+	// It may have ended, by a fault point for example, at the very moment.
 	if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stopping scuted: %w", err)
 	}

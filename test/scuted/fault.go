@@ -110,7 +110,7 @@ func (j Journal) Read(f Faults) (Reached, error) {
 }
 
 // PassedOver says what does not fit together of the deaths that were seen, of what the lives noted, and of what the log has: a
-// life that went on where it had to end, or an append that no fault point saw. It is "" if all fits.
+// life that continued where it had to end, or an append that no fault point saw. It is "" if all fits.
 func (f Faults) PassedOver(deaths int, r Reached, inLog int) string {
 	due, rest := 0, r.Counted
 	for rest >= f.at(due) {

@@ -48,7 +48,7 @@ func (in *Installation) WaitWorkflowRun(ctx context.Context, namespace, name str
 	}
 }
 
-// Rests says that a run goes on no more by itself.
+// Rests says that a run continues no more by itself.
 func Rests(w *v1alpha1.WorkflowRun) bool {
 	switch w.Status.Phase {
 	case "", v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:

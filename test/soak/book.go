@@ -34,7 +34,7 @@ type Book struct {
 
 	catalog *eventlog.Catalog[remediator.Event]
 	owners  map[string]remediator.Owner
-	active  map[string]int // the owner's aggregate -> its remedy under way
+	active  map[string]int // the owner's aggregate -> its remedy in progress
 }
 
 // NewBook is an empty one.

@@ -67,7 +67,7 @@ func (w *World) Sick(machine string) bool { return w.machine(machine).on > 0 }
 // Delete: somebody deletes the machine by hand.
 func (w *World) Delete(machine string) { w.machine(machine).deleted = true }
 
-// Roll: all machines of the control plane made before are to be replaced, and all of another version, if it is not "".
+// Roll: all machines of the control plane made before must be replaced, and all of another version, if it is not "".
 func (w *World) Roll(cluster string, at time.Time, version string) {
 	c := w.cluster(cluster)
 	c.rolled = at
@@ -159,12 +159,12 @@ type Remedy struct {
 	Cluster, Victim string
 	Baseline        []string
 	Begun           time.Time
-	Ended           time.Time // zero while it is under way
+	Ended           time.Time // zero while it is in progress
 	// Spurious: the victim was healthy, as far as the faults go, when it was begun. The log does not say so.
 	Spurious bool `json:"-"`
 }
 
-// under says whether the remediation was under way at a time, or over only just.
+// under says whether the remediation was in progress at a time, or over only just.
 func (r Remedy) under(at time.Time) bool {
 	return !at.Before(r.Begun) && (r.Ended.IsZero() || at.Before(r.Ended.Add(lag)))
 }
@@ -179,7 +179,7 @@ func (w *World) ShouldBeSick(machine string, at time.Time) bool {
 	return m.on > 0 || !m.until.IsZero() && at.Before(m.until.Add(lag))
 }
 
-// Removed is the second invariant: no healthy veteran is removed but by somebody's wish. It says why the removal is right.
+// Removed is the second invariant: no healthy machine is removed but by somebody's wish. It says why the removal is right.
 func (w *World) Removed(r Removal, v Veteran, remedies []Remedy) (why string, err error) {
 	m, c := w.machine(r.Machine), w.cluster(r.Cluster)
 	for _, remedy := range remedies {
@@ -204,5 +204,5 @@ func (w *World) Removed(r Removal, v Veteran, remedies []Remedy) (why string, er
 			return "taken back", nil
 		}
 	}
-	return "", fmt.Errorf("veteran: %s of %s was removed at %s; it was healthy, and nobody asked for that", r.Machine, r.Cluster, r.At.UTC().Format("15:04:05.000"))
+	return "", fmt.Errorf("machine %s of %s was removed at %s; it was healthy, and nobody asked for that", r.Machine, r.Cluster, r.At.UTC().Format("15:04:05.000"))
 }

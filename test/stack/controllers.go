@@ -60,7 +60,7 @@ type connections interface {
 }
 
 const (
-	// stopTimeout bounds how long reconciles in flight may go on.
+	// stopTimeout bounds how long reconciles in flight may continue.
 	stopTimeout = 20 * time.Second
 	// readyTimeout bounds the start: 2 s on an idle machine, but busy ones take much longer.
 	readyTimeout = 3 * time.Minute

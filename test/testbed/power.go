@@ -36,7 +36,7 @@ func (w *Workload) PowerOn(ctx context.Context, node string) error {
 }
 
 // StopKubelet stops the kubelet of a node, and nothing else on it: its Ready becomes Unknown, no port-forward reaches its
-// pods and no command is run in them. Its etcd member goes on.
+// pods and no command is run in them. Its etcd member continues.
 func (w *Workload) StopKubelet(ctx context.Context, node string) error {
 	w.bed.cloud.StopKubelet(w.Namespace+"/"+w.Name, node)
 	return w.BreakNode(ctx, node, corev1.ConditionUnknown)
@@ -49,7 +49,7 @@ func (w *Workload) StartKubelet(ctx context.Context, node string) error {
 }
 
 // OpenClientPort has the etcd member of a control plane's machine listen on the address of the machine, which its Machine
-// then shows: whoever is on this computer reaches the member without its kubelet. A machine has the name of its node. It
+// then shows: a process on this computer reaches the member without its kubelet. A machine has the name of its node. It
 // needs Linux.
 func (w *Workload) OpenClientPort(ctx context.Context, node string) error {
 	address, err := w.bed.cloud.OpenClientPort(w.Namespace+"/"+w.Name, node)
@@ -90,7 +90,7 @@ func (w *Workload) RejoinEtcd(ctx context.Context, node string) error {
 }
 
 // Lead makes the etcd member of a node the leader. The in-memory etcd tells terms apart by the second in which they began, so
-// this term gets a second of its own: whoever moves the leadership after Lead has returned begins a later term.
+// this term gets a separate second: a client that moves the leadership after Lead has returned begins a later term.
 func (w *Workload) Lead(ctx context.Context, node string) error {
 	if err := nextSecond(ctx); err != nil {
 		return fmt.Errorf("waiting to make node %s of %s/%s the leader: %w", node, w.Namespace, w.Name, err)

@@ -187,7 +187,7 @@ func (w *configWriter) writeConfigMap(c *sequence.Context, text []byte) error {
 	})
 }
 
-// undo puts back the file that was there. A ConfigMap is removed if this run was the last to write it.
+// undo restores the file that was there. A ConfigMap is removed if this run was the last to write it.
 func (w *configWriter) undo(c *sequence.Context) error {
 	if w.sink.ConfigMap != "" {
 		return w.removeConfigMap(c)

@@ -81,7 +81,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
 			field += "." + wrong.FieldPath()
 		}
-		message, _, _ := strings.Cut(e.Error(), ` "`) // the field has a place of its own
+		message, _, _ := strings.Cut(e.Error(), ` "`) // the field has a separate place
 		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: "remove it or correct its name"})
 	}
 	var wrong *json.UnmarshalTypeError

@@ -34,7 +34,7 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	var problems []workflow.Problem
 	if spec.Workflow != nil {
 		if len(spec.Tasks) > 0 {
-			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has tasks of its own", Remedy: "set either tasks or workflow"})
+			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has its own tasks", Remedy: "set either tasks or workflow"})
 		}
 		tasks, own, more := e.Named(ctx, namespace, spec.Workflow.Name, raw(spec.Workflow))
 		problems = append(problems, more...)

@@ -32,7 +32,7 @@ func needParts(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),
 					Message: fmt.Sprintf("%s is expanded, and this edge cannot be made to its %d parts together with other optional ones", base, len(parts)),
-					Remedy:  "name the part that is meant, for example " + parts[0].Name + ", or put a task of its own in between",
+					Remedy:  "name the part that is meant, for example " + parts[0].Name + ", or put a separate task in between",
 				})
 				continue
 			}

@@ -52,7 +52,7 @@ type drive struct {
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// place is held while something works. Without it nothing is started; what only waits goes on.
+	// place is held while something works. Without it nothing is started; what only waits continues.
 	place *supervise.Place
 
 	// rested is told when an attempt begins to do nothing but wait.
@@ -182,7 +182,7 @@ func undoKind(step *workflow.Step) string {
 }
 
 // record decides on what was reported and on the time, and stores it. When somebody else wrote first, the run is read
-// again and everything is decided anew. What is being stored when the process is asked to end is stored.
+// again and everything is decided again. What is being stored when the process is asked to end is stored.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := outlast(ctx, farewell)
 	defer cancel()
@@ -218,7 +218,7 @@ func (d *drive) decide() error {
 	return d.a.settle(d.tick())
 }
 
-// tell lets the effects go on that wait for what they said to be durable.
+// tell lets the effects continue that wait for what they said to be durable.
 func (d *drive) tell(err error) {
 	for _, r := range d.untold {
 		switch {

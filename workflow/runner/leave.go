@@ -22,10 +22,10 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	}
 }
 
-// farewell bounds how long a driver that has to end takes to store what came of its last effects.
+// farewell bounds how long a driver that has to end takes to store the result of its last effects.
 const farewell = 5 * time.Second
 
-// leave cancels what is in flight, and stores what came of it all the same: a process that is asked to end makes nobody do
+// leave cancels what is in flight, and stores the result all the same: a process that is asked to end makes nobody do
 // twice what is done, and is not taken for one that died. What it cannot store is ErrUnrecorded, unless another process has
 // the run already: that one finds it out.
 func (d *drive) leave(ctx context.Context) error {
@@ -42,7 +42,7 @@ func (d *drive) leave(ctx context.Context) error {
 	if err == nil || len(tasks) == 0 || errors.Is(err, eventlog.ErrConflict) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run goes on: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
+	return fmt.Errorf("%s: %w: %s: look whether it may be done again before the run continues: %w", d.id, ErrUnrecorded, strings.Join(tasks, ", "), err)
 }
 
 // keep stores what has ended, and names the tasks of which it is.

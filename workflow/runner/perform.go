@@ -24,7 +24,7 @@ type flight struct {
 // handlerTimeout bounds a handler of the error channel that names no timeout.
 const handlerTimeout = 10 * time.Minute
 
-// begin performs an effect in a goroutine of its own. All that it needs of the state is taken here.
+// begin performs an effect in a separate goroutine. All that it needs of the state is taken here.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := deadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
@@ -72,7 +72,7 @@ func (in inputs) fill() (json.RawMessage, error) {
 var errTotal = errors.New("it ran out of its total time")
 
 // deadline is the context of an effect: an attempt ends when it runs out of time, an undo is not reached by the end of
-// anything but the process. What is left of the time is counted from now, and not by the machine's clock, which may be set.
+// anything but the process. The rest of the time is counted from now, and not by the machine's clock, which may be set.
 func deadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -155,7 +155,7 @@ func (d *drive) progress(e workflow.Effect) func(string) {
 }
 
 // inputs of an undo may refer to what was recorded when the step was performed, whatever has become of it since. So may a
-// step to the output of its own task: it is a hook after it then.
+// step to the output of the same task: it is a hook after it then.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs))}
@@ -230,7 +230,7 @@ func (p *performance) takeBack(ctx context.Context) error {
 	}
 }
 
-// report says what came of it. A timeout is told from a cancellation by the deadline.
+// report says the result. A timeout is told from a cancellation by the deadline.
 func (p *performance) report(ctx context.Context, err error) {
 	e := p.effect
 	message := ""
@@ -270,7 +270,7 @@ func (p *performance) report(ctx context.Context, err error) {
 	p.reports <- out
 }
 
-// verification is one step that has succeeded and can tell whether it still stands.
+// verification is one step that has succeeded and can tell whether it still holds.
 type verification struct {
 	kind task.Verifier
 	call *task.Call
@@ -309,7 +309,7 @@ func verify(ctx context.Context, list []verification) []workflow.Gone {
 		why, err := look(v)
 		switch {
 		case err != nil:
-			v.call.Logger.Warn("cannot tell whether a done task still stands", "error", redact.Message(err.Error()))
+			v.call.Logger.Warn("cannot tell whether a done task still holds", "error", redact.Message(err.Error()))
 		case why != "":
 			gone = append(gone, workflow.Gone{Task: v.call.Task, Why: redact.Message(why)})
 		}

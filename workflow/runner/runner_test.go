@@ -564,7 +564,7 @@ tasks:
 	w.want("Aborted a=Interrupted")
 }
 
-// TestLogAway goes on when the log could not be reached for a moment.
+// TestLogAway: a run continues when the log could not be reached for a moment.
 func TestLogAway(t *testing.T) {
 	w := newWorld(t)
 	w.request(`
@@ -580,7 +580,7 @@ tasks:
 	w.wantJournal("do a", "done a", "do b", "done b", "do c", "done c")
 }
 
-// TestStranded claims a run that the process does not know enough for once, says so, and lets another one go on.
+// TestStranded claims a run that the process does not know enough for once, says so, and lets another one continue.
 func TestStranded(t *testing.T) {
 	w := newWorld(t)
 	w.request("tasks:\n- {name: a, kind: Do}\n")

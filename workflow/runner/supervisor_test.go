@@ -80,7 +80,7 @@ func TestSupervisorBoundsRuns(t *testing.T) {
 	}
 }
 
-// TestRunsShareThePlaces: one tenant's runs hold every place for ever, and another tenant's run goes on.
+// TestRunsShareThePlaces: one tenant's runs hold every place forever, and another tenant's run continues.
 func TestRunsShareThePlaces(t *testing.T) {
 	w := newWorld(t)
 	w.gate("long")

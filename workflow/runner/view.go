@@ -107,7 +107,7 @@ func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
 }
 
 // Due says that Drive has something to do for a run in this process, at once or after a wait. A run that this process has
-// found itself unable to go on with is due again when it has changed.
+// found itself unable to continue with is due again when it has changed.
 func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
 	v.view.Read(id, func(e *aggregate.Entry[*seen]) {
 		if e == nil || e.Err != nil || e.State.state == nil || workflow.StrandedHere(e.State.state, incarnation) {

@@ -293,7 +293,7 @@ func (w *world) drive(incarnation string) *workflow.State {
 	return w.state()
 }
 
-// driving drives beside the test. The channel tells what came of it.
+// driving drives beside the test. The channel tells the result.
 func (w *world) driving(ctx context.Context, r *runner.Runner) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- r.Drive(ctx, id) }()

@@ -5,6 +5,6 @@
 // What kinds share is in the packages below this one: task/access reads and writes the objects of a cluster, task/inputs reads
 // what a manifest gives. The kinds are in package tasks.
 //
-// What never may live here: a kind, and a decision about the run. A kind says what came of an attempt; what follows from it
+// What never may live here: a kind, and a decision about the run. A kind says the result of an attempt; what follows from it
 // is for package workflow to decide.
 package task

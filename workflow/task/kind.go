@@ -28,7 +28,7 @@ type Kind interface {
 	Undo(ctx context.Context, c *Call) error
 }
 
-// Verifier is a Kind that can tell whether what a task did still stands.
+// Verifier is a Kind that can tell whether what a task did still holds.
 type Verifier interface {
 	// Verify is asked on a resume about a task that has succeeded. A reason means that it must run again.
 	Verify(ctx context.Context, c *Call) (reason string, err error)
@@ -140,7 +140,7 @@ type KeptError struct{ Why string }
 // Error says why.
 func (k *KeptError) Error() string { return k.Why }
 
-// DecisionError says that an operator has to decide what comes of the task.
+// DecisionError says that an operator has to decide what follows for the task.
 type DecisionError struct{ Why string }
 
 // Error says why.

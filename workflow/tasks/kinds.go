@@ -20,15 +20,15 @@ import (
 func All() []Registration {
 	return []Registration{
 		{
-			Name: "Exec", Inputs: exec.With{}, Does: "runs a command", Inverse: "none of its own: give `undo`",
+			Name: "Exec", Inputs: exec.With{}, Does: "runs a command", Inverse: "none: give `undo`",
 			New: func(o Options) task.Kind { return &exec.Kind{Enabled: o.ExecEnabled} },
 		},
 		{
-			Name: "HTTP", Inputs: httprequest.With{}, Does: "makes a request", Inverse: "none of its own: give `undo`",
+			Name: "HTTP", Inputs: httprequest.With{}, Does: "makes a request", Inverse: "none: give `undo`",
 			New: func(o Options) task.Kind { return &httprequest.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Apply", Inputs: apply.With{}, Does: "applies manifests and waits until they are settled", Inverse: "deletes what it created, puts back what it changed",
+			Name: "Apply", Inputs: apply.With{}, Does: "applies manifests and waits until they are settled", Inverse: "deletes what it created, restores what it changed",
 			New: func(o Options) task.Kind { return &apply.Kind{Clusters: o.Clusters} },
 		},
 		{
@@ -44,7 +44,7 @@ func All() []Registration {
 			New: func(o Options) task.Kind { return &job.Kind{Clusters: o.Clusters} },
 		},
 		{
-			Name: "Pause", Inputs: pause.With{}, Does: "keeps Cluster API, Flux or EKS Anywhere still, and waits until they are", Inverse: "puts back what it found; also at the end of every run",
+			Name: "Pause", Inputs: pause.With{}, Does: "keeps Cluster API, Flux or EKS Anywhere still, and waits until they are", Inverse: "restores what it found; also at the end of every run",
 			New: func(o Options) task.Kind { return &pause.Kind{Clusters: o.Clusters} },
 		},
 		{

@@ -11,7 +11,7 @@ import (
 	"scute.dev/workflow/tasks/job"
 )
 
-// TestSecretsAreNotInputs: a secret in a manifest would be in the log for ever.
+// TestSecretsAreNotInputs: a secret in a manifest would be in the log forever.
 func TestSecretsAreNotInputs(t *testing.T) {
 	for _, c := range []struct {
 		kind interface {

@@ -22,7 +22,7 @@ type Filter struct {
 	Kind, Namespace string
 	// Cluster and Machine are names.
 	Cluster, Machine string
-	// Actor and Type are patterns in which * stands for any characters but a slash.
+	// Actor and Type are patterns in which * matches any characters but a slash.
 	Actor, Type string
 	// Since is the earliest time, and Until the first that is too late.
 	Since, Until Moment
@@ -36,7 +36,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves and remediations of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
-	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * stands for any characters but a slash: 'user/*'")
+	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * matches any characters but a slash: 'user/*'")
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
 	flags.Var(&f.Since, "since", "Only events from this time on: 10m before now, or 2026-07-30T12:00:00Z, or 2026-07-30")
 	flags.Var(&f.Until, "until", "Only events before this time, in the same forms")

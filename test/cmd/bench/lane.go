@@ -90,7 +90,7 @@ func (l *lane) run(ctx context.Context) (s surge, err error) {
 		switch {
 		case e.Type == watch.Added && !known[m.UID]:
 			if s.newcomer != 0 {
-				return s, fmt.Errorf("%s: a second newcomer, %s", l.name, m.Name)
+				return s, fmt.Errorf("%s: a second new machine, %s", l.name, m.Name)
 			}
 			s.newcomer, known[m.UID] = time.Since(began), true
 			if err := l.back(ctx); err != nil {
@@ -113,7 +113,7 @@ func (l *lane) run(ctx context.Context) (s surge, err error) {
 	return s, fmt.Errorf("%s: no end was seen, only %+v: %w", l.name, s, errors.Join(ctx.Err(), errors.New("the watch is over")))
 }
 
-// ask for the replacement: of scute by Cluster API's own annotation, which is sick at once, so that nothing but the time
+// ask for the replacement: of scute by Cluster API's own annotation, which is unhealthy at once, so that nothing but the time
 // that scute takes is measured; by hand of the owner, with the same writes that scute makes.
 func (l *lane) ask(ctx context.Context, victim *clusterv1.Machine) error {
 	if !l.hand {
@@ -128,7 +128,7 @@ func (l *lane) ask(ctx context.Context, victim *clusterv1.Machine) error {
 	return l.scale(ctx, replicas+2)
 }
 
-// back: a newcomer exists, and no other one shall be made.
+// back: a new machine exists, and no other one shall be made.
 func (l *lane) back(ctx context.Context) error {
 	if !l.hand || l.method == v1alpha1.MethodRolloutSurge {
 		return nil

@@ -94,7 +94,7 @@ func (d *delayed) copy(to, from net.Conn) {
 	to.Close()
 }
 
-// close ends the listener; its connections end with ctx, or with whoever made them.
+// close ends the listener; its connections end with ctx, or with their client.
 func (d *delayed) close() error {
 	err := d.listener.Close()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {

@@ -60,7 +60,7 @@ func makeAll(ctx context.Context, pairs []*pair) error {
 	return group.Wait()
 }
 
-// pair is one way to surge, by hand and by scute, each with a cluster of its own.
+// pair is one way to surge, by hand and by scute, each with a separate cluster.
 type pair struct {
 	name        string
 	hand, scute *lane
@@ -105,7 +105,7 @@ func (p *pair) last() string {
 		}
 		return strings.Join(parts, " ") + " s"
 	}
-	return fmt.Sprintf("mark, newcomer, end, CPU: by hand %s, by scute %s", tell(h), tell(s))
+	return fmt.Sprintf("mark, new machine, end, CPU: by hand %s, by scute %s", tell(h), tell(s))
 }
 
 // figures of the pair; it returns the ratio.

@@ -64,7 +64,7 @@ func (d *demo) checkLog() {
 		fmt.Sprintf("the log has %d of %d objects as created and %d as deleted, or one of them twice", len(d.ledger.created), n, len(d.ledger.deleted)))
 }
 
-// checkCloud compares what stands for the machines themselves, before the target's controllers are given work.
+// checkCloud compares what represents the machines themselves, before the target's controllers are given work.
 func (d *demo) checkCloud(ctx context.Context) error {
 	after, err := d.bed.Cloud().Snapshot(ctx)
 	if err != nil {

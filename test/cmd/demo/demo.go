@@ -89,7 +89,7 @@ func (d *demo) summary() error {
 	d.story.Step("In short")
 	d.story.Good("%s in %s, scuted killed %d times; no machine noticed; all %d checks held",
 		status.Message, status.FinishedAt.Sub(status.StartedAt.Time).Round(time.Second), len(d.ledger.lives)-1, d.held)
-	d.story.Good("the upgrade went on where its command had died")
+	d.story.Good("the upgrade continued where its command had died")
 	d.story.Say("to move a cluster of yours       docs/getting-started.md")
 	d.story.Say("how it survives, and its limits  docs/design/mover.md")
 	d.story.Say("all that scutectl can do         docs/scutectl.md")

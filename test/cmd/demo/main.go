@@ -12,7 +12,7 @@ import (
 	"scute.dev/test/cmd/demo/story"
 )
 
-// longest bounds the whole demo and is its only limit of time: no step has one of its own, so that a slow machine fails none.
+// longest bounds the whole demo and is its only limit of time: no step has its own, so that a slow machine fails none.
 // It takes one to three minutes once everything is built.
 const longest = 25 * time.Minute
 
@@ -61,7 +61,7 @@ func (d *demo) tell(ctx context.Context) error {
 		{"A cluster that runs", d.create},
 		{"The move, and two deaths", d.move},
 		{"What the log remembers", d.remember},
-		{"What came of it", d.check},
+		{"The result", d.check},
 		{"An upgrade whose command dies, run again", d.rerun},
 	} {
 		d.story.Step(step.title)

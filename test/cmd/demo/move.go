@@ -36,7 +36,7 @@ func (d *demo) move(ctx context.Context) error {
 		if err := d.start(ctx); err != nil {
 			return err
 		}
-		d.story.Say("scuted runs again, as process %d, and goes on by itself", d.daemon.PID())
+		d.story.Say("scuted runs again, as process %d, and continues by itself", d.daemon.PID())
 	}
 	over, err := d.follow(ctx, func(*v1alpha1.Move) bool { return false })
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 	return d.ctl(ctx, d.blue.Side, "get", "move", moveName, "-n", fleet, "--log", logFolder)
 }
 
-// follow shows where the move stands until done says so, or until it is over.
+// follow shows the phase of the move until done says so, or until it is over.
 func (d *demo) follow(ctx context.Context, done func(*v1alpha1.Move) bool) (*v1alpha1.Move, error) {
 	c, err := d.blue.Client()
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *demo) follow(ctx context.Context, done func(*v1alpha1.Move) bool) (*v1a
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("following the Move: %w: it stands in %s: %s (see %s)", ctx.Err(), m.Status.Phase, m.Status.Message, d.daemon.Log())
+			return nil, fmt.Errorf("following the Move: %w: it is in %s: %s (see %s)", ctx.Err(), m.Status.Phase, m.Status.Message, d.daemon.Log())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // holds stop the moves of some namespaces at a write each: nothing of them is written from there on, as if the process had died
-// there, while the moves of other namespaces go on to the writes where they are held.
+// there, while the moves of other namespaces continue to the writes where they are held.
 type holds struct {
 	mu      sync.Mutex
 	of      map[string]*hold

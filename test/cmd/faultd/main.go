@@ -78,7 +78,7 @@ type points struct {
 	journal *os.File
 	holds   *holds
 
-	// gate is held for reading by every write that is under way, and for writing by a death before a write: what was
+	// gate is held for reading by every write that is in progress, and for writing by a death before a write: what was
 	// sent earlier is done by then, and nothing more is sent. Without it a death could cut off the same slow call in
 	// every life.
 	gate sync.RWMutex
@@ -113,7 +113,7 @@ func newPoints(fault, hold, journal string) (*points, error) {
 }
 
 // enter is called before a write and returns what to call after it, with whether it was done: a write that was refused
-// leaves nothing behind, so a death after it is no fault point of its own.
+// leaves nothing behind, so a death after it is no separate fault point.
 func (p *points) enter(of class, what string) (leave func(done bool)) {
 	p.note("reached", of, what)
 	if p.before && p.chosen(of, what) {

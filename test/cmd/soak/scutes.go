@@ -59,7 +59,7 @@ func (p *player) begin(ctx context.Context, f soak.Fault) (name string, on, to *
 	return name, on, to, on.admin.Create(ctx, scuted.NewMove(roam, name, to.Installation, split(f.Where).Name))
 }
 
-// calm waits until a cluster is available and nothing is replaced in it: whoever moves a cluster looks first.
+// calm waits until a cluster is available and nothing is replaced in it: the caller looks before a cluster is moved.
 func (p *player) calm(ctx context.Context, on *side, cluster string) error {
 	key := split(cluster)
 	for {
@@ -123,7 +123,7 @@ func (p *player) scutedKilled(ctx context.Context, f soak.Fault) (undo, string, 
 	}, "SIGKILL", err
 }
 
-// scutedStopped: the process stands still, and goes on as if nothing had happened.
+// scutedStopped: the process hangs, and continues as if nothing had happened.
 func (p *player) scutedStopped(ctx context.Context, f soak.Fault) (undo, string, error) {
 	on, free, err := p.take(ctx, f.Where)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	calm = 3 * time.Second
 )
 
-// settle waits until everything is as it is to be without a fault, and stays so. The error says what is missing.
+// settle waits until everything is as it must be without a fault, and stays so. The error says what is missing.
 func (w *watcher) settle(ctx context.Context, what string) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
@@ -58,7 +58,7 @@ func (w *watcher) settle(ctx context.Context, what string) error {
 	}
 }
 
-// unsettled is what is not as it is to be.
+// unsettled is what is not as it must be.
 func (w *watcher) unsettled(ctx context.Context) []string {
 	var missing []string
 	for _, check := range []func(context.Context) ([]string, error){w.daemonsMissing, w.movesMissing, w.runsMissing, w.policiesMissing, w.clustersMissing} {
@@ -134,7 +134,7 @@ func (w *watcher) runsMissing(ctx context.Context) ([]string, error) {
 			return missing, err
 		}
 		if now.Status.Phase != r.want {
-			missing = append(missing, fmt.Sprintf("WorkflowRun %s is %s, and is to be %s: %s", r.name, now.Status.Phase, r.want, now.Status.Message))
+			missing = append(missing, fmt.Sprintf("WorkflowRun %s is %s, and must be %s: %s", r.name, now.Status.Phase, r.want, now.Status.Message))
 			continue
 		}
 		for _, name := range r.maps {

@@ -20,7 +20,7 @@ import (
 	"scute.dev/test/soak"
 )
 
-// settled is the side that acts for a cluster and where nobody moves it: whoever changes a cluster's spec looks first.
+// settled is the side that acts for a cluster and where nobody moves it: the caller looks before it changes a cluster's spec.
 func (p *player) settled(ctx context.Context, cluster string) (*side, error) {
 	on, acts, err := p.home(ctx, cluster)
 	if err != nil {
@@ -73,7 +73,7 @@ func controlPlane(ctx context.Context, on *side, cluster string) (o client.Objec
 // scaling is the reason that a policy is asked to pause for.
 const scaling = "a human scales a control plane"
 
-// scaled: a human has the policy begin nothing, waits until nothing is under way, and scales; and so back.
+// scaled: a human has the policy begin nothing, waits until nothing is in progress, and scales; and so back.
 func (p *player) scaled(ctx context.Context, f soak.Fault) (undo, string, error) {
 	to := func(ctx context.Context, replicas int32) error {
 		on, err := p.settled(ctx, f.Where)
@@ -110,7 +110,7 @@ func (p *player) scaled(ctx context.Context, f soak.Fault) (undo, string, error)
 	return back, fmt.Sprintf("%d control plane machines asked for", controlPlanes+2), nil
 }
 
-// quiet asks the policy to pause and waits until nothing is under way.
+// quiet asks the policy to pause and waits until nothing is in progress.
 func (p *player) quiet(ctx context.Context, on *side, cluster string) error {
 	key := client.ObjectKey{Namespace: split(cluster).Namespace, Name: policyName}
 	object := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -124,7 +124,7 @@ func (p *player) quiet(ctx context.Context, on *side, cluster string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return withheld("%d remediations are under way", object.Status.Active)
+			return withheld("%d remediations are in progress", object.Status.Active)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -1,5 +1,5 @@
 // Driver runs a named workflow of a manifest as scutectl run --local does, with the provider of the in-memory cloud, which
-// scutectl does not have, and with hooks of its own. It ends with 0 when the run has succeeded.
+// scutectl does not have, and with its own hooks. It ends with 0 when the run has succeeded.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() { os.Exit(code()) }
 func code() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime has one of its own in the common set
+	flags := flag.NewFlagSet("driver", flag.ContinueOnError) // controller-runtime has its own in the common set
 	file := flags.String("f", "", "manifest of the WorkflowRun")
 	dir := flags.String("log", "", "folder of the log")
 	kubeconfig := flags.String("kubeconfig", "", "of the run's own cluster")

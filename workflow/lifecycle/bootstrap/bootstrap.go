@@ -15,7 +15,7 @@ import (
 // Cluster is a temporary cluster.
 type Cluster interface {
 	// Create makes the cluster, or takes up the one that an earlier attempt of this run has made, and waits until its API
-	// server is ready. The result refers to it; a kubeconfig never stands in the log.
+	// server is ready. The result refers to it; a kubeconfig is never in the log.
 	Create(c *sequence.Context) (access.ClusterRef, error)
 	// Delete removes what Create made; what was there before stays. A cluster that is gone is deleted.
 	Delete(c *sequence.Context) error
@@ -85,7 +85,7 @@ type made struct {
 // answerTimeout bounds the wait for an API server that should be there.
 const answerTimeout = time.Minute
 
-// answers waits until the API server does. Whoever may do anything may ask for its version.
+// answers waits until the API server does. Every user with any permission may ask for its version.
 func answers(c *sequence.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {

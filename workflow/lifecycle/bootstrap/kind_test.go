@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// script stands for the program kind: it keeps the names of its clusters in a file. What is tested is how it is called;
+// script represents the program kind: it keeps the names of its clusters in a file. What is tested is how it is called;
 // no API server is behind it.
 const script = `#!/bin/sh
 echo "$@" >> "$KIND_CALLS"
@@ -39,7 +39,7 @@ func TestKindIsMissing(t *testing.T) {
 	}
 }
 
-// A cluster that a death or a failure left half made is deleted and made anew; deleting twice is deleting once.
+// A cluster that a death or a failure left half made is deleted and made again; deleting twice is deleting once.
 func TestKindFails(t *testing.T) {
 	dir := t.TempDir()
 	program, calls := filepath.Join(dir, "kind"), filepath.Join(dir, "calls")

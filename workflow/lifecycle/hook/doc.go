@@ -11,7 +11,7 @@
 // where it runs: a hook before the bootstrap cluster exists that reads its address does not compile. A name that is no
 // task of the workflow fails its construction, with the list of those that are.
 //
-// A hook is a recorded sub-step: it has events of its own, it is not run again once it has succeeded, and a failed one
+// A hook is a recorded sub-step: it has its own events, it is not run again once it has succeeded, and a failed one
 // keeps what comes after it from starting.
 //
 // What never may live here: the workflows, which bring their own tasks, and effects.

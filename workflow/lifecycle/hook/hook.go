@@ -70,7 +70,7 @@ func (b *Binder) At(task string, after bool) []Hook {
 	return found
 }
 
-// Err joins all that could not be bound, whether or not whoever tried has looked at the error.
+// Err joins all that could not be bound, whether or not the caller has looked at the error.
 func (b *Binder) Err() error {
 	if b == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 // CreateContext is known from the beginning of Create.
 type CreateContext struct {
 	sequence.Context
-	// Cluster that is to be created.
+	// Cluster that must be created.
 	Cluster provider.Cluster
 }
 
@@ -53,7 +53,7 @@ type UpgradeBootstrapped struct {
 // DeleteContext is known from the beginning of Delete.
 type DeleteContext struct {
 	sequence.Context
-	// Cluster that is to be deleted.
+	// Cluster that must be deleted.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef

@@ -43,7 +43,7 @@ func (d *Deps) deleteBootstrap(c *sequence.Context, on access.ClusterRef, spec p
 }
 
 // undoBootstrap is the inverse of createBootstrap. It asks as the deletion does: a move back that an operator has marked as undone
-// may have left the only copy of the cluster here. Nothing was moved to one that never came to its end.
+// may have left the only copy of the cluster here. Nothing was moved to one that never ended.
 func (d *Deps) undoBootstrap(c *sequence.Context, made *provider.Access, spec provider.Cluster) error {
 	if made == nil || made.Cluster == nil {
 		return d.Bootstrap.Delete(c)
@@ -93,7 +93,7 @@ func (d *Deps) pivot(c *sequence.Context, spec provider.Cluster, from, to access
 	return cluster.WaitAvailable(c, to, spec)
 }
 
-// unpivot rolls back a move that is under way, and moves back one that has been made.
+// unpivot rolls back a move that is in progress, and moves back one that has been made.
 func (d *Deps) unpivot(c *sequence.Context, spec provider.Cluster, from, to access.ClusterRef) error {
 	if !c.Began(pivotPart) {
 		return nil

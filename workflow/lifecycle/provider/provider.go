@@ -58,7 +58,7 @@ type NetworkUpgrader interface {
 }
 
 // Converter turns the specification of a cluster into the objects of Cluster API that make it. It changes nothing. The same
-// specification gives the same objects, in the order in which they are to be created; the first Cluster among them is the
+// specification gives the same objects, in the order in which they must be created; the first Cluster among them is the
 // cluster. Objects without a namespace get the cluster's.
 type Converter interface {
 	ClusterObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)

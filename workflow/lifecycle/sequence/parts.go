@@ -9,7 +9,7 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// A step may be made of several parts: it notes something of its own, and performs kinds of tasks. Each part has its own
+// A step may be made of several parts: it notes something itself, and performs kinds of tasks. Each part has its own
 // place in what the step records for its undo.
 type part struct {
 	Name    string          `json:"name"`
@@ -95,7 +95,7 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	// Its undo may want to know what came of it.
+	// Its undo may want to know the result.
 	r, err := c.recorded()
 	if err != nil {
 		return nil, err

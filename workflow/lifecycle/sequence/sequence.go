@@ -105,7 +105,7 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the kind of hooks. What one does depends on its name, which stands in its inputs.
+// hooks is the kind of hooks. What one does depends on its name, which is in its inputs.
 type hooks map[string]bound
 
 type bound struct {

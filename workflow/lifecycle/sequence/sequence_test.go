@@ -43,7 +43,7 @@ const (
 	use    hook.Task[reached, reached] = "use"
 )
 
-// construct builds the workflow anew for each attempt, as after a restart. seen collects what steps and hooks saw.
+// construct builds the workflow again for each attempt, as after a restart. seen collects what steps and hooks saw.
 func construct(t *testing.T, seen *[]string) ([]v1alpha1.TaskSpec, task.Kinds) {
 	t.Helper()
 	b := hook.NewBinder(before.Point(), reach.Point(), use.Point()).As("part")

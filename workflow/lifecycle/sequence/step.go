@@ -26,7 +26,7 @@ type Step[A, B, O any] struct {
 	Run func(*A) (O, error)
 	// Next is the context after the step. It only puts together what it is given.
 	Next func(A, O) B
-	// Undo takes back what all attempts did. out is nil if none came to its end. A nil Undo: there is nothing to undo.
+	// Undo takes back what all attempts did. out is nil if none ended. A nil Undo: there is nothing to undo.
 	Undo func(c *A, out *O) error
 }
 

@@ -12,9 +12,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Kept is the problem of an input that would be in the log, which keeps it for ever.
+// Kept is the problem of an input that would be in the log, which keeps it forever.
 func Kept(field, message, remedy string) workflow.Problem {
-	return workflow.Problem{Field: field, Message: message + ", and the log keeps it for ever", Remedy: remedy}
+	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
 // Strict decodes the inputs of a kind. A field that the kind does not have is a problem, as is one of another type.
@@ -58,5 +58,5 @@ func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (
 	return with, nil
 }
 
-// Templated says that a string is to be filled in from the outputs of other tasks: nothing is known of it yet.
+// Templated says that a string must be filled in from the outputs of other tasks: nothing is known of it yet.
 func Templated(s string) bool { return strings.Contains(s, "${") }

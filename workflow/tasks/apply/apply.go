@@ -19,7 +19,7 @@ import (
 // Kind makes Kubernetes objects be as manifests say, by server-side apply, and waits until they are ready.
 //
 // It looks at every object before it writes any, and records what it is going to create and how that stood which it is
-// going to change. The undo deletes exactly what this run created, and puts back exactly the fields that it changed and
+// going to change. The undo deletes exactly what this run created, and restores exactly the fields that it changed and
 // that nobody has changed since. What was there and as wanted already is left alone, and a rollback does not touch it.
 //
 // What Secrets hold is never recorded: a Secret that was changed cannot be put back, and the undo says so.
@@ -30,7 +30,7 @@ type Kind struct {
 // With are the inputs of Apply. The objects come from exactly one of manifests, from and files.
 type With struct {
 	// Manifests are the objects: a list of them, or a string of YAML documents. No Secret with content may be among them:
-	// what stands in a manifest is kept in the log for ever.
+	// what is in a manifest is kept in the log forever.
 	Manifests *Manifests `json:"manifests,omitempty"`
 	// From names a ConfigMap or a Secret whose key holds the manifests. It is read when the task runs.
 	From *ManifestSource `json:"from,omitempty"`
@@ -49,7 +49,7 @@ type With struct {
 	Force bool `json:"force,omitempty"`
 	// Adopt works on objects that are there already. Default: true; false fails the task if one is.
 	Adopt *bool `json:"adopt,omitempty"`
-	// Expand makes a task of its own of each object.
+	// Expand makes a separate task of each object.
 	Expand bool `json:"expand,omitempty"`
 }
 
@@ -122,7 +122,7 @@ func checkInline(m *Manifests) (problems []workflow.Problem) {
 		seen[ref] = true
 		if ref.IsSecret() && (u.Object["data"] != nil || u.Object["stringData"] != nil) {
 			problems = append(problems, workflow.Problem{
-				Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps for ever", u.GetName()),
+				Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps forever", u.GetName()),
 				Remedy: "put it in a Secret and use from.secretRef",
 			})
 		}

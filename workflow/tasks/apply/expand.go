@@ -17,7 +17,7 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// The annotations by which an object has attributes of its own when its task is expanded.
+// The annotations by which an object has its own attributes when its task is expanded.
 const (
 	NeedsAnnotation         = "scute.dev/needs"
 	FailurePolicyAnnotation = "scute.dev/failure-policy"
@@ -80,8 +80,8 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	return &with, nil
 }
 
-// partWith are the inputs of one part. An object that stands in the manifest goes along; one that is read from elsewhere
-// is named, and read when the part runs: it may be a Secret, and the definition of a run is kept for ever.
+// partWith are the inputs of one part. An object that is in the manifest goes along; one that is read from elsewhere
+// is named, and read when the part runs: it may be a Secret, and the definition of a run is kept forever.
 func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
 	with := *base
 	with.Expand = false

@@ -26,7 +26,7 @@ func (w *applying) observe(ctx context.Context) error {
 		entry := w.record.find(item.ref)
 		switch {
 		case live == nil:
-			// It is to be created; if it was there before, somebody has deleted it since.
+			// It must be created; if it was there before, somebody has deleted it since.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 			mark(item.want, w.call.StepKey())
@@ -41,7 +41,7 @@ func (w *applying) observe(ctx context.Context) error {
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
-				// Another made it after it was found missing, or made it anew: it is theirs.
+				// Another made it after it was found missing, or made it again: it is theirs.
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: managed(live)}
 			}
 		}
@@ -88,7 +88,7 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return w.record.change(entry, live, then)
 }
 
-// apply sends one object, under its UID if it was seen: then another of its name is not touched, nor one created anew.
+// apply sends one object, under its UID if it was seen: then another of its name is not touched, nor one created again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
 	if w.with.Force {

@@ -58,7 +58,7 @@ func (r *record) find(ref access.ObjectRef) *recordEntry {
 	return nil
 }
 
-// adopted says that every object was there and nothing is to be changed.
+// adopted says that every object was there and nothing must be changed.
 func (r *record) adopted() bool {
 	for _, e := range r.Objects {
 		if e.action() != actionNone {

@@ -17,7 +17,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Undo deletes what this step created, the last first, each until it is gone, and puts back what it changed. What cannot
+// Undo deletes what this step created, the last first, each until it is gone, and restores what it changed. What cannot
 // be put back is told at the end, after all else was.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
@@ -55,7 +55,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// uncreate deletes an object that bears this step's mark, or has the UID of the one that it made.
+// uncreate deletes an object that has this step's mark, or has the UID of the one that it made.
 func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *Kind) uncreate(ctx context.Context, c *task.Call, cluster *access.Clust
 	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
 
-// unchange puts back the fields that this step changed and that still are as it left them.
+// unchange restores the fields that this step changed and that still are as it left them.
 func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
 	for {
 		live, err := cluster.Find(ctx, e.ObjectRef)
@@ -102,7 +102,7 @@ func (a *Kind) unchange(ctx context.Context, cluster *access.Cluster, e *recordE
 	}
 }
 
-// restoration is the patch that takes back what still stands; nil if nothing does. If scute owned no field before, it
+// restoration is the patch that takes back what still holds; nil if nothing does. If scute owned no field before, it
 // owns none after.
 func (e *recordEntry) restoration(live *unstructured.Unstructured) (map[string]any, error) {
 	var before, after map[string]any

@@ -9,10 +9,10 @@ import (
 	"scute.dev/workflow/task/inputs"
 )
 
-// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run go on,
+// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` lets the run continue,
 // `--action abort` or `--action rollback` ends it. Who decided, when and why are in the log, as of every decision.
 //
-// It asks for as long as `timeout` and `totalTimeout` say, for ever by default, and the deadline of the run goes on
+// It asks for as long as `timeout` and `totalTimeout` say, forever by default, and the deadline of the run continues
 // meanwhile. When nobody has decided in time it fails, and `retry` or its failurePolicy applies.
 type Kind struct{}
 

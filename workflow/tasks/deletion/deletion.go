@@ -170,9 +170,9 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 		return err
 	}
 	var failed []error
-	anew := make(map[string]string)
+	remade := make(map[string]string)
 	for _, e := range record.ownersFirst() {
-		err := d.restore(ctx, c, cluster, e, anew)
+		err := d.restore(ctx, c, cluster, e, remade)
 		if err != nil && !task.IsFinal(err) {
 			return err
 		}
@@ -186,8 +186,8 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// restore creates one object again; anew are the UIDs of those that were, by the old ones.
-func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, anew map[string]string) error {
+// restore creates one object again; remade are the UIDs of those that were, by the old ones.
+func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
 		return access.RefusalOf(e.ObjectRef, err)
@@ -199,20 +199,20 @@ func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluste
 		live = nil
 	}
 	if live != nil {
-		anew[string(e.UID)] = string(live.GetUID())
+		remade[string(e.UID)] = string(live.GetUID())
 		return nil
 	}
 	if len(e.Manifest) == 0 {
 		return task.Final(fmt.Errorf("%s was deleted and cannot be created again: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
 	}
-	u, err := e.object(anew)
+	u, err := e.object(remade)
 	if err != nil {
 		return err
 	}
 	if err := cluster.Create(ctx, e.ObjectRef, u); err != nil {
 		return err
 	}
-	anew[string(e.UID)] = string(u.GetUID())
+	remade[string(e.UID)] = string(u.GetUID())
 	return nil
 }
 

@@ -67,15 +67,15 @@ func (r *record) keep(e *recordEntry, u *unstructured.Unstructured) {
 	e.Manifest = manifest
 }
 
-// object is the recorded object, with references to owners that were created anew.
-func (e *recordEntry) object(anew map[string]string) (*unstructured.Unstructured, error) {
+// object is the recorded object, with references to owners that were created again.
+func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {
 		return nil, task.Final(fmt.Errorf("reading how %s was: %w", e.ObjectRef, err))
 	}
 	owners := u.GetOwnerReferences()
 	for i := range owners {
-		if uid, ok := anew[string(owners[i].UID)]; ok {
+		if uid, ok := remade[string(owners[i].UID)]; ok {
 			owners[i].UID = types.UID(uid)
 		}
 	}

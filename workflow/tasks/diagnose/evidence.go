@@ -153,7 +153,7 @@ func unmet(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// badWhenTrue: conditions of Cluster API, of nodes and of kstatus that say what is under way or wrong.
+// badWhenTrue: conditions of Cluster API, of nodes and of kstatus that say what is in progress or wrong.
 func badWhenTrue(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":

@@ -32,7 +32,7 @@ import (
 //
 // Its inverse is for the manifest to say: `undo: {command: [...]}`.
 type Kind struct {
-	// Enabled must be set: whoever may make a WorkflowRun in a cluster must not by that run commands in the daemon.
+	// Enabled must be set: a user who may make a WorkflowRun in a cluster must not by that run commands in the daemon.
 	Enabled bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// runGroup runs a command in a process group of its own and waits for its end. When ctx ends the group gets SIGTERM, and
+// runGroup runs a command in a separate process group and waits for its end. When ctx ends the group gets SIGTERM, and
 // what of it is left after grace, SIGKILL.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr = groupAttributes()

@@ -39,7 +39,7 @@ func (m *Kind) state(ctx context.Context, id string) (mover.State, error) {
 	return s, nil
 }
 
-// current is the move of a task that is not over, or has succeeded, or is to be made.
+// current is the move of a task that is not over, or has succeeded, or must be made.
 func (m *Kind) current(ctx context.Context, record moved) (id string, s mover.State, err error) {
 	for n := 1; ; n++ {
 		id = record.nth(n)
@@ -67,7 +67,7 @@ func (m *Kind) runLocal(ctx context.Context, c *task.Call, record moved, w With)
 		}
 		if err := drive.Drive(ctx, id); err != nil {
 			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-				return nil, fmt.Errorf("the move is left as it stands, and the next attempt goes on with it: %w", err)
+				return nil, fmt.Errorf("the move is left as it is, and the next attempt continues with it: %w", err)
 			}
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moved) error 
 	}
 }
 
-// driver is a runner for one move. Both sides are opened anew: a death may lie between.
+// driver is a runner for one move. Both sides are opened again: a death may lie between.
 func (m *Kind) driver(ctx context.Context, c *task.Call, record moved) (*runner.Runner, error) {
 	if m.Log == nil {
 		return nil, task.Final(errors.New("there is no log to move by"))
@@ -152,7 +152,7 @@ func (m *Kind) side(ctx context.Context, c *task.Call, name string, ref access.C
 	return kube.Connect(name, cluster.Config)
 }
 
-// told says before each step how the move stands.
+// told says before each step the state of the move.
 type told struct {
 	runner.Performer
 	c *task.Call

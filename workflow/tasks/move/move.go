@@ -17,14 +17,14 @@ import (
 // Kind moves Cluster API clusters from one management cluster to another: the whole of a scute Move, with its
 // acknowledged pauses, its plan and its verification, and with every step in the log.
 //
-// In a local run it is driven in this process, as an aggregate of its own in the run's own log. In the daemon a Move
+// In a local run it is driven in this process, as a separate aggregate in the run's own log. In the daemon a Move
 // resource is made, in the name of the run's ServiceAccount, and followed to its end.
 //
-// An attempt that is cancelled, times out or dies leaves the move where it stands, and the next attempt goes on with
-// it. Only when a move came to its end without success, rolled back or refused, does the next attempt begin another.
+// An attempt that is cancelled, times out or dies leaves the move where it is, and the next attempt continues with
+// it. Only when a move ended without success, rolled back or refused, does the next attempt begin another.
 //
 // The undo rolls a move back that has not been verified. What has been moved is not moved back by itself: from there a
-// run only goes forward. Whoever wants it back says so with `undo: {kind: Move, with: ...}`, from and to exchanged.
+// run only goes forward. A user who wants it back says so with `undo: {kind: Move, with: ...}`, from and to exchanged.
 type Kind struct {
 	Clusters *access.Clusters
 	// Log is the run's own; Incarnation names this process in it. Both are for local runs.
@@ -123,7 +123,7 @@ func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run moves the clusters, or goes on with the move of an earlier attempt.
+// Run moves the clusters, or continues with the move of an earlier attempt.
 func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, m.Validate)
 	if err != nil {

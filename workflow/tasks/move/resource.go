@@ -88,7 +88,7 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moved) err
 	return nil
 }
 
-// currentMove is the Move of a task that is not over, or has succeeded; without a UID if it is to be made.
+// currentMove is the Move of a task that is not over, or has succeeded; without a UID if it must be made.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moved) (*v1alpha1.Move, error) {
 	for n := 1; ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
@@ -167,7 +167,7 @@ func followMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 			return nil, resourceError(err)
 		}
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
-			return nil, fmt.Errorf("Move %s goes on by itself, and the next attempt follows it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
+			return nil, fmt.Errorf("Move %s continues by itself, and the next attempt follows it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Restore lifts the pause of a record: it puts back exactly what was recorded, on what still has the mark of the Pause.
+// Restore lifts the pause of a record: it restores exactly what was recorded, on what still has the mark of the Pause.
 func Restore(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := newHolding(ctx, clusters, c, record)
 	if err != nil {

@@ -22,7 +22,7 @@ type holding struct {
 	record  Record
 	hold    *hold.Pause // nil when no Cluster API Cluster is selected
 	found   hold.Found
-	// switches are those of the record that are to be turned on.
+	// switches are those of the record that must be turned on.
 	switches []pausedSwitch
 }
 
@@ -42,7 +42,7 @@ func newHolding(ctx context.Context, clusters *access.Clusters, c *task.Call, re
 	return h, nil
 }
 
-// look observes everything that is to be paused. What an earlier attempt recorded of what it paused still holds.
+// look observes everything that must be paused. What an earlier attempt recorded of what it paused still holds.
 func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Look(ctx, earlier.roots())
@@ -149,7 +149,7 @@ func (h *holding) acknowledged(ctx context.Context, out *output, limit time.Dura
 	}
 }
 
-// restore puts back what was recorded and gives the controllers a moment to wake.
+// restore writes back what was recorded and gives the controllers a moment to wake.
 func (h *holding) restore(ctx context.Context) error {
 	for _, s := range h.record.Switches {
 		if err := h.restoreSwitch(ctx, s); err != nil {

@@ -26,7 +26,7 @@ import (
 // stays paused. The engine undoes a Pause at the end of every run, however it ends; a task Resume does it earlier.
 //
 // Only Cluster API's controllers say that they have taken note. Those of Flux and EKS Anywhere have no such signal: of
-// their objects the pause waits until no work is under way and nothing writes to them any more, and the output says
+// their objects the pause waits until no work is in progress and nothing writes to them any more, and the output says
 // "settled" rather than "acknowledged".
 type Kind struct {
 	Clusters *access.Clusters
@@ -59,7 +59,7 @@ type PauseRef struct {
 	Name      string `json:"name"`
 }
 
-// Record is the record of a pause: what the undo, and a task Resume, puts back.
+// Record is the record of a pause: what the undo, and a task Resume, restores.
 type Record struct {
 	// Holder is the mark on what is held.
 	Holder    string            `json:"holder"`
@@ -165,7 +165,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo puts back exactly what was recorded, on what still bears this task's mark.
+// Undo restores exactly what was recorded, on what still has this task's mark.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

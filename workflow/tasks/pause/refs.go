@@ -45,7 +45,7 @@ func switchRefs(ctx context.Context, cluster *access.Cluster, c *task.Call, w Wi
 	return refs, nil
 }
 
-// eksaConfigs are the configurations that an EKS Anywhere Cluster refers to and that have controllers of their own: its
+// eksaConfigs are the configurations that an EKS Anywhere Cluster refers to and that have their own controllers: its
 // datacenter and its groups of machines.
 func eksaConfigs(cluster *unstructured.Unstructured) []object.Ref {
 	var refs []object.Ref

@@ -61,7 +61,7 @@ func (s pausedSwitch) read(u *unstructured.Unstructured) (value any, on bool) {
 	return v, v
 }
 
-// lookSwitch observes a switch. One that bears our mark was turned by an earlier attempt: its record holds.
+// lookSwitch observes a switch. One that has our mark was turned by an earlier attempt: its record holds.
 func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pausedSwitch) (pausedSwitch, error) {
 	s := pausedSwitch{Ref: ref.ref, Annotation: ref.annotation}
 	u, err := h.cluster.Get(ctx, ref.ref)
@@ -129,14 +129,14 @@ func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 	case held == mark && on:
 		return nil
 	case held == hold.Mark{} && value != s.Was:
-		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it anew
+		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it again
 	case held != hold.Mark{} && held != mark:
 		return fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, held.Holder)
 	}
 	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
 }
 
-// restoreSwitch puts back the value that was found and takes the mark off. An object without the mark is left alone.
+// restoreSwitch restores the value that was found and takes the mark off. An object without the mark is left alone.
 func (h *holding) restoreSwitch(ctx context.Context, s pausedSwitch) error {
 	if s.Found {
 		return nil
@@ -180,7 +180,7 @@ func (h *holding) turn(ctx context.Context, u *unstructured.Unstructured, s paus
 const settleTime = 2 * time.Second
 
 // settled waits until no controller works on the objects any more. Their controllers have no way to say that they have
-// taken note of a pause; what can be seen is that the work that was under way has ended and nothing writes to them.
+// taken note of a pause; what can be seen is that the work that was in progress has ended and nothing writes to them.
 func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil
@@ -221,7 +221,7 @@ func (h *holding) settled(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// working says that a controller has work under way, in the words of kstatus and of Flux.
+// working says that a controller has work in progress, in the words of kstatus and of Flux.
 func working(u *unstructured.Unstructured) bool {
 	reconciling, _, _ := object.Condition(u, "Reconciling")
 	ready, reason, _ := object.Condition(u, "Ready")

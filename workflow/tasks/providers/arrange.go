@@ -81,7 +81,7 @@ func (a *arranger) plan(ctx context.Context, w With) (arranged, error) {
 	return record, nil
 }
 
-// install reads the components, to see that they can be had and where they go, and looks at what is there already.
+// install reads the components, to see that they are available and where they go, and looks at what is there already.
 func (a *arranger) install(ctx context.Context, want provider, namespace string) (arrangedInstall, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.high.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
@@ -114,7 +114,7 @@ func (a *arranger) install(ctx context.Context, want provider, namespace string)
 	return install, nil
 }
 
-// components are what bears a provider's labels in the cluster.
+// components are what has a provider's labels in the cluster.
 func (a *arranger) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
 	return a.low.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
 }

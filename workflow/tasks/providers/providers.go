@@ -143,7 +143,7 @@ func (w *With) parts() []providerPart {
 	}
 }
 
-// Validate checks the names and, in the daemon, that nothing of its own machine is asked for.
+// Validate checks the names and, in the daemon, that nothing of the daemon's machine is asked for.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
 	problems := inputs.Strict(with, &w)

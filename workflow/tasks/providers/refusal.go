@@ -46,7 +46,7 @@ func (r *refusals) see(err error) error {
 	return err
 }
 
-// or is the refusal, if there was one: it tells more than what came of it.
+// or is the refusal, if there was one: it tells more than the result.
 func (r *refusals) or(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

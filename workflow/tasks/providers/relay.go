@@ -16,7 +16,7 @@ import (
 const relayHeaderTimeout = 10 * time.Second
 
 // relay serves an API server on this machine, for clusterctl's library, which takes neither a dialer nor a transport: every
-// request goes on as config says, guard and credentials included. Only who knows the path can use it, which is random.
+// request continues as config says, guard and credentials included. Only who knows the path can use it, which is random.
 //
 // A redirect is an error: the library would follow it to where nothing is checked.
 func relay(config *rest.Config) (served *rest.Config, stop func(), err error) {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow/tasks/pause"
 )
 
-// Kind lifts the pause of a task Pause before the run ends: it puts back exactly what that task recorded, and nothing
+// Kind lifts the pause of a task Pause before the run ends: it restores exactly what that task recorded, and nothing
 // else. What was paused before the run stays paused. Its undo pauses again.
 type Kind struct {
 	Clusters *access.Clusters
@@ -40,7 +40,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		return problems
 	}
 	if w.Task == "" {
-		return []workflow.Problem{{Field: "task", Message: "it is empty", Remedy: "name the task of kind Pause whose pause is to be lifted"}}
+		return []workflow.Problem{{Field: "task", Message: "it is empty", Remedy: "name the task of kind Pause whose pause must be lifted"}}
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (*Kind) Releases(with json.RawMessage) string {
 // ReadsInputs says that the output of the Pause is one of them.
 func (*Kind) ReadsInputs() {}
 
-// Run puts back what the Pause recorded.
+// Run restores what the Pause recorded.
 func (r *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, r.Validate)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // Live is a line with progress. On a terminal it is drawn again in place, with a running clock; in a pipe it is a line
-// of its own whenever it says something new, but not too often.
+// whenever it says something new, but not too often.
 type Live struct {
 	story *Story
 	text  string
@@ -40,7 +40,7 @@ func (l *Live) Set(format string, args ...any) {
 	l.text = clean(fmt.Sprintf(format, args...))
 }
 
-// Done takes the line away. What came of it is for somebody else to tell.
+// Done takes the line away. The result is for somebody else to tell.
 func (l *Live) Done() {
 	close(l.stop)
 	<-l.done
@@ -88,7 +88,7 @@ func (l *Live) draw(since time.Duration) {
 	s.drawn = true
 }
 
-// erase clears the live line, if it is on the screen. Whoever calls it holds mu.
+// erase clears the live line, if it is on the screen. The caller holds mu.
 func (s *Story) erase() {
 	if s.drawn {
 		fmt.Fprint(s.Out, "\r\x1b[2K")

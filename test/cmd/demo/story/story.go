@@ -143,7 +143,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// print writes lines above the live line. Whoever calls it holds mu.
+// print writes lines above the live line. The caller holds mu.
 func (s *Story) print(lines ...string) {
 	s.elapsed() // starts the clock
 	s.erase()

@@ -33,7 +33,7 @@ type found struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// Apply applies the objects of a cluster and does not wait for what comes of them. A local run makes the namespace too, if
+// Apply applies the objects of a cluster and does not wait for their effects. A local run makes the namespace too, if
 // it is missing; in the daemon it is there, and a run may not make any.
 func Apply(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {

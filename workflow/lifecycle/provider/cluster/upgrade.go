@@ -12,7 +12,7 @@ import (
 )
 
 // Upgrade applies the objects of a running cluster with the version to come. The fields that it sets are taken over from
-// whoever set them: a move, for example, has written all of them.
+// no matter which client set them: a move, for example, has written all of them.
 func Upgrade(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)

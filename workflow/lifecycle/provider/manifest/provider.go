@@ -260,8 +260,8 @@ func variables(cluster provider.Cluster) map[string]string {
 	return all
 }
 
-// sample are values to try a template with before the run: where the parameters lack one that they need, that is a problem
-// of its own.
+// sample are values to try a template with before the run: where the parameters lack one that they need, that is a
+// separate problem.
 func sample(cluster provider.Cluster) map[string]string {
 	all := variables(cluster)
 	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {
