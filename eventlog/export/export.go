@@ -58,6 +58,14 @@ func NewWriter(w io.Writer, head Head) (*Writer, error) {
 
 // Write writes a commit.
 func (w *Writer) Write(r eventlog.Record) error {
+	if err := w.encoder.Encode(LineOf(r)); err != nil {
+		return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
+	}
+	return nil
+}
+
+// LineOf is the line of a commit, as it is written.
+func LineOf(r eventlog.Record) Line {
 	line := Line{Seq: r.Seq, Stored: r.Stored.UTC(), Subject: r.Subject(), Data: r.Data()}
 	for _, name := range slices.Sorted(maps.Keys(r.Header())) {
 		for _, value := range r.Header()[name] {
@@ -65,10 +73,16 @@ func (w *Writer) Write(r eventlog.Record) error {
 		}
 	}
 	line.encode()
-	if err := w.encoder.Encode(line); err != nil {
-		return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
+	return line
+}
+
+// Record is the commit of a line that a Reader or Decode gave.
+func (l *Line) Record() eventlog.Record {
+	header := make(map[string][]string, len(l.Header))
+	for _, f := range l.Header {
+		header[f[0]] = append(header[f[0]], f[1])
 	}
-	return nil
+	return eventlog.NewRecord(l.Seq, l.Stored, l.Subject, header, l.Data)
 }
 
 // Close writes what is still in memory; it does not close the underlying writer.
@@ -130,15 +144,19 @@ func (x *Reader) Next() (Line, error) {
 		return Line{}, io.EOF
 	}
 	x.at++
-	var line Line
-	err := json.Unmarshal(x.lines.Bytes(), &line)
-	if err == nil {
-		err = line.decode()
-	}
+	line, err := Decode(x.lines.Bytes())
 	if err != nil {
 		return Line{}, &LineError{x.at, err}
 	}
 	return line, nil
+}
+
+// Decode reads a line that is in memory.
+func Decode(data []byte) (line Line, err error) {
+	if err := json.Unmarshal(data, &line); err != nil {
+		return Line{}, err
+	}
+	return line, line.decode()
 }
 
 func (l *Line) decode() (err error) {

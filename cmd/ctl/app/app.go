@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
+	"scute.dev/cmd/ctl/ui"
 )
 
 // Name is how a program called by a path is called in hints: "scutectl", or "kubectl scute" as a plugin of kubectl.
@@ -89,7 +90,7 @@ run also 3 paused, 4 degraded.`)
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
 	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env))...)
-	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), newCmdVersion(env))
+	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
 	return cmd
 }

@@ -9,8 +9,8 @@ import (
 	"scute.dev/mover"
 )
 
-// path is what a good move goes through before it has succeeded (MOVER.md, "A move is one aggregate in the log").
-func path(m *v1alpha1.Move) []mover.Phase {
+// Path is what a good move goes through before it has succeeded (MOVER.md, "A move is one aggregate in the log").
+func Path(m *v1alpha1.Move) []mover.Phase {
 	if m.Spec.DryRun {
 		return []mover.Phase{mover.PhasePreflight, mover.PhasePlanned}
 	}
@@ -20,9 +20,9 @@ func path(m *v1alpha1.Move) []mover.Phase {
 	}
 }
 
-// reached is how many phases of the path a move has entered, and whether it is still in the last of them. Of one that
+// Reached is how many phases of the path a move has entered, and whether it is still in the last of them. Of one that
 // left the path, the counts tell how far it had come.
-func reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
+func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	if i := slices.Index(path, m.Status.Phase); i >= 0 {
 		return i + 1, true
 	}
@@ -67,8 +67,8 @@ func (v view) phase(m *v1alpha1.Move) string {
 
 // bar is one line with all phases: done, in progress, to come.
 func (v view) bar(m *v1alpha1.Move) string {
-	phases := path(m)
-	n, there := reached(m, phases)
+	phases := Path(m)
+	n, there := Reached(m, phases)
 	names := make([]string, len(phases))
 	for i, phase := range phases {
 		names[i] = string(phase)

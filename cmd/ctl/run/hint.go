@@ -36,8 +36,8 @@ func decision(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line
 }
 
-// waits is the command that continues with a task that waits. Why it waits is known from the log alone.
-func waits(k *kit.Kit, r *Run, task string) string {
+// Waits is the command that continues with a task that waits. Why it waits is known from the log alone.
+func Waits(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
 		actions = r.State.Actions(task)
@@ -48,8 +48,8 @@ func waits(k *kit.Kit, r *Run, task string) string {
 	return decision(k, r, task, actions)
 }
 
-// next are the commands with which a human continues a run that rests, one a line.
-func next(k *kit.Kit, r *Run) []string {
+// Next are the commands with which a human continues a run that rests, one a line.
+func Next(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:
@@ -58,7 +58,7 @@ func next(k *kit.Kit, r *Run) []string {
 		var out []string
 		for _, t := range r.Tasks() {
 			if t.Phase == v1alpha1.TaskPaused {
-				out = append(out, waits(k, r, t.Name))
+				out = append(out, Waits(k, r, t.Name))
 			}
 			if len(out) == 3 {
 				break

@@ -174,7 +174,7 @@ func finish(k *kit.Kit, r *Run, format *output.Format) error {
 	if s.Next != "" {
 		k.Env.Notef("Next: %s", s.Next)
 	}
-	for _, line := range next(k, r) {
+	for _, line := range Next(k, r) {
 		k.Env.Notef("  %s", line)
 	}
 	if r.Refused() {

@@ -1,0 +1,138 @@
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ctl/ui/page"
+	"scute.dev/cmd/ctl/ui/spool"
+	"scute.dev/cmd/ctl/ui/web"
+)
+
+// shutdown is how long open connections may take to end.
+const shutdown = 2 * time.Second
+
+type options struct {
+	*kit.Kit
+	From string
+	Port int
+}
+
+// NewCmd is `scutectl ui`.
+func NewCmd(env *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Show in a browser what happens, what waits for you, and any moment of the past",
+		Long: `Show in a browser what happens, what waits for you, and any moment of the past.
+
+The pages are served on 127.0.0.1, to who has the token of the address that is printed. The log is found in the daemon's pod, behind a
+port-forward, with your own kubeconfig; or in a folder (--local, --log), on a NATS server (--nats), or in a file that
+` + "`scutectl log export`" + ` wrote (--from). Nothing is installed in the cluster, and nothing can be changed from the pages: each shows the
+commands that do.`,
+		Example: kit.Examples(env, "$ ui", "$ ui --local", "$ ui --from export.jsonl --port 8080"),
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	cmd.Flags().StringVar(&o.From, "from", "", "File that `scutectl log export` wrote: read it instead of a log")
+	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
+	return cmd
+}
+
+func (o *options) validate() error {
+	if err := o.Flags.Check(); err != nil {
+		return err
+	}
+	switch {
+	case o.From != "" && o.Flags.LogAlone():
+		return cli.Usagef("--from and %s exclude each other: an export is a log of its own", "--local, --log and --nats")
+	case o.Port < 0 || o.Port > 65535:
+		return cli.Usagef("--port is %d: it must be between 0 and 65535", o.Port)
+	}
+	return nil
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	commits, err := spool.New()
+	if err != nil {
+		return err
+	}
+	f := feed.New(commits)
+	reading, stop := context.WithCancelCause(ctx)
+	ready, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop(o.read(reading, f, func() { close(ready) }))
+	}()
+	defer func() {
+		stop(nil)
+		<-ended
+		_ = commits.Close()
+	}()
+	select {
+	case <-ready:
+	case <-reading.Done():
+		return over(ctx, reading)
+	}
+	if err := o.serve(reading, f); err != nil {
+		return err
+	}
+	return over(ctx, reading)
+}
+
+// over is why reading has ended: an interruption is no failure.
+func over(ctx, reading context.Context) error {
+	if err := context.Cause(reading); ctx.Err() == nil && err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// serve serves the pages until ctx ends.
+func (o *options) serve(ctx context.Context, f *feed.Feed) error {
+	site, err := page.New(f, o.Kit, o.where())
+	if err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+	if err != nil {
+		return fmt.Errorf("listening for a browser: %w: choose another port with --port", err)
+	}
+	host, token := listener.Addr().String(), rand.Text()
+	_, port, _ := net.SplitHostPort(host)
+	handler, err := web.New(site, f, token, host, "localhost:"+port)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	context.AfterFunc(ctx, func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdown)
+		defer cancel()
+		_ = server.Shutdown(ending)
+	})
+	address := url.URL{Scheme: "http", Host: host, Path: "/", RawQuery: url.Values{"token": {token}}.Encode()}
+	if _, err := fmt.Fprintln(o.Env.Out, address.String()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	o.Env.Notef("Open this address in a browser on this machine. It shows %s. Ctrl-C ends it.", o.where())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

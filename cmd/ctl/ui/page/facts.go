@@ -1,0 +1,123 @@
+package page
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+)
+
+// Bounds of a stream of facts.
+const (
+	factsShown   = 60
+	factsOnPage  = 250
+	commitsAsked = 50_000 // that are looked through for facts that match
+)
+
+// Fact is an event of the log as a row.
+type Fact struct {
+	Chip
+	Seq    uint64
+	At     time.Time
+	Kind   string
+	About  string // the aggregate's id
+	Link   string
+	Detail string
+	Actor  string
+}
+
+// filter says which facts are shown.
+type filter struct {
+	Kind, Text, Actor string
+}
+
+func (f filter) matches(e Fact) bool {
+	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
+	return (f.Kind == "" || f.Kind == e.Kind) && (f.Actor == "" || has(e.Actor, f.Actor)) &&
+		(f.Text == "" || has(e.About, f.Text) || has(e.Detail, f.Text) || has(e.Word, f.Text))
+}
+
+type factsPage struct {
+	Facts []Fact
+	// Whole says that the log was looked through from the moment to its beginning.
+	Whole bool
+}
+
+func (factsPage) title() string { return "Facts" }
+
+func facts(v *view) (any, error) {
+	f := filter{Kind: v.query.Get("kind"), Text: v.query.Get("text"), Actor: v.query.Get("actor")}
+	list, whole, err := v.lastFacts(f, factsOnPage)
+	return factsPage{Facts: list, Whole: whole}, err
+}
+
+// lastFacts are the last facts that match, the newest first, and whether these are all.
+func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
+	commits := v.site.feed.Commits
+	seq := v.world.Seq
+	for asked := 0; seq > 0 && asked < commitsAsked; seq, asked = seq-1, asked+1 {
+		r, err := commits.Read(seq)
+		if err != nil {
+			return nil, false, err
+		}
+		if f.Kind != "" && f.Kind != string(r.Aggregate.Kind) {
+			continue
+		}
+		for _, e := range slices.Backward(v.factsOf(r)) {
+			if !f.matches(e) {
+				continue
+			}
+			if len(list) == most {
+				return list, false, nil
+			}
+			list = append(list, e)
+		}
+	}
+	return list, seq == 0, nil
+}
+
+// factsAbout are the last facts about an aggregate, the newest first, and how many commits are earlier.
+func (v *view) factsAbout(a eventlog.Aggregate, most int) (list []Fact, earlier int, err error) {
+	of := v.site.feed.Commits.Of(a, v.world.Seq)
+	for i, seq := range slices.Backward(of) {
+		if len(list) >= most {
+			return list, i + 1, nil
+		}
+		r, err := v.site.feed.Commits.Read(seq)
+		if err != nil {
+			return nil, 0, err
+		}
+		told := v.factsOf(r)
+		slices.Reverse(told)
+		list = append(list, told...)
+	}
+	return list, 0, nil
+}
+
+// factsOf are the facts of a commit in their order.
+func (v *view) factsOf(r eventlog.Record) (list []Fact) {
+	for _, e := range show.Events(v.site.words, r) {
+		list = append(list, Fact{
+			Chip: chip(e.Fact.What), Seq: e.Seq, At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
+			Detail: e.Fact.Text(), Actor: term.Clean(e.Actor),
+		})
+	}
+	return list
+}
+
+// link is the page of an aggregate, "" if there is none.
+func (v *view) link(a eventlog.Aggregate) string {
+	switch a.Kind {
+	case eventlog.KindRun:
+		return v.To("/run", "id", a.ID)
+	case eventlog.KindMove:
+		return v.To("/move", "id", a.ID)
+	case eventlog.KindRemediation:
+		return v.To("/owner", "id", a.ID)
+	default:
+		return ""
+	}
+}

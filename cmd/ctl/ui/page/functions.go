@@ -1,0 +1,51 @@
+package page
+
+import (
+	"html/template"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/term"
+)
+
+// functions are what templates call.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"clean":   term.Clean,
+		"second":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
+		"span":    span,
+		"told":    told,
+		"add":     func(a, b int) int { return a + b },
+		"half":    func(a int) int { return a / 2 },
+		"fit":     fit,
+	}
+}
+
+// span is a duration, to the millisecond where it is short.
+func span(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return term.Span(d)
+}
+
+// fit cuts a text to what fits a box.
+func fit(letters int, s string) string { return term.Fit(term.Clean(s), letters) }
+
+// Words are a part of a sentence. A command can be copied.
+type words struct {
+	Text    string
+	Command bool
+}
+
+// told splits a sentence at its commands, which are in backquotes.
+func told(sentence string) (parts []words) {
+	for i, text := range strings.Split(term.Clean(sentence), "`") {
+		if text != "" {
+			parts = append(parts, words{Text: text, Command: i%2 == 1})
+		}
+	}
+	return parts
+}

@@ -1,0 +1,159 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/remediation"
+	runs "scute.dev/cmd/ctl/run"
+	"scute.dev/eventlog"
+	"scute.dev/mover"
+)
+
+// ended bounds how many things are listed that ended last.
+const ended = 12
+
+// Thing is a run, a move or a remediation in a list.
+type Thing struct {
+	Chip
+	Kind, Name string
+	Link       string
+	Message    string
+	Next       string
+	Commands   []string
+	Since      time.Time
+	Progress   string
+	seq        uint64
+}
+
+type nowPage struct {
+	Waiting, Busy, Ended []Thing
+	MoreEnded            int
+	Unreadable           []Thing
+	Facts                []Fact
+	Whole                bool
+}
+
+func (p nowPage) title() string {
+	if n := len(p.Waiting); n > 0 {
+		return fmt.Sprintf("(%d) Now", n)
+	}
+	return "Now"
+}
+
+// now is what waits for a human first, then what is in progress, then what ended last.
+func now(v *view) (any, error) {
+	var p nowPage
+	p.runs(v)
+	p.moves(v)
+	p.remediations(v)
+	for a, err := range v.world.Unreadable() {
+		p.Unreadable = append(p.Unreadable, Thing{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
+	}
+	newest := func(a, b Thing) int { return int(b.seq) - int(a.seq) } //nolint:gosec // sequences stay far below 2^63
+	for _, list := range [][]Thing{p.Waiting, p.Busy, p.Ended} {
+		slices.SortStableFunc(list, newest)
+	}
+	p.MoreEnded = max(0, len(p.Ended)-ended)
+	p.Ended = p.Ended[:min(len(p.Ended), ended)]
+	var err error
+	p.Facts, p.Whole, err = v.lastFacts(filter{}, factsShown)
+	return p, err
+}
+
+func (p *nowPage) runs(v *view) {
+	for id, r := range v.world.Runs() {
+		t := Thing{
+			Chip: chip(r.Phase()), Kind: "run", Name: r.Namespace + "/" + r.Name, Link: v.To("/run", "id", id), Message: r.Status.Message, Next: r.Status.Next,
+			Since: r.CreatedAt, Progress: r.Status.Progress + " tasks", seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}),
+		}
+		switch {
+		case r.State.HandedOver != "", runs.Finished(r.Phase()):
+			p.Ended = append(p.Ended, t)
+		case runs.Rests(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
+			t.Commands = v.commands(runs.Next(v.site.kit, r))
+			p.Waiting = append(p.Waiting, t)
+		default:
+			p.Busy = append(p.Busy, t)
+		}
+	}
+}
+
+// commands are given only about the present: what can be done about the past is known.
+func (v *view) commands(lines []string) []string {
+	if v.past {
+		return nil
+	}
+	return lines
+}
+
+func (p *nowPage) moves(v *view) {
+	for id, m := range v.world.Moves() {
+		r := m.Resource()
+		t := Thing{
+			Chip: chip(r.Status.Phase), Kind: "move", Name: r.Namespace + "/" + r.Name, Link: v.To("/move", "id", id), Message: r.Status.Message, Next: r.Status.Next,
+			Since: m.State.PhaseSince, Progress: moved(r), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}),
+		}
+		switch {
+		case m.State.Finished():
+			p.Ended = append(p.Ended, t)
+		case r.Status.Stranded, r.Status.Phase == mover.PhaseFailed, r.Status.Phase == mover.PhaseStranded, m.State.TransientFailure != "":
+			t.Commands = v.commands(moveCommands(v, r))
+			p.Waiting = append(p.Waiting, t)
+		default:
+			p.Busy = append(p.Busy, t)
+		}
+	}
+}
+
+func moved(m *v1alpha1.Move) string {
+	c := m.Status.Counts
+	if c.ToDelete == 0 {
+		return fmt.Sprintf("%d objects", c.Objects)
+	}
+	return fmt.Sprintf("%d/%d created, %d/%d deleted", c.Created, c.Objects, c.Deleted, c.ToDelete)
+}
+
+func (p *nowPage) remediations(v *view) {
+	for id, o := range v.world.Owners() {
+		for _, item := range o.Items() {
+			r := item.Value
+			t := Thing{
+				Chip: chip(r.Status.Phase), Kind: "machine", Name: r.Namespace + "/" + r.Name, Link: v.To("/owner", "id", id), Message: r.Status.Message, Next: r.Status.Next,
+				Since: r.CreationTimestamp.Time, Progress: r.Status.Decision, seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+			}
+			switch {
+			case !remediation.Open(r):
+				p.Ended = append(p.Ended, t)
+			case slices.Contains([]v1alpha1.RemediationPhase{v1alpha1.RemediationFrozen, v1alpha1.RemediationHeld, v1alpha1.RemediationFailed}, r.Status.Phase):
+				t.Commands = v.commands(machineCommands(v, r))
+				p.Waiting = append(p.Waiting, t)
+			default:
+				p.Busy = append(p.Busy, t)
+			}
+		}
+	}
+}
+
+// machineCommands are what an operator can say about a remediation.
+func machineCommands(v *view, r *v1alpha1.SurgeRemediation) []string {
+	key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+	say := func(verb, what string) string {
+		return v.command(key.Namespace, verb, "remediation", key.Name) + " " + what
+	}
+	lines := []string{say("describe", "shows what happened")}
+	if r.Status.Phase == v1alpha1.RemediationHeld || r.Spec.Abort {
+		return append(lines, say("release", "lets scute act again"))
+	}
+	if remediation.Open(r) {
+		lines = append(lines, say("hold", "keeps the machine as it is"))
+	}
+	if remediation.UnderWay(r.Status.Phase) {
+		lines = append(lines, say("abort", "takes back what has begun"))
+	}
+	return lines
+}

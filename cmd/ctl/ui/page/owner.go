@@ -1,0 +1,193 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
+)
+
+// Case is a machine that was marked: how it is, what was decided, by which rule and on which facts.
+type Case struct {
+	Chip
+	Machine, Policy, Reason, Message, Next string
+	Decision, Rule, Because, Seen          string
+	Decided                                time.Time
+	Replacement                            string
+	Quorum                                 *v1alpha1.QuorumStatus
+	Marked                                 time.Time
+	Attempts                               int
+	Open                                   bool
+	Commands                               []string
+}
+
+type ownerPage struct {
+	ID      string
+	Owner   remediator.Owner
+	Holder  string
+	Active  *remediator.Active
+	Cases   []Case
+	Mass    []string
+	Facts   []Fact
+	Earlier int
+}
+
+func (p ownerPage) title() string { return p.Owner.Kind + " " + p.Owner.Name }
+
+func owner(v *view) (any, error) {
+	id := v.query.Get("id")
+	f, err := v.world.Owner(id)
+	if err != nil {
+		return nil, err
+	}
+	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.Active, Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOnPage)
+	return p, err
+}
+
+// waitedFor are the mass failures that machines of an owner wait for.
+func waitedFor(s *remediator.State) (out []string) {
+	for domain, waits := range s.Mass.Waited {
+		if waits {
+			out = append(out, cmp.Or(domain, "the fleet"))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// cases are the machines of an owner, those that are open first.
+func (v *view) cases(f *remediation.Fold) (out []Case) {
+	for _, item := range f.Items() {
+		r := item.Value
+		c := Case{
+			Chip: chip(r.Status.Phase), Machine: r.Name, Policy: r.Status.Policy, Reason: r.Status.Reason, Message: r.Status.Message, Next: r.Status.Next,
+			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.Open(r),
+		}
+		c.decided(&f.State, r.Name)
+		if c.Open {
+			c.Commands = v.commands(machineCommands(v, r))
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b Case) int {
+		switch {
+		case a.Open && !b.Open:
+			return -1
+		case b.Open && !a.Open:
+			return 1
+		}
+		return b.Marked.Compare(a.Marked)
+	})
+	return out
+}
+
+// decided fills in the last decision about a machine, with its rule and what was seen.
+func (c *Case) decided(s *remediator.State, machine string) {
+	for _, past := range s.History {
+		if past.Victim.Name == machine {
+			c.judged(past.Decision, past.Evidence, past.StartedAt)
+		}
+	}
+	for _, uid := range sortedUIDs(s.Unhealthy) {
+		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
+			c.judged(u.Decision, u.Evidence, u.DecidedAt)
+		}
+	}
+}
+
+func (c *Case) judged(d remediator.Decision, seen remediator.Evidence, at time.Time) {
+	if d.Verdict == "" {
+		return
+	}
+	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = fact.Verdict(d), d.Rule, d.Reason, fact.Seen(seen), at
+}
+
+func sortedUIDs(of map[types.UID]*remediator.UnhealthyMachine) (uids []types.UID) {
+	for uid := range of {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// Health is an owner in the list of the fleet.
+type Health struct {
+	Chip
+	Link, Owner, Cluster string
+	Open, Ended          int
+	Worst                string
+	Quorum               *v1alpha1.QuorumStatus
+	Mass                 []string
+	Last                 uint64
+}
+
+// Cluster groups the owners of a cluster.
+type Cluster struct {
+	Name   string
+	Owners []Health
+}
+
+type fleetPage struct {
+	Clusters []Cluster
+	Open     int
+	Machines int
+	Mass     []string
+}
+
+func (fleetPage) title() string { return "Fleet" }
+
+func fleet(v *view) (any, error) {
+	var p fleetPage
+	byName := make(map[string]*Cluster)
+	for id, f := range v.world.Owners() {
+		h := v.health(id, f)
+		name := f.State.Owner.Namespace + "/" + f.State.Owner.Cluster
+		if byName[name] == nil {
+			byName[name] = &Cluster{Name: name}
+		}
+		byName[name].Owners = append(byName[name].Owners, h)
+		p.Open, p.Machines, p.Mass = p.Open+h.Open, p.Machines+h.Open+h.Ended, append(p.Mass, h.Mass...)
+	}
+	for _, c := range byName {
+		slices.SortFunc(c.Owners, func(a, b Health) int { return cmp.Compare(a.Owner, b.Owner) })
+		p.Clusters = append(p.Clusters, *c)
+	}
+	open := func(c Cluster) (n int) {
+		for _, h := range c.Owners {
+			n += h.Open
+		}
+		return n
+	}
+	slices.SortFunc(p.Clusters, func(a, b Cluster) int { return cmp.Or(cmp.Compare(open(b), open(a)), cmp.Compare(a.Name, b.Name)) })
+	slices.Sort(p.Mass)
+	p.Mass = slices.Compact(p.Mass)
+	return p, nil
+}
+
+func (v *view) health(id string, f *remediation.Fold) Health {
+	o := f.State.Owner
+	h := Health{
+		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.To("/owner", "id", id), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: waitedFor(&f.State),
+		Last: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+	}
+	for _, c := range v.cases(f) {
+		if !c.Open {
+			h.Ended++
+			continue
+		}
+		h.Open++
+		if h.Open == 1 { // the newest
+			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Machine, c.Message), c.Quorum
+		}
+	}
+	return h
+}

@@ -1,0 +1,229 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	runs "scute.dev/cmd/ctl/run"
+	"scute.dev/eventlog"
+	"scute.dev/workflow"
+)
+
+// tasksShown is how many tasks a page lists at once.
+const tasksShown = 100
+
+// Task is a row in the list of tasks.
+type Task struct {
+	Chip
+	Name, Kind, Link, Message string
+	Attempts                  int
+	Started                   time.Time
+	Took                      time.Duration
+	Chosen                    bool
+}
+
+type runPage struct {
+	Run      *runs.Run
+	Phase    Chip
+	Holder   string
+	Policy   string
+	Ended    time.Time
+	Counts   []Count
+	Commands []string
+	Picture  Picture
+	Gantt    *Gantt
+	Task     *Panel
+	Tasks    []Task
+	// Listed is how many tasks the list has on all its pages, of All. Group is the name of the box that it is limited to.
+	Listed, All, Page, Pages int
+	Group                    string
+	Words                    []runs.Word
+	Facts                    []Fact
+	Earlier                  int
+}
+
+func (p runPage) title() string { return "run " + p.Run.Name }
+
+func run(v *view) (any, error) {
+	id := v.query.Get("id")
+	r, err := v.world.Run(id)
+	if err != nil {
+		return nil, err
+	}
+	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words}
+	if at := r.Status.FinishedAt; at != nil {
+		p.Ended = at.Time
+	}
+	p.Commands = v.commands(runs.Next(v.site.kit, r))
+	definition, status := r.State.Definition(), r.Tasks()
+	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
+	p.Picture = v.picture(definition.Tasks, status)
+	if err := p.list(v, definition.Tasks, status); err != nil {
+		return nil, err
+	}
+	if g, drawn := v.gantt(r, started(status)); drawn {
+		p.Gantt = &g
+	}
+	if name := v.query.Get("task"); name != "" {
+		if p.Task, err = v.panel(r, definition.Tasks, name); err != nil {
+			return nil, err
+		}
+	}
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, factsOnPage)
+	return p, err
+}
+
+// taskCounts are those that are not zero.
+func taskCounts(c v1alpha1.TaskCounts) (out []Count) {
+	for _, one := range []Count{
+		{"Done", c.Succeeded + c.Ignored + c.Skipped, c.Tasks},
+		{"Running", c.Running, 0},
+		{"Paused", c.Paused, 0},
+		{"Failed", c.Failed, 0},
+		{"Ignored", c.Ignored, 0},
+		{"Skipped", c.Skipped, 0},
+		{"Undone", c.Undone, 0},
+	} {
+		if one.Done > 0 || one.Of > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// started are the names of the tasks that were started: those in flight and those that failed before those that are done if there
+// are many, and always in the order of their first start.
+func started(status []v1alpha1.TaskStatus) (names []string) {
+	var of []v1alpha1.TaskStatus
+	for _, t := range status {
+		if !t.StartedAt.IsZero() {
+			of = append(of, t)
+		}
+	}
+	if len(of) > ganttRows {
+		slices.SortStableFunc(of, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
+	}
+	first := of[:min(len(of), ganttRows)]
+	slices.SortStableFunc(first, func(a, b v1alpha1.TaskStatus) int { return a.StartedAt.Time.Compare(b.StartedAt.Time) })
+	for _, t := range of {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// list is a page of the tasks: of one box of the picture, or of all; what needs attention first if they are many.
+func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
+	group, err := v.number("group")
+	if err != nil {
+		return err
+	}
+	if p.Page, err = v.number("page"); err != nil {
+		return err
+	}
+	edges, _ := edgesOf(tasks)
+	list := status
+	if groups := bundles(tasks, edges); group > 0 && group <= len(groups) {
+		p.Group, list = groups[group-1].name, nil
+		for _, i := range groups[group-1].tasks {
+			list = append(list, status[i])
+		}
+	}
+	if len(list) > tasksShown {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
+	}
+	p.Listed, p.Pages = len(list), (len(list)+tasksShown-1)/tasksShown
+	p.Page = min(p.Page, max(p.Pages-1, 0))
+	for _, t := range list[p.Page*tasksShown : min(len(list), (p.Page+1)*tasksShown)] {
+		p.Tasks = append(p.Tasks, v.task(t))
+	}
+	return nil
+}
+
+func (v *view) task(t v1alpha1.TaskStatus) Task {
+	row := Task{
+		Chip: chip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.query.Get("task") == t.Name,
+		Link: v.With("task", t.Name) + "#task",
+	}
+	if !t.StartedAt.IsZero() {
+		row.Started, row.Took = t.StartedAt.Time, v.now.Sub(t.StartedAt.Time)
+		if !t.FinishedAt.IsZero() {
+			row.Took = t.FinishedAt.Sub(t.StartedAt.Time)
+		}
+	}
+	return row
+}
+
+// Panel is all about one task.
+type Panel struct {
+	Task
+	Needs    []workflow.Need
+	Policy   string
+	From     string
+	Return   bool
+	Input    string
+	Output   string
+	Steps    []Step
+	Words    []runs.Word
+	Commands []string
+}
+
+// Step is a hook of a task, or its own step (""), with its attempts.
+type Step struct {
+	Name, Kind string
+	Tries      []Try
+}
+
+func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, error) {
+	i := slices.IndexFunc(tasks, func(t workflow.Task) bool { return t.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: the run has no task %q at this moment", ErrQuery, name)
+	}
+	t, s := &tasks[i], r.State.Task(i)
+	p := &Panel{Task: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicyFrom, Return: t.PointOfNoReturn}
+	if _, with, ok := r.State.With(name); ok {
+		p.Input = indented(with)
+	}
+	if s.Output != nil {
+		p.Output = indented(s.Output.Raw)
+	}
+	h := r.History.Task(name)
+	for _, step := range t.Steps {
+		one := Step{Name: step.Name, Kind: step.Kind}
+		attempts(h, func(of string, a runs.Attempt, undo bool) {
+			if of == step.Name {
+				one.Tries = append(one.Tries, v.try(a, undo))
+			}
+		})
+		p.Steps = append(p.Steps, one)
+	}
+	if h != nil {
+		p.Words = h.Words
+	}
+	if s.Phase == v1alpha1.TaskPaused || s.Phase == v1alpha1.TaskUndoFailed {
+		p.Commands = v.commands([]string{runs.Waits(v.site.kit, r, name)})
+	}
+	return p, nil
+}
+
+func (v *view) try(a runs.Attempt, undo bool) Try {
+	t := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: endOf(a, v.now).Sub(a.Started), Attempt: a.N, Description: a.Message}
+	if a.Outcome == "" {
+		t.Word = "in progress"
+	}
+	return t
+}
+
+// indented is JSON as people read it.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return string(raw)
+	}
+	return out.String()
+}

@@ -1,0 +1,121 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"time"
+
+	"scute.dev/cmd/ctl/fact"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ctl/ui/world"
+)
+
+//go:embed templates
+var files embed.FS
+
+// Site is all pages about one log.
+type Site struct {
+	feed  *feed.Feed
+	kit   *kit.Kit
+	where string
+	words *fact.Words
+	pages map[string]page
+}
+
+// page builds the content of a page from a moment.
+type page struct {
+	build    func(*view) (content any, err error)
+	template *template.Template
+}
+
+// ErrQuery says that a page was asked for with a parameter that it cannot have.
+var ErrQuery = errors.New("the address of the page is not valid")
+
+// New makes the pages about the log of a feed. where says in words where the log is.
+func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
+	s := &Site{feed: f, kit: k, where: where, words: fact.New(), pages: make(map[string]page)}
+	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
+	if err != nil {
+		return nil, err
+	}
+	for path, p := range map[string]struct {
+		file  string
+		build func(*view) (any, error)
+	}{
+		"/": {"now.html", now}, "/run": {"run.html", run}, "/move": {"move.html", move}, "/owner": {"owner.html", owner},
+		"/fleet": {"fleet.html", fleet}, "/facts": {"facts.html", facts},
+	} {
+		t, err := base.Clone()
+		if err != nil {
+			return nil, err
+		}
+		if t, err = t.ParseFS(files, "templates/"+p.file); err != nil {
+			return nil, err
+		}
+		s.pages[path] = page{build: p.build, template: t}
+	}
+	return s, nil
+}
+
+// Paths are the addresses of the pages.
+func (s *Site) Paths() (paths []string) {
+	for path := range s.pages {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Page is a page as it was asked for, whole or only the part that changes while the log grows.
+func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
+	seq, past, err := s.moment(query.Get("at"))
+	if err != nil {
+		return nil, 0, err
+	}
+	var out bytes.Buffer
+	build := func(w *world.World) error {
+		seq = w.Seq
+		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: w.Stored}
+		if !past {
+			v.now = s.kit.Env.Now()
+		}
+		return v.write(&out, part)
+	}
+	if past {
+		err = s.feed.At(seq, build)
+	} else {
+		err = s.feed.Now(build)
+	}
+	return out.Bytes(), seq, err
+}
+
+// moment reads the parameter at: a sequence, or a time.
+func (s *Site) moment(at string) (seq uint64, past bool, err error) {
+	if at == "" {
+		return 0, false, nil
+	}
+	if seq, err = strconv.ParseUint(at, 10, 64); err == nil {
+		return seq, true, nil
+	}
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
+			return s.feed.Commits.At(t), true, nil
+		}
+	}
+	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time as 2026-01-02T15:04:05Z", ErrQuery, at)
+}
+
+// Error is a page that says what is wrong.
+func (s *Site) Error(err error) []byte {
+	var out bytes.Buffer
+	t, parsed := template.New("error.html").ParseFS(files, "templates/error.html")
+	if parsed != nil || t.Execute(&out, err.Error()) != nil {
+		return []byte("this page could not be made")
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,57 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/eventlog/export"
+)
+
+// where the log is, in words.
+func (o *options) where() string {
+	return cmp.Or(o.From, o.Flags.Dir, o.Flags.URL, "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
+}
+
+// read gives the feed every commit, until ctx ends.
+func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error {
+	if o.From == "" {
+		return o.Flags.Tail(ctx, o.Env.Err, caughtUp, f.Take)
+	}
+	if err := o.load(ctx, f); err != nil {
+		return err
+	}
+	caughtUp()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// load reads an export.
+func (o *options) load(ctx context.Context, f *feed.Feed) error {
+	file, err := os.Open(o.From)
+	if err != nil {
+		return fmt.Errorf("reading the export: %w", err)
+	}
+	defer file.Close()
+	lines, err := export.NewReader(file)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f.Take(line.Record())
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", o.From, err)
+		}
+	}
+	return ctx.Err()
+}

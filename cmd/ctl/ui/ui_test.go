@@ -1,0 +1,121 @@
+package ui_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/cmd/ctl/app"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/eventlog"
+)
+
+// TestThePastIsAReplay: what the pages are made of at a moment is what `scutectl log replay --at` gives, for every aggregate, at its
+// beginning, in its middle and at its end, in any order of looking.
+func TestThePastIsAReplay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uitest.Histories(t, log, "../../..")
+	f := uitest.Feed(t)
+	uitest.Fill(t, f, log)
+	of := make(map[eventlog.Aggregate][]uint64)
+	if err := f.Commits.Replay(0, f.Commits.Head(), func(r eventlog.Record) error {
+		of[r.Aggregate] = append(of[r.Aggregate], r.Seq)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := slices.SortedFunc(maps.Keys(of), func(a, b eventlog.Aggregate) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
+	for i, a := range names {
+		seqs := of[a]
+		seq := seqs[[]int{0, len(seqs) / 2, len(seqs) - 1}[i%3]]
+		want, got := replayed(t, dir, a, seq), shown(t, f, a, seq)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s at %d: replay - page:\n%s", a, seq, diff)
+		}
+	}
+}
+
+// replayed is what scutectl log replay says.
+func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[string]any {
+	t.Helper()
+	var out, errs bytes.Buffer
+	env := &cli.Env{Out: &out, Err: &errs, Now: time.Now, Name: "scutectl", Getenv: func(string) string { return "" }, Size: func(any) (int, int, bool) { return 0, 0, false }}
+	code := app.Run(t.Context(), env, []string{"log", "replay", "--log", dir, "--aggregate", a.String(), "--at", fmt.Sprint(seq), "-o", "json"})
+	if code != 0 {
+		t.Fatalf("log replay: %d %s", code, errs.String())
+	}
+	var all map[string]any
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for name := range all {
+		if name != "run" && name != "move" && name != "remediations" {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// shown is the same of the pages' world.
+func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[string]any {
+	t.Helper()
+	said := make(map[string]any)
+	err := f.At(seq, func(w *world.World) error {
+		switch a.Kind {
+		case eventlog.KindRun:
+			r, err := w.Run(a.ID)
+			if err != nil {
+				return err
+			}
+			said["run"] = r.Report()
+		case eventlog.KindMove:
+			m, err := w.Move(a.ID)
+			if err != nil {
+				return err
+			}
+			said["move"] = m.Resource()
+		default:
+			o, err := w.Owner(a.ID)
+			if err != nil {
+				return err
+			}
+			var all []any
+			for _, item := range o.Items() {
+				all = append(all, item.Value)
+			}
+			if len(all) > 0 {
+				said["remediations"] = all
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

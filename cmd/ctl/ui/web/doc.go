@@ -1,0 +1,5 @@
+// Package web serves the pages of scutectl ui over HTTP, to one person on one machine: who has the token of its address. It reads and
+// changes nothing.
+//
+// What never may live here: what is on a page.
+package web

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// policy lets a page load nothing but what is served here, and run no script that is written in it.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// guard lets in who has the token, and only requests that were meant for this server: neither the page of another site nor a name
+// that was made to lead here (DNS rebinding) reads anything.
+type guard struct {
+	token string
+	// hosts are the names of the server, with the port.
+	hosts []string
+	next  http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !g.meant(r):
+		http.Error(w, "This address is not served here: use the one that scutectl ui printed.", http.StatusForbidden)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "Nothing can be changed here.", http.StatusMethodNotAllowed)
+	case g.same(r.URL.Query().Get("token")):
+		g.admit(w, r)
+	case !g.admitted(r):
+		http.Error(w, "The token is missing: use the address that scutectl ui printed, with its token.", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// meant says that a request names this server, and does not come from the page of another one. A link of another page may lead here:
+// the cookie does not come along.
+func (g *guard) meant(r *http.Request) bool {
+	origin, from := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	switch {
+	case !slices.Contains(g.hosts, r.Host):
+		return false
+	case origin != "" && !slices.Contains(g.hosts, strings.TrimPrefix(origin, "http://")):
+		return false
+	default:
+		return from == "" || from == "same-origin" || from == "none" || r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	}
+}
+
+func (g *guard) same(token string) bool {
+	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
+}
+
+// cookie is the name of the cookie: all ports of a machine share their cookies.
+func (g *guard) cookie(r *http.Request) string {
+	_, port, _ := strings.Cut(r.Host, ":")
+	return "scute-ui-" + port
+}
+
+func (g *guard) admitted(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie(r))
+	return err == nil && g.same(c.Value)
+}
+
+// admit takes the token out of the address, so that it is neither in the history of the browser nor copied with a link.
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: g.cookie(r), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	q := r.URL.Query()
+	q.Del("token")
+	http.Redirect(w, r, (&url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}).String(), http.StatusSeeOther)
+}

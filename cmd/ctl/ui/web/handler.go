@@ -1,0 +1,61 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ctl/ui/page"
+	"scute.dev/cmd/ctl/ui/world"
+)
+
+// New serves the pages of a site to who has the token. hosts are the names of the server, with its port.
+func New(site *page.Site, f *feed.Feed, token string, hosts ...string) (http.Handler, error) {
+	assets, err := static()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/static/", assets)
+	h := &handler{site: site, feed: f, drawn: newDrawn()}
+	for _, path := range site.Paths() {
+		pattern := path
+		if pattern == "/" {
+			pattern = "/{$}"
+		}
+		mux.HandleFunc(pattern, h.page)
+		mux.HandleFunc("/live"+pattern, h.live)
+	}
+	return &guard{token: token, hosts: hosts, next: mux}, nil
+}
+
+type handler struct {
+	site  *page.Site
+	feed  *feed.Feed
+	drawn *drawn
+}
+
+func (h *handler) page(w http.ResponseWriter, r *http.Request) {
+	body, _, err := h.site.Page(r.URL.Path, r.URL.Query(), false)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err != nil {
+		w.WriteHeader(status(err))
+		body = h.site.Error(err)
+	}
+	_, _ = w.Write(body) // who has gone away reads no error
+}
+
+func status(err error) int {
+	switch {
+	case errors.Is(err, world.ErrNotFound):
+		return http.StatusNotFound
+	case errors.Is(err, page.ErrQuery):
+		return http.StatusBadRequest
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// of is the path of the page that an address below /live is about.
+func of(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }
