@@ -71,6 +71,7 @@ func TestNasty(t *testing.T) {
 			"the Node alone says it":           nodeCondition,
 			"about to stop":                    aboutToStop,
 			"the database of etcd is full":     databaseFull,
+			"another kind of control plane":    anotherKind,
 			"Metal3 power-cycles the host":     metal3,
 			"Tinkerbell fails to":              tinkerbell,
 		}) {

@@ -19,7 +19,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestPicture: in the middle of a surge `scutectl get machines` shows quorum, what was decided, what happens next and until when;
+// TestPicture: in the middle of a surge `scutectl get machines` shows quorum, who leads etcd, what was decided, what happens next and until when;
 // afterwards the Kubernetes events tell the same story in its order, about the machine and about its owner.
 func TestPicture(t *testing.T) {
 	address := ports.AddressForTest(t)
@@ -40,6 +40,7 @@ func TestPicture(t *testing.T) {
 			Clusters []struct {
 				Owners []struct {
 					Quorum   struct{ Voters, Answering int }
+					Leader   string
 					Machines []struct {
 						Name        string
 						Remediation struct {
@@ -59,7 +60,7 @@ func TestPicture(t *testing.T) {
 		for _, owner := range picture.Clusters[0].Owners {
 			for _, m := range owner.Machines {
 				r := m.Remediation
-				if m.Name == victim.Name && picture.Log.Read && owner.Quorum.Voters >= 3 && r.Decision == "RolloutSurge (relaxed)" &&
+				if m.Name == victim.Name && picture.Log.Read && owner.Quorum.Voters >= 3 && owner.Leader != "" && r.Decision == "RolloutSurge (relaxed)" &&
 					r.Ahead.Rule == "e" && strings.Contains(r.Ahead.Next, "deletes "+victim.Name+" when ") && r.Ahead.Until.After(time.Now()) && r.Ahead.Then != "" {
 					return ""
 				}
