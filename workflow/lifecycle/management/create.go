@@ -59,26 +59,13 @@ func (w *create) createManagementCluster() sequence.Step[CreateBootstrapped, Cre
 	return sequence.Step[CreateBootstrapped, CreateManaged, provider.Access]{
 		Task: CreateManagementCluster, Kind: "CreateManagementCluster", Within: withinCluster,
 		Run: func(c *CreateBootstrapped) (provider.Access, error) {
-			objects, err := w.provider.ClusterObjects(&c.Context, c.Cluster)
-			if err != nil {
-				return provider.Access{}, err
-			}
-			if err := cluster.Apply(&c.Context, w.Apply, c.Bootstrap, c.Cluster, objects); err != nil {
-				return provider.Access{}, err
-			}
-			if err := cluster.WaitInitialized(&c.Context, c.Bootstrap, c.Cluster); err != nil {
-				return provider.Access{}, err
-			}
-			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Bootstrap, c.Cluster)
+			return cluster.Create(&c.Context, w.provider, w.Apply, w.Folder, c.Bootstrap, c.Cluster)
 		},
 		Next: func(c CreateBootstrapped, a provider.Access) CreateManaged {
 			return CreateManaged{CreateBootstrapped: c, Management: *a.Cluster}
 		},
 		Undo: func(c *CreateBootstrapped, _ *provider.Access) error {
-			if err := cluster.Remove(&c.Context, w.Apply, c.Bootstrap, c.Cluster); err != nil {
-				return err
-			}
-			return cluster.Forget(&c.Context, w.Folder, c.Cluster)
+			return cluster.Uncreate(&c.Context, w.Apply, w.Folder, c.Bootstrap, c.Cluster)
 		},
 	}
 }

@@ -1,8 +1,6 @@
 package management
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
@@ -64,14 +62,7 @@ func (w *remove) deleteCluster() sequence.Step[DeleteBootstrapped, DeleteRemnant
 	return sequence.Step[DeleteBootstrapped, DeleteRemnant, sequence.None]{
 		Task: DeleteCluster, Kind: "DeleteCluster", Within: withinCluster, PointOfNoReturn: true,
 		Run: func(c *DeleteBootstrapped) (sequence.None, error) {
-			var objects []*unstructured.Unstructured
-			if p, ok := w.provider.(provider.Cleaner); ok {
-				var err error
-				if objects, err = p.LeftObjects(&c.Context, c.Cluster); err != nil {
-					return sequence.None{}, err
-				}
-			}
-			return sequence.None{}, cluster.Delete(&c.Context, c.Bootstrap, c.Cluster, objects)
+			return sequence.None{}, cluster.Delete(&c.Context, w.provider, c.Bootstrap, c.Cluster)
 		},
 		Next: func(c DeleteBootstrapped, _ sequence.None) DeleteRemnant {
 			return DeleteRemnant{Context: c.Context, Cluster: c.Cluster, Bootstrap: c.Bootstrap}

@@ -87,14 +87,7 @@ func (w *upgrade) pivotToBootstrap() sequence.Step[UpgradeBootstrapped, UpgradeB
 func (w *upgrade) upgradeCluster() sequence.Step[UpgradeBootstrapped, UpgradeBootstrapped, sequence.None] {
 	s := sequence.Do(UpgradeCluster, "UpgradeCluster", withinUpgrade,
 		func(c *UpgradeBootstrapped) error {
-			objects, err := w.provider.UpgradeObjects(&c.Context, c.Cluster)
-			if err != nil {
-				return err
-			}
-			if err := cluster.Upgrade(&c.Context, w.Apply, c.Bootstrap, c.Cluster, objects); err != nil {
-				return err
-			}
-			return cluster.WaitUpgraded(&c.Context, c.Bootstrap, c.Cluster)
+			return cluster.Upgrade(&c.Context, w.provider, w.Apply, c.Bootstrap, c.Cluster)
 		},
 		func(c *UpgradeBootstrapped) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true

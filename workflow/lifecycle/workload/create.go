@@ -36,26 +36,13 @@ func (w *create) createWorkloadCluster() sequence.Step[CreateContext, CreateReac
 	return sequence.Step[CreateContext, CreateReached, provider.Access]{
 		Task: CreateWorkloadCluster, Kind: "CreateWorkloadCluster", Within: withinCluster,
 		Run: func(c *CreateContext) (provider.Access, error) {
-			objects, err := w.provider.ClusterObjects(&c.Context, c.Cluster)
-			if err != nil {
-				return provider.Access{}, err
-			}
-			if err := cluster.Apply(&c.Context, w.Apply, c.Management, c.Cluster, objects); err != nil {
-				return provider.Access{}, err
-			}
-			if err := cluster.WaitInitialized(&c.Context, c.Management, c.Cluster); err != nil {
-				return provider.Access{}, err
-			}
-			return cluster.Keep(&c.Context, w.provider, w.Folder, c.Management, c.Cluster)
+			return cluster.Create(&c.Context, w.provider, w.Apply, w.Folder, c.Management, c.Cluster)
 		},
 		Next: func(c CreateContext, a provider.Access) CreateReached {
 			return CreateReached{CreateContext: c, Workload: *a.Cluster}
 		},
 		Undo: func(c *CreateContext, _ *provider.Access) error {
-			if err := cluster.Remove(&c.Context, w.Apply, c.Management, c.Cluster); err != nil {
-				return err
-			}
-			return cluster.Forget(&c.Context, w.Folder, c.Cluster)
+			return cluster.Uncreate(&c.Context, w.Apply, w.Folder, c.Management, c.Cluster)
 		},
 	}
 }

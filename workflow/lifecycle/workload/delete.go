@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/hook"
@@ -27,14 +25,7 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 func (d *Deps) deleteCluster(p DeleteProvider) sequence.Step[DeleteContext, DeleteContext, sequence.None] {
 	s := sequence.Do(DeleteCluster, "DeleteCluster", withinCluster,
 		func(c *DeleteContext) error {
-			var objects []*unstructured.Unstructured
-			if p, ok := p.(provider.Cleaner); ok {
-				var err error
-				if objects, err = p.LeftObjects(&c.Context, c.Cluster); err != nil {
-					return err
-				}
-			}
-			if err := cluster.Delete(&c.Context, c.Management, c.Cluster, objects); err != nil {
+			if err := cluster.Delete(&c.Context, p, c.Management, c.Cluster); err != nil {
 				return err
 			}
 			return cluster.Forget(&c.Context, d.Folder, c.Cluster)

@@ -62,14 +62,7 @@ func (w *upgrade) upgradeComponents() sequence.Step[UpgradeReached, UpgradeReach
 func (w *upgrade) upgradeCluster() sequence.Step[UpgradeReached, UpgradeReached, sequence.None] {
 	s := sequence.Do(UpgradeCluster, "UpgradeCluster", withinUpgrade,
 		func(c *UpgradeReached) error {
-			objects, err := w.provider.UpgradeObjects(&c.Context, c.Cluster)
-			if err != nil {
-				return err
-			}
-			if err := cluster.Upgrade(&c.Context, w.Apply, c.Management, c.Cluster, objects); err != nil {
-				return err
-			}
-			return cluster.WaitUpgraded(&c.Context, c.Management, c.Cluster)
+			return cluster.Upgrade(&c.Context, w.provider, w.Apply, c.Management, c.Cluster)
 		},
 		func(c *UpgradeReached) error { return cluster.Downgrade(&c.Context) })
 	s.PointOfNoReturn = true

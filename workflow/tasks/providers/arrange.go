@@ -125,26 +125,29 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 	if err != nil {
 		return err
 	}
-	install := clusterctl.InitOptions{Kubeconfig: a.kubeconfig, TargetNamespace: w.TargetNamespace}
-	upgrade := clusterctl.ApplyUpgradeOptions{Kubeconfig: a.kubeconfig}
+	install, upgrade := make(references), make(references)
 	var installs, upgrades []string
 	for _, want := range w.wanted() {
-		ref := want.Name + ":" + want.Version
 		have, ok := there[want.label()]
 		switch {
 		case !ok:
 			installs = append(installs, want.String())
-			addInstall(&install, want.Type, ref)
+			install.add(want)
 		case have.Version != want.Version:
 			upgrades = append(upgrades, want.String())
-			addUpgrade(&upgrade, want.Type, ref)
+			upgrade.add(want)
 		}
 	}
 	if len(upgrades) > 0 {
 		a.call.Progress("upgrading " + strings.Join(upgrades, ", "))
 		watched, cancel := a.refusal.watch(ctx)
 		defer cancel()
-		if err := a.refusal.or(a.high.ApplyUpgrade(watched, upgrade)); err != nil {
+		if err := a.refusal.or(a.high.ApplyUpgrade(watched, clusterctl.ApplyUpgradeOptions{
+			Kubeconfig: a.kubeconfig, CoreProvider: strings.Join(upgrade[clusterctlv1.CoreProviderType], ""),
+			BootstrapProviders: upgrade[clusterctlv1.BootstrapProviderType], ControlPlaneProviders: upgrade[clusterctlv1.ControlPlaneProviderType],
+			InfrastructureProviders: upgrade[clusterctlv1.InfrastructureProviderType], IPAMProviders: upgrade[clusterctlv1.IPAMProviderType],
+			RuntimeExtensionProviders: upgrade[clusterctlv1.RuntimeExtensionProviderType], AddonProviders: upgrade[clusterctlv1.AddonProviderType],
+		})); err != nil {
 			return fmt.Errorf("upgrading %s: %w", strings.Join(upgrades, ", "), err)
 		}
 	}
@@ -152,59 +155,30 @@ func (a *arranger) arrange(ctx context.Context, w With) error {
 		return nil
 	}
 	// Without a core provider clusterctl would add kubeadm by itself: only what is named is installed.
-	if len(install.BootstrapProviders) == 0 {
-		install.BootstrapProviders = []string{clusterctl.NoopProvider}
-	}
-	if len(install.ControlPlaneProviders) == 0 {
-		install.ControlPlaneProviders = []string{clusterctl.NoopProvider}
+	for _, kind := range []clusterctlv1.ProviderType{clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType} {
+		if len(install[kind]) == 0 {
+			install[kind] = []string{clusterctl.NoopProvider}
+		}
 	}
 	a.call.Progress("installing " + strings.Join(installs, ", "))
 	watched, cancel := a.refusal.watch(ctx)
 	defer cancel()
-	if _, err := a.high.Init(watched, install); err != nil {
+	if _, err := a.high.Init(watched, clusterctl.InitOptions{
+		Kubeconfig: a.kubeconfig, TargetNamespace: w.TargetNamespace, CoreProvider: strings.Join(install[clusterctlv1.CoreProviderType], ""),
+		BootstrapProviders: install[clusterctlv1.BootstrapProviderType], ControlPlaneProviders: install[clusterctlv1.ControlPlaneProviderType],
+		InfrastructureProviders: install[clusterctlv1.InfrastructureProviderType], IPAMProviders: install[clusterctlv1.IPAMProviderType],
+		RuntimeExtensionProviders: install[clusterctlv1.RuntimeExtensionProviderType], AddonProviders: install[clusterctlv1.AddonProviderType],
+	}); err != nil {
 		err = a.refusal.or(err)
 		return fmt.Errorf("installing %s: %w", strings.Join(installs, ", "), err)
 	}
 	return nil
 }
 
-func addInstall(o *clusterctl.InitOptions, kind clusterctlv1.ProviderType, ref string) {
-	switch kind {
-	case clusterctlv1.CoreProviderType:
-		o.CoreProvider = ref
-	case clusterctlv1.BootstrapProviderType:
-		o.BootstrapProviders = append(o.BootstrapProviders, ref)
-	case clusterctlv1.ControlPlaneProviderType:
-		o.ControlPlaneProviders = append(o.ControlPlaneProviders, ref)
-	case clusterctlv1.InfrastructureProviderType:
-		o.InfrastructureProviders = append(o.InfrastructureProviders, ref)
-	case clusterctlv1.IPAMProviderType:
-		o.IPAMProviders = append(o.IPAMProviders, ref)
-	case clusterctlv1.RuntimeExtensionProviderType:
-		o.RuntimeExtensionProviders = append(o.RuntimeExtensionProviders, ref)
-	case clusterctlv1.AddonProviderType:
-		o.AddonProviders = append(o.AddonProviders, ref)
-	}
-}
+// references are providers as clusterctl's library takes them, NAME:VERSION, by their type.
+type references map[clusterctlv1.ProviderType][]string
 
-func addUpgrade(o *clusterctl.ApplyUpgradeOptions, kind clusterctlv1.ProviderType, ref string) {
-	switch kind {
-	case clusterctlv1.CoreProviderType:
-		o.CoreProvider = ref
-	case clusterctlv1.BootstrapProviderType:
-		o.BootstrapProviders = append(o.BootstrapProviders, ref)
-	case clusterctlv1.ControlPlaneProviderType:
-		o.ControlPlaneProviders = append(o.ControlPlaneProviders, ref)
-	case clusterctlv1.InfrastructureProviderType:
-		o.InfrastructureProviders = append(o.InfrastructureProviders, ref)
-	case clusterctlv1.IPAMProviderType:
-		o.IPAMProviders = append(o.IPAMProviders, ref)
-	case clusterctlv1.RuntimeExtensionProviderType:
-		o.RuntimeExtensionProviders = append(o.RuntimeExtensionProviders, ref)
-	case clusterctlv1.AddonProviderType:
-		o.AddonProviders = append(o.AddonProviders, ref)
-	}
-}
+func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p.Version) }
 
 // available waits until every Deployment of the providers is available in its latest form.
 func (a *arranger) available(ctx context.Context, wanted []provider) error {

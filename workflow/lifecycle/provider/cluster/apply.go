@@ -33,9 +33,9 @@ type found struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// Apply applies the objects of a cluster and does not wait for their effects. A local run makes the namespace too, if
+// applyObjects applies the objects of a cluster and does not wait for their effects. A local run makes the namespace too, if
 // it is missing; in the daemon it is there, and a run may not make any.
-func Apply(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+func applyObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
 	}
@@ -69,9 +69,9 @@ func Apply(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec
 	return err
 }
 
-// Remove is the inverse of Apply. The Cluster goes first, and its machines with it, while what they are made from is still
+// removeObjects is the inverse of applyObjects. The Cluster goes first, and its machines with it, while what they are made from is still
 // there; then the rest. A cluster that was there before the run stays.
-func Remove(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
+func removeObjects(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
 	var before found
 	noted, err := c.Noted(ownPart, &before)
 	if err != nil || !noted {

@@ -29,8 +29,15 @@ type deleting struct {
 }
 
 // Delete deletes a cluster and waits until it is gone with all its machines; then the other objects that it was made of,
-// of which nothing is left to be deleted with it. A cluster that is not there is deleted.
-func Delete(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+// of which nothing is left to be deleted with it, if the provider is a Cleaner. A cluster that is not there is deleted.
+func Delete(c *sequence.Context, p any, manager access.ClusterRef, spec provider.Cluster) error {
+	var objects []*unstructured.Unstructured
+	if p, ok := p.(provider.Cleaner); ok {
+		var err error
+		if objects, err = p.LeftObjects(c, spec); err != nil {
+			return err
+		}
+	}
 	on, err := c.Open(manager)
 	if err != nil {
 		return err

@@ -3,17 +3,21 @@ package cluster
 import (
 	"errors"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
+	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
-// Upgrade applies the objects of a running cluster with the version to come. The fields that it sets are taken over from
-// no matter which client set them: a move, for example, has written all of them.
-func Upgrade(c *sequence.Context, apply task.Kind, manager access.ClusterRef, spec provider.Cluster, objects []*unstructured.Unstructured) error {
+// Upgrade applies the objects of a running cluster with the version to come, and waits until the cluster is settled, all its
+// machines have the specification's version, and etcd and the control plane's components are healthy. The fields that it
+// sets are taken over from any client that has set them: a move, for example, has written all of them.
+func Upgrade(c *sequence.Context, p provider.Upgrader, apply task.Kind, manager access.ClusterRef, spec provider.Cluster) error {
+	objects, err := p.UpgradeObjects(c, spec)
+	if err != nil {
+		return err
+	}
 	if err := check(spec, objects); err != nil {
 		return task.Final(err)
 	}
@@ -30,7 +34,10 @@ func Upgrade(c *sequence.Context, apply task.Kind, manager access.ClusterRef, sp
 	}
 	no := false
 	_, err = c.Perform(objectsPart, apply, applyWith{Manifests: objects, Cluster: manager, Namespace: spec.Namespace, Wait: &no, Force: true})
-	return err
+	if err != nil {
+		return err
+	}
+	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
 }
 
 // Downgrade is what Upgrade has for an inverse: none. Kubernetes is not downgraded once a machine has the new version; only

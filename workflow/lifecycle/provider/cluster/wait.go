@@ -17,21 +17,9 @@ const (
 	lookMax   = 3 * time.Second
 )
 
-// WaitInitialized waits until the control plane of a cluster takes requests. Its nodes need not be ready: they are only
-// when there is a network.
-func WaitInitialized(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to be initialized", uninitialized)
-}
-
 // WaitAvailable waits until a cluster is settled: all of it is there, healthy and as its specs want it.
 func WaitAvailable(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
 	return wait(c, manager, spec, "to be available", settled.State.Missing)
-}
-
-// WaitUpgraded waits until a cluster is settled, all its machines have the specification's version, and etcd and the control
-// plane's components are healthy.
-func WaitUpgraded(c *sequence.Context, manager access.ClusterRef, spec provider.Cluster) error {
-	return wait(c, manager, spec, "to have version "+spec.Version, func(s settled.State) []string { return outdated(s, spec.Version) })
 }
 
 // wait looks until missing finds nothing. A look that fails is not the end of it: API servers come and go while a cluster
@@ -66,13 +54,9 @@ func poll(c *sequence.Context, what string, look func(context.Context) (missing 
 			last = now
 			c.Progress("waiting for " + what + ": " + now)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-			pause = min(pause*5/4, lookMax)
-		case <-c.Done():
-			timer.Stop()
+		if access.Sleep(c, pause) != nil {
 			return fmt.Errorf("waiting for %s: %w: %s", what, context.Cause(c), last)
 		}
+		pause = min(pause*5/4, lookMax)
 	}
 }

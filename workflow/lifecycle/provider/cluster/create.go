@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
+)
+
+// Create makes a cluster of the objects that the provider converts its specification to, waits until its control plane takes
+// requests, and keeps the way to its API server.
+func Create(c *sequence.Context, p provider.Converter, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) (provider.Access, error) {
+	objects, err := p.ClusterObjects(c, spec)
+	if err != nil {
+		return provider.Access{}, err
+	}
+	if err := applyObjects(c, apply, manager, spec, objects); err != nil {
+		return provider.Access{}, err
+	}
+	// Its nodes need not be ready: they are only when there is a network.
+	if err := wait(c, manager, spec, "to be initialized", uninitialized); err != nil {
+		return provider.Access{}, err
+	}
+	return Keep(c, p, folder, manager, spec)
+}
+
+// Uncreate is the inverse of Create.
+func Uncreate(c *sequence.Context, apply task.Kind, folder string, manager access.ClusterRef, spec provider.Cluster) error {
+	if err := removeObjects(c, apply, manager, spec); err != nil {
+		return err
+	}
+	return Forget(c, folder, spec)
+}
