@@ -176,6 +176,7 @@ const (
 // RepairNotice is a sign that a machine is about to stop. It counts as long as it is there.
 // +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || self.type in ['NodeAnnotation', 'MachineAnnotation']",fieldPath=".leadTime",message="only the value of an annotation is a time"
 // +kubebuilder:validation:XValidation:rule="!has(self.leadTime) || !has(self.value)",fieldPath=".value",message="must not be set with leadTime"
+// +kubebuilder:validation:XValidation:rule="self.type != 'NodeCondition' || !has(self.value) || self.value in ['True', 'False', 'Unknown']",fieldPath=".value",message="the status of a condition is True, False or Unknown"
 type RepairNotice struct {
 	// Type says where the notice is found.
 	Type NoticeType `json:"type"`

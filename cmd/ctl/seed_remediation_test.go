@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -44,22 +44,14 @@ func told(name string) []remediator.Event {
 
 // tellOfMachines writes a story of machines, a commit for each event.
 func tellOfMachines(ctx context.Context, log *eventlog.Log, name string, events []remediator.Event, now func() time.Time) error {
-	catalog, seq := remediator.NewCatalog(), uint64(0)
-	for i, e := range events {
-		ev, err := catalog.Encode(e)
-		if err != nil {
+	root := aggregate.Root[remediator.Event, *remediator.State]{
+		Log: log, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/" + name + "-cp/0a1b2c3d"},
+		Actor: "daemon/test-1", Now: now, Links: remediator.Links, State: &remediator.State{},
+	}
+	for _, e := range events {
+		if err := root.Append(ctx, e); err != nil {
 			return err
 		}
-		ev.Time, ev.Actor = now(), "daemon/test-1"
-		receipt, err := log.Append(ctx, eventlog.Commit{
-			ID:        fmt.Sprintf("%s-%d", name, i),
-			Aggregate: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: "fleet/" + name + "-cp/0a1b2c3d"},
-			Expected:  seq, Events: []eventlog.Event{ev},
-		})
-		if err != nil {
-			return err
-		}
-		seq = receipt.Seq
 	}
 	return nil
 }

@@ -20,6 +20,9 @@ func TestValidate(t *testing.T) {
 		"no such selection": {"Move", "{target: {kubeconfigSecretRef: {name: a}}, selection: {}}", "spec.selection"},
 		"a list for a time": {"SurgeRemediation", "{hold: {until: []}}", "spec.hold.until"},
 		"many expressions":  {"RepairPolicy", "{selector: {matchExpressions: [" + strings.Repeat("{key: a, operator: Exists},", 33) + "]}}", "spec.selector.matchExpressions"},
+		"condition status":  {"RepairPolicy", "{selector: {}, notices: [{type: NodeCondition, key: Maintenance, value: 'true'}]}", "spec.notices[0].value"},
+		"two values":        {"RepairPolicy", "{selector: {}, notices: [{type: NodeAnnotation, key: a, value: b, leadTime: 1h}]}", "spec.notices[0].value"},
+		"lead time":         {"RepairPolicy", "{selector: {}, notices: [{type: NodeTaint, key: a, leadTime: 1h}]}", "spec.notices[0].leadTime"},
 		"many values":       {"RepairPolicy", "{selector: {matchExpressions: [{key: a, operator: In, values: [" + strings.Repeat("x,", 65) + "]}]}}", "spec.selector.matchExpressions"},
 	} {
 		v, err := New(c.kind)
