@@ -205,6 +205,9 @@ func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 		APIVersion: versionOf(n.Owner.Kind), Kind: n.Owner.Kind, Namespace: n.Owner.Namespace, Name: n.Owner.Name, UID: n.Owner.UID,
 	}
 	known := owner.APIVersion != ""
+	if n.Machine.Name == "" && !known {
+		return nil
+	}
 	if n.Machine.Name == "" {
 		e := t.event(n, owner, owner, n.Note)
 		e.Related = nil

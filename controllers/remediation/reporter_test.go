@@ -108,6 +108,26 @@ func TestTellerTellsTheMachineAndItsOwner(t *testing.T) {
 	}
 }
 
+// TestTellerTellsTheOwnerAlone: what is about no machine, such as etcd, is told about the owner, and bounded as anything else.
+func TestTellerTellsTheOwnerAlone(t *testing.T) {
+	n := aTold(time.Now(), 7, "EtcdAlarm")
+	n.Machine, n.Notification.Owner = remediator.Subject{}, true
+	teller := aTeller()
+	if got := teller.events(n); len(got) != 1 || got[0].Regarding.Kind != "KubeadmControlPlane" || got[0].Related != nil || got[0].Note != n.Note {
+		t.Errorf("%+v", got)
+	}
+	for range 10 {
+		teller.Report(n)
+	}
+	if len(teller.waiting) != often {
+		t.Errorf("%d events of one reason", len(teller.waiting))
+	}
+	n.Owner.Kind = "RKE2ControlPlane"
+	if got := teller.events(n); len(got) != 0 {
+		t.Errorf("an owner of an unknown kind: %+v", got)
+	}
+}
+
 func TestTellerBoundsWhatRepeats(t *testing.T) {
 	now := time.Now()
 	reporter := aTeller()
