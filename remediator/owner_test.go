@@ -336,12 +336,24 @@ func (w *world) gone(m *machine) bool {
 		w.orphans = append(w.orphans, o)
 	}
 	if m.Leader {
-		w.elect("")
+		w.forward()
 	}
 	if !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Member && !m.Learner }) {
 		w.orphans = nil // with the last voter etcd is gone; the next one is new
 	}
 	return true
+}
+
+// forward follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): of the machines that nobody deletes, one that no
+// MachineHealthCheck finds unhealthy, and the newest.
+func (w *world) forward() {
+	to := ""
+	for _, m := range w.machines { // the newest is the last
+		if m.Node != "" && !m.Deleting && m.Etcd && !m.Learner && (to == "" || !w.is(m, "HealthCheckSucceeded", object.False)) {
+			to = m.Node
+		}
+	}
+	w.elect(to)
 }
 
 func (w *world) mayEnd(m *machine) bool {

@@ -137,7 +137,7 @@ func (g *guard) arithmetic(f *remediator.Facts, victim *machine, adds, removes i
 
 // act lets the owner reconcile, and judges what it deletes. It says what the owner did, and what is wrong with it.
 func (g *guard) act() (did, wrong string) {
-	quorum := g.w.quorum()
+	quorum, wanted := g.w.quorum(), g.excess > 0 || g.w.rollout() != ""
 	did, m := g.w.act()
 	if m == nil {
 		return did, ""
@@ -148,7 +148,8 @@ func (g *guard) act() (did, wrong string) {
 		if m.Etcd {
 			answer--
 		}
-		if voters > 1 && answer < (voters-1)/2+1 {
+		theirs := wanted && m.DeleteMark == "" && slices.ContainsFunc(g.w.machines, func(m *machine) bool { return m.Cut })
+		if voters > 1 && answer < (voters-1)/2+1 && !theirs { // what people ask for, of an owner that takes a member that is cut off for a healthy one
 			wrong = "quorum is lost with " + m.Name
 		}
 	}

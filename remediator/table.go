@@ -339,6 +339,10 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	if d := f.otherMarked(c.m); d != nil {
 		return *d
 	}
+	if n := f.wanted(); n != f.Owner.Replicas {
+		return *ask(fmt.Sprintf("see why %s is not told, if it lasts: the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
+			"scaling", "the topology of Cluster %s asks for %d machines, and %s still for %d: more replicas are asked for afterwards", f.Owner.Cluster, n, f.Owner.Name, f.Owner.Replicas)
+	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
