@@ -15,6 +15,7 @@ const (
 	KindRun         Kind = "run"
 	KindMove        Kind = "move"
 	KindRemediation Kind = "remediation"
+	KindPause       Kind = "pause"
 	KindDaemon      Kind = "daemon"
 )
 

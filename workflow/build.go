@@ -357,7 +357,7 @@ func duration(d *v1alpha1.Duration) Duration {
 
 func (b *builder) checkPolicy(task, field string, p Policy) {
 	switch p {
-	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause:
+	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
 	default:
 		b.bad(task, field, fmt.Sprintf("%q is no failure policy", p), "use Abort, Rollback, Ignore, IgnoreChildren or Pause")
 	}

@@ -225,7 +225,7 @@ func (s *State) verdict(i int, in ActFailed, now time.Time) []Event {
 		failed.Verdict = v1alpha1.VerdictIgnored
 	case v1alpha1.IgnoreChildren:
 		failed.Verdict, failed.Children = v1alpha1.VerdictHandled, true
-	case v1alpha1.Pause:
+	case v1alpha1.FailurePause:
 		return []Event{TaskPaused{Task: in.Task, Step: in.Step, Why: WhyFailed, Cause: in.Cause, Message: in.Message, Output: in.Output}}
 	default:
 		failed.Verdict = v1alpha1.VerdictBlocking

@@ -159,7 +159,7 @@ func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
 		return taskIgnored, v1alpha1.VerdictIgnored, ""
 	case v1alpha1.IgnoreChildren:
 		return taskFailed, v1alpha1.VerdictHandled, ""
-	case v1alpha1.Pause:
+	case v1alpha1.FailurePause:
 		return taskPaused, "", ""
 	case v1alpha1.Rollback:
 		return taskFailed, v1alpha1.VerdictBlocking, "rollback"

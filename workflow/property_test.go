@@ -105,7 +105,7 @@ func anyDefinition(t *rapid.T) *Definition {
 }
 
 func anyPolicy(t *rapid.T) Policy {
-	return rapid.SampledFrom([]Policy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause}).Draw(t, "policy")
+	return rapid.SampledFrom([]Policy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}).Draw(t, "policy")
 }
 
 // anyRelease may have a task end what one before it holds.

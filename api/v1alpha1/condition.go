@@ -16,6 +16,9 @@ const (
 	// ConditionMassFailure is True while so many machines of the fleet, or of a failure domain, are unhealthy at once that
 	// nothing is begun, or nothing is sent there, and until the cooldown after it is over.
 	ConditionMassFailure = "MassFailure"
+	// ConditionAcknowledged of a Pause is True while every object is at rest. It is False for the reason Waiting while some are
+	// waited for, and for the reason TimedOut when some did not acknowledge in time.
+	ConditionAcknowledged = "Acknowledged"
 	// ConditionReadable is False, for the reason Unreadable, when scute cannot read the spec; it is there only then. The
 	// message names the field.
 	ConditionReadable = "Readable"

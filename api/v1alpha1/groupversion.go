@@ -13,7 +13,7 @@ func GroupVersion() schema.GroupVersion {
 
 // AddToScheme registers the resources of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{}, &WorkflowRun{}, &WorkflowRunList{},
+	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{}, &Pause{}, &PauseList{}, &WorkflowRun{}, &WorkflowRunList{},
 		&RepairPolicy{}, &RepairPolicyList{}, &RepairLimits{}, &RepairLimitsList{}, &SurgeRemediation{}, &SurgeRemediationList{}, &SurgeRemediationTemplate{}, &SurgeRemediationTemplateList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil

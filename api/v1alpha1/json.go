@@ -71,3 +71,15 @@ func (t *SurgeRemediationTemplate) UnmarshalJSON(data []byte) error {
 	type plain SurgeRemediationTemplate
 	return decode(data, (*plain)(t), &t.Unreadable)
 }
+
+// MarshalJSON implements json.Marshaler.
+func (p *Pause) MarshalJSON() ([]byte, error) {
+	type plain Pause
+	return encode((*plain)(p), p.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (p *Pause) UnmarshalJSON(data []byte) error {
+	type plain Pause
+	return decode(data, (*plain)(p), &p.Unreadable)
+}

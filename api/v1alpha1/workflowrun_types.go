@@ -70,7 +70,7 @@ const (
 	Rollback       FailurePolicy = "Rollback"
 	Ignore         FailurePolicy = "Ignore"
 	IgnoreChildren FailurePolicy = "IgnoreChildren"
-	Pause          FailurePolicy = "Pause"
+	FailurePause   FailurePolicy = "Pause"
 )
 
 // KindPolicy is the default of all tasks of a kind.

@@ -5,6 +5,7 @@ import (
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	moves "scute.dev/mover/runner"
+	pauses "scute.dev/pause/runner"
 	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
 )
@@ -14,6 +15,7 @@ type View struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
 	Remediations *remediations.Remediations
+	Pauses       *pauses.Pauses
 	Usage        *usage.Usage
 	Trust        *trust.View
 	// News are told of each commit about an aggregate of a kind.
@@ -23,7 +25,7 @@ type View struct {
 // New makes an empty view. The limits are those of a namespace.
 func New(limits usage.Limits) *View {
 	return &View{
-		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil),
+		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
 		Usage: usage.New(limits), Trust: trust.NewView(),
 	}
 }
@@ -41,6 +43,8 @@ func (v *View) Apply(r eventlog.Record) error {
 		return v.Runs.Apply(r)
 	case eventlog.KindRemediation:
 		return v.Remediations.Apply(r)
+	case eventlog.KindPause:
+		return v.Pauses.Apply(r)
 	case eventlog.KindDaemon:
 		return v.Trust.Apply(r)
 	default:

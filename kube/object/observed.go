@@ -49,6 +49,12 @@ const (
 	EmptyingAnnotation = OwnPrefix + "emptying"
 	// PauseAnnotation holds the id of a pause that is not a move's: of a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
+	// PausePrefix begins the annotations of the Pauses that hold a root: the UID of the Pause follows, and the value is its
+	// namespace and name. A root can have several.
+	PausePrefix = OwnPrefix + "pause."
+	// BeforeAnnotation is on a root that Pauses, or a task of a run, hold: "true" or "false", as the root was paused before the
+	// first of them. The last of them restores it.
+	BeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and taken off again to wake a controller.
 	TouchAnnotation = OwnPrefix + "touched"
 	// OutOfServiceAnnotation on a Machine says that its Node has scute's taint node.kubernetes.io/out-of-service.

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,9 +43,12 @@ func (m Mark) String() string {
 	return m.Holder + " in event log " + m.Log
 }
 
-// set and unset are the annotations of the mark, with everything that is written with it.
+// set are the annotations of the mark, with everything that is written with it.
 func (m Mark) set(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.Holder}
+	if m.shared() {
+		set[object.BeforeAnnotation] = strconv.FormatBool(root.Found)
+	}
 	if m.Log != "" {
 		set[object.LogAnnotation] = m.Log
 		if root.Found {
@@ -52,24 +58,69 @@ func (m Mark) set(root pause.Root) map[string]any {
 	return set
 }
 
-func (m Mark) unset() map[string]any {
-	return map[string]any{
-		m.Annotation: nil, object.LogAnnotation: nil, object.FoundAnnotation: nil, object.OriginAnnotation: nil, object.EmptyingAnnotation: nil,
+// unset are the annotations of a mark that is removed. The last one takes with it what all share.
+func (m Mark) unset(last bool) map[string]any {
+	switch {
+	case m.shared() && !last:
+		return map[string]any{m.Annotation: nil}
+	case m.shared():
+		return map[string]any{m.Annotation: nil, object.BeforeAnnotation: nil, object.EmptyingAnnotation: nil}
+	default:
+		return map[string]any{
+			m.Annotation: nil, object.LogAnnotation: nil, object.FoundAnnotation: nil, object.OriginAnnotation: nil, object.EmptyingAnnotation: nil,
+		}
 	}
 }
 
 // ByRun is the mark of a task of a run.
 func ByRun(key string) Mark { return Mark{Annotation: object.PauseAnnotation, Holder: key} }
 
-// Holder returns whose mark an object has, of whatever kind; empty if it has none.
-func Holder(u *unstructured.Unstructured) Mark {
+// ByPause is the mark of a Pause. Its annotation is its own, so that several Pauses can hold a root.
+func ByPause(uid, namespace, name string) Mark {
+	return Mark{Annotation: object.PausePrefix + uid, Holder: namespace + "/" + name}
+}
+
+// shared says that others may hold the root too: a move holds it alone.
+func (m Mark) shared() bool { return m.Annotation != object.MoveAnnotation }
+
+// admits says whether a root that has a mark can get another one.
+func (m Mark) admits(other Mark) bool {
+	return m == other || m.shared() && other.shared() && m.Annotation != other.Annotation
+}
+
+// Holders returns the marks that an object has, of whatever kind.
+func Holders(u *unstructured.Unstructured) []Mark {
 	annotations := u.GetAnnotations()
-	for _, name := range []string{object.MoveAnnotation, object.PauseAnnotation} {
-		if id := annotations[name]; id != "" {
-			return Mark{Annotation: name, Holder: id, Log: annotations[object.LogAnnotation]}
+	var marks []Mark
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		own := name == object.MoveAnnotation || name == object.PauseAnnotation || strings.HasPrefix(name, object.PausePrefix)
+		if !own || annotations[name] == "" {
+			continue
 		}
+		mark := Mark{Annotation: name, Holder: annotations[name]}
+		if !mark.shared() {
+			mark.Log = annotations[object.LogAnnotation]
+		}
+		marks = append(marks, mark)
+	}
+	return marks
+}
+
+// Holder returns the first of the marks that an object has; empty if it has none.
+func Holder(u *unstructured.Unstructured) Mark {
+	if marks := Holders(u); len(marks) > 0 {
+		return marks[0]
 	}
 	return Mark{}
+}
+
+// RootOf is a root as it was before anybody of scute paused it: where Pauses or a run hold it already, what they found.
+func RootOf(u *unstructured.Unstructured) pause.Root {
+	root := pause.RootOf(object.Observe(u))
+	if before, held := u.GetAnnotations()[object.BeforeAnnotation]; held && len(Holders(u)) > 0 {
+		root.Found = before == "true"
+	}
+	return root
 }
 
 // Set pauses a root and marks it, in one write. Doing it again changes nothing.
@@ -78,15 +129,23 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	if err != nil {
 		return err
 	}
-	o, held := object.Observe(u), Holder(u)
-	switch {
-	case o.UID != root.UID:
+	o, held := object.Observe(u), Holders(u)
+	if o.UID != root.UID {
 		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
-	case held.Holder != "" && held != mark:
-		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held)
-	case held == mark && pause.RootOf(o).Found:
+	}
+	for _, other := range held {
+		if !other.admits(mark) {
+			return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, other)
+		}
+	}
+	own := slices.Contains(held, mark)
+	_, told := u.GetAnnotations()[object.BeforeAnnotation]
+	switch {
+	case own && pause.RootOf(o).Found:
 		return nil
-	case held.Holder == "" && pause.RootOf(o).Found != root.Found:
+	case len(held) > 0 && !own && !told: // a run of an older version holds it, and did not say what it found
+		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held[0])
+	case !own && RootOf(u).Found != root.Found:
 		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}
 	// The resource version makes two holders' first writes exclude each other.
@@ -95,8 +154,9 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	})
 }
 
-// Restore restores the pause state that was found on a root and removes the mark, in one write. A root without the mark
-// is not changed: it was never paused by this holder, or it has been restored before.
+// Restore restores the pause state that was found on a root and removes the mark, in one write. While others hold the root, only
+// the mark is removed: the last of them restores. A root without the mark is not changed: it was never paused by this holder, or
+// it has been restored before.
 func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -106,14 +166,19 @@ func Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root,
 		if err != nil {
 			return err
 		}
-		if u.GetUID() != root.UID || Holder(u) != mark {
+		held := Holders(u)
+		if u.GetUID() != root.UID || !slices.Contains(held, mark) {
 			return nil
+		}
+		last, body := len(held) == 1, map[string]any(nil)
+		if last {
+			body = paused(root, root.Found)
 		}
 		// The resource version keeps a process that stalled here from taking off what a later holder has written meanwhile.
 		// A write by anybody else has it look again.
-		err = patch(ctx, c, t, root, paused(root, root.Found), map[string]any{
+		err = patch(ctx, c, t, root, body, map[string]any{
 			"resourceVersion": u.GetResourceVersion(),
-			"annotations":     mark.unset(),
+			"annotations":     mark.unset(last),
 		})
 		if !apierrors.IsConflict(err) {
 			return err

@@ -42,11 +42,16 @@ type Pause struct {
 // workers bounds the calls in flight of one pause.
 const workers = 16
 
-// NewPause prepares a pause. key is what the mark on the roots says.
-func NewPause(c *kube.Cluster, graph Graph, key string) *Pause {
+// NewPause prepares a pause, with the mark that it leaves on the roots.
+func NewPause(c *kube.Cluster, graph Graph, mark Mark) *Pause {
 	return &Pause{
-		writer: Writer{Cluster: c, Kind: graph.Kind, Workers: workers}, graph: graph, mark: ByRun(key), touches: Touches{By: key},
+		writer: Writer{Cluster: c, Kind: graph.Kind, Workers: workers}, graph: graph, mark: mark, touches: Touches{By: mark.Holder},
 	}
+}
+
+// Continue takes up a pause that another process set, or this one with another graph.
+func (p *Pause) Continue(graph Graph, state pause.State) {
+	p.graph, p.writer.Kind, p.state = graph, graph.Kind, state
 }
 
 // Found is what one look before the pause shows.
@@ -55,6 +60,8 @@ type Found struct {
 	Roots []pause.Root
 	// Stale are the objects that call themselves paused while nothing holds them: their word counts for nothing later.
 	Stale map[object.Ref]pause.Baseline
+	// Held are the objects below roots that were paused before: by a user, or by another holder.
+	Held map[object.Ref]pause.Baseline
 	// Owners say who had set the pauses that were found.
 	Owners map[object.Ref]string
 }
@@ -62,69 +69,64 @@ type Found struct {
 // Look observes what has to be paused. known are the roots of an earlier observation. For a root that has the holder's
 // mark, the earlier observation is used, because the holder itself has changed the root since.
 func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
-	f := Found{Stale: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string)}
+	f := Found{Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string)}
 	below, _, err := p.graph.Below(ctx)
 	if err != nil {
 		return f, err
 	}
-	users := make(pause.Users)
+	users, own := make(pause.Users), make(map[string]bool)
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) {
 			continue
 		}
-		root, owner, err := p.root(ctx, o.Ref, known)
+		root, owner, held, err := p.root(ctx, o.Ref, known)
 		if err != nil {
 			return f, err
 		}
 		f.Roots = append(f.Roots, root)
+		own[o.Ref.Name] = slices.Contains(known, root)
 		if root.Found {
-			f.Owners[o.Ref], users[o.Ref.Name] = owner, true
+			f.Owners[o.Ref] = owner
+		}
+		if root.Found || held {
+			users[o.Ref.Name] = true
 		}
 	}
 	for _, o := range below {
-		if o.Paused == object.True && !users.Hold(o) {
+		switch hold := users.Hold(o); {
+		case hold:
+			f.Held[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
+		case o.Paused == object.True && !own[o.Cluster]: // else this holder has paused it
 			f.Stale[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused}
 		}
 	}
 	return f, nil
 }
 
-// root reads one Cluster, with the fields' owners.
-func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (root pause.Root, owner string, err error) {
+// root reads one Cluster, with the owner of its field, and says whether another holder has paused it.
+func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (root pause.Root, owner string, held bool, err error) {
 	typ, err := p.graph.Kind(ref)
 	if err != nil {
-		return root, "", err
+		return root, "", false, err
 	}
 	u, err := p.writer.Cluster.Get(ctx, typ, ref.Namespace, ref.Name)
 	if err != nil {
-		return root, "", err
+		return root, "", false, err
 	}
-	root = pause.RootOf(object.Observe(u))
-	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == root.UID }); i >= 0 && Holder(u) == p.mark {
-		return known[i], "", nil
+	root = RootOf(u)
+	holders := Holders(u)
+	own := slices.Contains(holders, p.mark)
+	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == root.UID }); i >= 0 && own {
+		return known[i], "", len(holders) > 1, nil
 	}
-	return root, Owner(u, "f:spec", "f:paused"), nil
+	return root, Owner(u, "f:spec", "f:paused"), len(holders) > 0 && !own || len(holders) > 1, nil
 }
 
 // Set pauses the roots and marks them.
 func (p *Pause) Set(ctx context.Context, f Found) error {
-	below, _, err := p.graph.Below(ctx)
-	if err != nil {
-		return err
-	}
 	p.state.Roots, p.state.Baseline = f.Roots, make(map[object.Ref]pause.Baseline)
+	maps.Copy(p.state.Baseline, f.Held)
 	maps.Copy(p.state.Baseline, f.Stale)
-	users := make(pause.Users)
-	for _, root := range f.Roots {
-		if root.Found {
-			users[root.Ref.Name] = true
-		}
-	}
-	for _, o := range below {
-		if _, stale := f.Stale[o.Ref]; !stale && users.Hold(o) {
-			p.state.Baseline[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
-		}
-	}
 	if err := p.writer.Set(ctx, p.state.Roots, p.mark); err != nil {
 		return err
 	}
@@ -132,26 +134,40 @@ func (p *Pause) Set(ctx context.Context, f Found) error {
 	return nil
 }
 
+// SetRoot pauses one root and marks it.
+func (p *Pause) SetRoot(ctx context.Context, root pause.Root) error {
+	return p.writer.Set(ctx, []pause.Root{root}, p.mark)
+}
+
 // Acknowledged takes one look at everything below the roots. It is done when nothing is pending and two looks in a row
 // saw the same objects.
 func (p *Pause) Acknowledged(ctx context.Context) (how map[object.Ref]pause.Signal, pending []pause.Wait, done bool, err error) {
-	below, others, err := p.graph.Below(ctx)
+	below, look, err := p.See(ctx)
 	if err != nil {
 		return nil, nil, false, err
 	}
 	if root, lifted := p.state.Lifted(below); lifted {
 		return nil, nil, false, fmt.Errorf("%s: %w", root, ErrLifted)
 	}
-	now := time.Now()
-	look := p.watch.Look(&p.state, below, others, now)
-	if now.Sub(p.state.PausedAt) >= TouchAfter {
-		p.touches.Touch(ctx, p.writer, look.Wake)
-	}
 	if p.state.Acks == nil {
 		p.state.Acks = make(map[object.Ref]pause.Signal)
 	}
 	maps.Copy(p.state.Acks, look.New)
 	return p.state.Acks, look.Pending, look.Stable, nil
+}
+
+// See takes one look at everything below the roots, and wakes the controllers of silent objects.
+func (p *Pause) See(ctx context.Context) (below []pause.Subject, look pause.Look, err error) {
+	below, others, err := p.graph.Below(ctx)
+	if err != nil {
+		return nil, look, err
+	}
+	now := time.Now()
+	look = p.watch.Look(&p.state, below, others, now)
+	if now.Sub(p.state.PausedAt) >= TouchAfter {
+		p.touches.Touch(ctx, p.writer, look.Wake)
+	}
+	return below, look, nil
 }
 
 // Restore restores the pause states that were found and triggers the controllers that acknowledged the pause. A root

@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/cmd/ctl/ui"
@@ -68,7 +69,7 @@ func newCmd(env *cli.Env, options Options, started *bool) *cobra.Command {
 		`scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
 cluster, asks for moves, shows and follows them, and reads the log of everything that was decided and done.
 
-Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, remediation and machine; their plurals and
+Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, pause, remediation and machine; their plurals and
 short names are accepted.
 
 Data goes to the standard output, all else to the standard error.
@@ -89,7 +90,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
-	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env))...)
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
 	return cmd
@@ -105,8 +106,8 @@ func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 		{"create", "Ask for a move"},
 		{"abort", "Take back what has begun, as long as that is possible"},
 		{"decide", "Decide what scute leaves to a human"},
-		{"pause", "Let a run, or one of its tasks, start nothing more"},
-		{"resume", "Continue a run, or release one of its tasks"},
+		{"pause", "Pause a cluster, or let a run or one of its tasks start nothing more"},
+		{"resume", "Restore a cluster that was paused, continue a run, or release one of its tasks"},
 		{"migrate", "Adopt an edited manifest in an unfinished run"},
 		{"hold", "Keep an unhealthy machine as it is, for a closer look"},
 		{"release", "Release a machine that is held or whose remediation is aborted"},

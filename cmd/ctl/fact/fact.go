@@ -10,6 +10,7 @@ import (
 	"scute.dev/internal/trust"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause/request"
 	"scute.dev/remediator"
 	"scute.dev/workflow"
 )
@@ -58,12 +59,15 @@ type Words struct {
 	moves        *eventlog.Catalog[mover.Event]
 	runs         *eventlog.Catalog[workflow.Event]
 	remediations *eventlog.Catalog[remediator.Event]
+	pauses       *eventlog.Catalog[request.Event]
 	daemon       *eventlog.Catalog[trust.Event]
 }
 
 // New makes a reader.
 func New() *Words {
-	return &Words{moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), daemon: trust.NewCatalog()}
+	return &Words{
+		moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), daemon: trust.NewCatalog(),
+	}
 }
 
 // Of says what an event says. One of a type that this program does not know is told by its type.
@@ -83,6 +87,10 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 				return f
 			}
 			return Fact{What: name(ev.Type)}
+		}
+	case eventlog.KindPause:
+		if e, err := w.pauses.Decode(ev); err == nil {
+			return pauses(e)
 		}
 	case eventlog.KindDaemon:
 		if e, err := w.daemon.Decode(ev); err == nil {

@@ -16,6 +16,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
+	pauses "scute.dev/pause/runner"
 	"scute.dev/remediator"
 	runs "scute.dev/workflow/runner"
 )
@@ -37,6 +38,7 @@ type census struct {
 
 	byName map[eventlog.Aggregate]*aggregateCensus
 	moves  *runner.Moves
+	pauses *pauses.Pauses
 	runs   *runs.Runs
 	owners map[eventlog.Aggregate]*remediation.Fold
 }
@@ -54,7 +56,7 @@ type aggregateCensus struct {
 func newCensus() *census {
 	return &census{
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
-		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil),
+		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil), pauses: pauses.NewPauses(nil),
 		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
 		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediation.Fold{},
 	}
@@ -72,7 +74,7 @@ func (c *census) take(r eventlog.Record) {
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.ofOwner(r)); err != nil {
+	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.ofOwner(r)); err != nil {
 		c.Unreadable[err.Error()]++
 	}
 }
@@ -113,6 +115,9 @@ func (c *census) close(head uint64) {
 		if g, ok := c.runs.Summary(name.ID); ok && name.Kind == eventlog.KindRun {
 			a.Phase = string(g.Phase)
 			c.RunPhases[g.Phase]++
+		}
+		if status, ok := c.pauses.Status(name.ID); ok && name.Kind == eventlog.KindPause {
+			a.Phase = string(status.Phase)
 		}
 		if f := c.owners[name]; f != nil {
 			a.Phase = c.owner(f)

@@ -17,10 +17,12 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/pause/request"
 	"scute.dev/remediator"
 )
 
@@ -78,8 +80,8 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = filter.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation}, aggregate.Kind) {
-			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves and remediations, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
+		if !slices.Contains([]eventlog.Kind{eventlog.KindMove, eventlog.KindRun, eventlog.KindRemediation, eventlog.KindPause}, aggregate.Kind) {
+			return cli.Usagef("--aggregate %s: this scutectl can fold runs, moves, remediations and pauses, and shows the events of others with %s", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
 	log, err := o.open(ctx)
@@ -109,9 +111,10 @@ type folded struct {
 	Commits  int    `json:"commits"`
 	Events   int    `json:"events"`
 	// Hash is SHA-256 over the state's JSON.
-	Hash string         `json:"sha256"`
-	Move *v1alpha1.Move `json:"move,omitempty"`
-	Run  *run.Report    `json:"run,omitempty"`
+	Hash  string          `json:"sha256"`
+	Move  *v1alpha1.Move  `json:"move,omitempty"`
+	Run   *run.Report     `json:"run,omitempty"`
+	Pause *v1alpha1.Pause `json:"pause,omitempty"`
 	// Remediations are those of the owner's machines that the log has something to say of.
 	Remediations []*v1alpha1.SurgeRemediation `json:"remediations,omitempty"`
 
@@ -144,6 +147,8 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		state, err = f.foldRun(aggregate, records)
 	case eventlog.KindRemediation:
 		state, err = f.foldOwner(records)
+	case eventlog.KindPause:
+		state, err = f.foldPause(aggregate, records)
 	default:
 		state, err = f.foldMove(aggregate, records)
 	}
@@ -170,6 +175,20 @@ func (f *folded) foldMove(aggregate eventlog.Aggregate, records []eventlog.Recor
 	status := mover.Status(&state)
 	status.MoveID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
 	f.Move = move.FromLog(state.Spec, status)
+	return &state, nil
+}
+
+func (f *folded) foldPause(aggregate eventlog.Aggregate, records []eventlog.Record) (any, error) {
+	var state request.State
+	catalog := request.NewCatalog()
+	for _, r := range records {
+		if err := catalog.Fold(r, state.Apply); err != nil {
+			return nil, err
+		}
+	}
+	status := request.Status(&state)
+	status.PauseID, status.LogSequence = aggregate.ID, int64(f.Sequence) //nolint:gosec // a sequence stays far below 2^63
+	f.Pause = pause.FromLog(state.Spec, status)
 	return &state, nil
 }
 
@@ -214,6 +233,8 @@ func (o *replayOptions) show(f *folded) error {
 	switch v := o.View(); {
 	case f.run != nil:
 		lines = run.Describe(v, f.run)
+	case f.Pause != nil:
+		lines = pause.Describe(v, f.Pause)
 	case f.owner != nil:
 		lines = remediation.DescribeOwner(v, *f.owner, f.Remediations)
 	default:

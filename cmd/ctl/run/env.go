@@ -30,7 +30,7 @@ func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 		name, value = policyVariable, d.Env.Getenv(policyVariable)
 	}
 	switch p := v1alpha1.FailurePolicy(value); p {
-	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause:
+	case "", v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause:
 		return p, nil
 	default:
 		return "", cli.Usagef("%s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", name, value)

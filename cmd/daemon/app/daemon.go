@@ -27,6 +27,7 @@ import (
 	"scute.dev/mover"
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
+	pauses "scute.dev/pause/runner"
 	"scute.dev/projector"
 	"scute.dev/workflow/manifest"
 	runs "scute.dev/workflow/runner"
@@ -37,6 +38,7 @@ type daemon struct {
 	manager   manager.Manager
 	moves     *moves.Runner
 	runs      *runs.Runner
+	pauses    *pauses.Runner
 	remedies  *remedies // nil when switched off
 	env       *manifest.Env
 	view      *projection.View
@@ -50,9 +52,9 @@ type daemon struct {
 	// unreadable counts stored objects that cannot be read.
 	unreadable *unreadable
 
-	moveSupervisor, runSupervisor *supervise.Supervisor
-	// moveChanges and runChanges tell the controllers.
-	moveChanges, runChanges changes.Changes[string]
+	moveSupervisor, runSupervisor, pauseSupervisor *supervise.Supervisor
+	// moveChanges, runChanges and pauseChanges tell the controllers.
+	moveChanges, runChanges, pauseChanges changes.Changes[string]
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -89,10 +91,12 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.env = newEnv(o, config, g, log, home.incarnation)
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
-	d.runs.Changed, d.moves.Changed = d.runChanges.Add, d.moveChanges.Add
+	d.pauses = newPauses(source, log, home.incarnation, logger)
+	d.runs.Changed, d.moves.Changed, d.pauses.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := remediation.NewEventSource()
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
+	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
 	d.view.Moves.Changed = func(id string) {
 		d.moveSupervisor.Changed(id)
 		d.moveChanges.Add(id)
@@ -102,8 +106,12 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.runSupervisor.Changed(id)
 		d.runChanges.Add(id)
 	}
+	d.view.Pauses.Changed = func(id string) {
+		d.pauseSupervisor.Changed(id)
+		d.pauseChanges.Add(id)
+	}
 	d.view.Remediations.Changed = feed.Changed
-	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News}
+	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
@@ -201,7 +209,7 @@ func (d *daemon) registerControllers(home *home) error {
 	if err := ofRuns.SetupWithManager(d.manager); err != nil {
 		return fmt.Errorf("preparing the WorkflowRun controller: %w", err)
 	}
-	return nil
+	return d.registerPauses()
 }
 
 // leading is what only the leader does, once the log may be acted on.

@@ -156,7 +156,7 @@ func (o *Options) Validate() error {
 }
 
 func policies() []v1alpha1.FailurePolicy {
-	return []v1alpha1.FailurePolicy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.Pause}
+	return []v1alpha1.FailurePolicy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}
 }
 
 func (o *Options) handler() slog.Handler {

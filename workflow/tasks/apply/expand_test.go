@@ -83,7 +83,7 @@ func TestExpand(t *testing.T) {
 				Max: 3, Delay: &v1alpha1.Duration{Duration: 2 * time.Second}, Factor: 2, MaxDelay: &v1alpha1.Duration{Duration: 30 * time.Second}, Recreate: true,
 			},
 		},
-		FailurePolicy: v1alpha1.Pause,
+		FailurePolicy: v1alpha1.FailurePause,
 		Needs: []v1alpha1.Need{
 			{Task: "first"},
 			{Task: "app/configmap-settings", On: success},

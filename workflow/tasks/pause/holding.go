@@ -37,7 +37,7 @@ func newHolding(ctx context.Context, clusters *access.Clusters, c *task.Call, re
 		if err != nil {
 			return nil, err
 		}
-		h.hold = hold.NewPause(cluster.Kube, graph, record.Holder)
+		h.hold = hold.NewPause(cluster.Kube, graph, hold.ByRun(record.Holder))
 	}
 	return h, nil
 }

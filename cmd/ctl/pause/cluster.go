@@ -1,0 +1,184 @@
+package pause
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/source"
+)
+
+type clusterOptions struct {
+	*kit.Kit
+	noun                   *noun
+	Name, Selector, Reason string
+	Wait                   bool
+	Timeout                time.Duration
+}
+
+func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
+	o := &clusterOptions{noun: n}
+	cmd := &cobra.Command{
+		Use: "cluster NAME", Aliases: []string{"clusters"},
+		Short: "Pause a cluster until it is resumed, and wait until every object acknowledges",
+		Long: `Pause a cluster: a Pause of its name is made, which holds it until scutectl resume cluster NAME deletes the Pause. With
+--selector the Pause NAME holds all clusters of the namespace that have the labels.
+
+What was paused before stays paused when the Pause is deleted, and so does what another Pause holds.`,
+		Example: kit.Examples(env, "$ pause cluster prod -n fleet --reason 'maintenance of the network'", "$ pause cluster north -n fleet --selector region=north"),
+		Args:    kit.OneName("a cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.pause(cmd.Context())
+		},
+	}
+	o.Kit = kit.New(env, cmd, "clusters")
+	f := cmd.Flags()
+	f.StringVarP(&o.Selector, "selector", "l", "", "Pause the clusters with these labels; NAME is then that of the Pause")
+	cli.ReasonVar(f, &o.Reason)
+	o.waitFlags(cmd, "Wait until every object has acknowledged the pause")
+	return cmd
+}
+
+func newCmdResume(env *cli.Env, n *noun) *cobra.Command {
+	o := &clusterOptions{noun: n}
+	cmd := &cobra.Command{
+		Use: "cluster NAME", Aliases: []string{"clusters"},
+		Short: "Restore what scutectl pause cluster found, and wait until it is awake",
+		Long: `Delete the Pause NAME: each of its clusters gets back the pause state that was found on it. A cluster that was paused
+before stays paused, and so does one that another Pause, or a task of a run, holds.`,
+		Example: kit.Examples(env, "$ resume cluster prod -n fleet"),
+		Args:    kit.OneName("a cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return o.resume(cmd.Context())
+		},
+	}
+	o.Kit = kit.New(env, cmd, "clusters")
+	cmd.ValidArgsFunction = kit.Complete(o.Kit, n, 1)
+	o.waitFlags(cmd, "Wait until every object is awake")
+	return cmd
+}
+
+func (o *clusterOptions) waitFlags(cmd *cobra.Command, what string) {
+	cmd.Flags().BoolVar(&o.Wait, "wait", true, what)
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 6*time.Minute, "How long to wait for it")
+}
+
+func (o *clusterOptions) open() (*place, error) {
+	if o.Timeout <= 0 {
+		return nil, cli.Usagef("--timeout is %s: it must be greater than zero", o.Timeout)
+	}
+	return kit.InCluster(o.Kit, o.noun)
+}
+
+func (o *clusterOptions) pause(ctx context.Context) error {
+	p, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	key := p.Key(o.Name)
+	made := &v1alpha1.Pause{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason},
+	}
+	if o.Selector != "" {
+		selector, err := metav1.ParseToLabelSelector(o.Selector)
+		if err != nil {
+			return cli.Usagef("--selector %q: %w", o.Selector, err)
+		}
+		made.Spec.Clusters, made.Spec.Selector = nil, selector
+	}
+	if err := p.Cluster.Client.Create(ctx, made); apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("pause %s exists already: %s shows it", key, p.Hint("describe", key))
+	} else if err != nil {
+		return fmt.Errorf("making the Pause: %w", p.Cluster.Explain(err))
+	}
+	if _, err := fmt.Fprintf(o.Env.Out, "pause %s created\n", key); err != nil || !o.Wait {
+		return err
+	}
+	progress := o.Env.Progress()
+	defer progress.Done()
+	var last *v1alpha1.Pause
+	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
+		last = now.DeepCopy()
+		progress.Showf("%s", fact(now))
+		return settled(now) || now.Status.Phase == v1alpha1.PauseTimedOut
+	}, "the Pause is made")
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, last.Status.Message); err != nil {
+		return err
+	}
+	if !settled(last) {
+		return fmt.Errorf("pause %s: %s; %s shows more", key, last.Status.Next, p.Hint("describe", key))
+	}
+	return nil
+}
+
+func (o *clusterOptions) resume(ctx context.Context) error {
+	p, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	key := p.Key(o.Name)
+	made, err := p.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if err := p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
+	}
+	if !o.Wait {
+		_, err := fmt.Fprintf(o.Env.Out, "pause %s is being released\n", key)
+		return err
+	}
+	progress := o.Env.Progress()
+	defer progress.Done()
+	said := ""
+	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
+		progress.Showf("%s", fact(now))
+		if now.Status.FinishedAt != nil {
+			said = now.Status.Message
+		}
+		return now.UID != made.UID
+	}, "the deletion is recorded")
+	progress.Done()
+	if err != nil && !errors.Is(err, source.ErrNotFound) {
+		return err
+	}
+	if said == "" {
+		said = "it is over"
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, said)
+	return err
+}
+
+// await follows the Pause until fn has seen enough.
+func (o *clusterOptions) await(ctx context.Context, p *place, fn func(*v1alpha1.Pause) bool, standing string) error {
+	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	err := p.Watch(waiting, p.Key(o.Name), fn)
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted(errors.New("interrupted: " + standing))
+	case waiting.Err() != nil:
+		return fmt.Errorf("it did not come to rest within %s; %s: %s says what it waits for, and %s whether a daemon runs", o.Timeout, standing,
+			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/aggregate"
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/pause"
+	"scute.dev/internal/supervise"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/transfer"
+	"scute.dev/pause/hold"
+	pauses "scute.dev/pause/runner"
+)
+
+// pausePlaces bound the pauses that look at once.
+const pausePlaces = 4
+
+func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
+	return &pauses.Runner{
+		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Places: supervise.NewPlaces(pausePlaces), Logger: logger,
+	}
+}
+
+func (d *daemon) registerPauses() error {
+	_, err := d.manager.GetRESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Pause").GroupKind(), v1alpha1.GroupVersion().Version)
+	if meta.IsNoMatchError(err) {
+		d.logger.Warn("nothing is paused", "because", "the API server has no kind Pause: install the CRDs of this version, and restart scuted")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the kind Pause: %w", err)
+	}
+	d.unreadable.in(d.manager.GetCache(), &v1alpha1.PauseList{})
+	r := &pause.Reconciler{
+		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Pauses: struct {
+			*pauses.Runner
+			*pauses.Pauses
+		}{d.pauses, d.view.Pauses},
+		CaughtUp: d.gate.open,
+		Changes:  &d.pauseChanges,
+	}
+	if err := r.SetupWithManager(d.manager); err != nil {
+		return fmt.Errorf("preparing the Pause controller: %w", err)
+	}
+	// Whether what the log still holds has a resource is looked at once: one whose finalizer was removed by hand tells nobody.
+	return errors.Join(d.manager.Add(d.leading(d.pauseSupervisor.Run)), d.manager.Add(d.leading(func(context.Context) {
+		for _, id := range d.view.Pauses.Open("", "") {
+			d.pauseChanges.Add(id)
+		}
+	})))
+}
+
+// finder finds what Pauses select, with the graph of moves.
+type finder struct{ source *kube.Cluster }
+
+// Graph implements runner.Finder.
+func (f finder) Graph(ctx context.Context, namespace string, clusters []string) (hold.Graph, error) {
+	return transfer.NewGraph(ctx, f.source, mover.Selection{Namespace: namespace, Clusters: clusters})
+}
+
+// Clusters implements runner.Finder.
+func (f finder) Clusters(ctx context.Context, namespace, selector string) (names []string, err error) {
+	graph, err := f.Graph(ctx, namespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	typ, err := graph.Kind(object.Ref{Group: object.CoreGroup, Kind: "Cluster"})
+	if err != nil {
+		return nil, err
+	}
+	err = f.source.ListLabelled(ctx, typ, namespace, selector, func(u *unstructured.Unstructured) error {
+		names = append(names, u.GetName())
+		return nil
+	})
+	return names, err
+}

@@ -1,0 +1,182 @@
+package pause
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/changes"
+	"scute.dev/controllers/conditions"
+	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
+	"scute.dev/internal/supervise"
+	"scute.dev/pause/request"
+)
+
+// Finalizer retains a Pause until what it paused is restored.
+const Finalizer = "scute.dev/pause"
+
+// Pauses is what the controller needs of the domain.
+type Pauses interface {
+	Request(ctx context.Context, id, actor string, spec request.Spec) error
+	Release(ctx context.Context, id, actor, reason string) error
+	Status(id string) (v1alpha1.PauseStatus, bool)
+	Open(namespace, name string) []string
+	Throttled(id string) supervise.Throttled
+}
+
+// Reconciler brings Pauses and the log together.
+type Reconciler struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	Pauses   Pauses
+	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a pause's
+	// absence.
+	CaughtUp <-chan struct{}
+	behind   catchup.Wait
+	// Changes are the ids of what has changed in the view.
+	Changes *changes.Changes[string]
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Pause{}).
+		WithOptions(controller.Options{NewQueue: fair.Requests}).
+		WatchesRawSource(changes.OfResources(r.Changes)).
+		Complete(r)
+}
+
+// Reconcile hands the intent to the log and writes the view into the status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	var p v1alpha1.Pause
+	if err := r.Client.Get(ctx, req.NamespacedName, &p); err != nil && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, err
+	}
+	if err := r.orphans(ctx, req, &p); err != nil || p.UID == "" {
+		return ctrl.Result{}, err
+	}
+	id := ID(&p)
+	status, known := r.Pauses.Status(id)
+	if !p.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
+	}
+	if wrong := p.Unreadable.Spec; wrong != nil && !known {
+		return ctrl.Result{}, r.publish(ctx, &p, v1alpha1.PauseStatus{Message: wrong.String(), Next: conditions.Remedy})
+	}
+	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, Finalizer) {
+		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
+		return ctrl.Result{}, r.patch(ctx, &p, before)
+	}
+	if !known {
+		return ctrl.Result{}, r.request(ctx, &p, id) // the view says when it is there
+	}
+	return ctrl.Result{}, r.publish(ctx, &p, status)
+}
+
+// orphans releases what the log still holds for a Pause that is gone, or for an earlier one of the same name: its finalizer was
+// removed by hand.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
+	for _, id := range r.Pauses.Open(req.Namespace, req.Name) {
+		if p.UID != "" && id == ID(p) {
+			continue
+		}
+		if err := r.Pauses.Release(ctx, id, "resource/"+req.String(), "its Pause is gone"); err != nil {
+			return fmt.Errorf("recording the release: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
+	spec, err := Spec(p)
+	if err != nil {
+		return r.publish(ctx, p, v1alpha1.PauseStatus{Message: "spec.selector: " + err.Error(), Next: "delete the Pause and make another"})
+	}
+	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
+	if errors.Is(err, eventlog.ErrFull) {
+		return errors.Join(fmt.Errorf("recording the request: %w", err), r.publish(ctx, p, v1alpha1.PauseStatus{
+			Message: "waiting: " + conditions.Short(err.Error()), Next: "raise the limit of the event log (log.maxBytes of the chart)",
+		}))
+	}
+	if err != nil {
+		return fmt.Errorf("recording the request: %w", err)
+	}
+	return nil
+}
+
+// release removes the finalizer of a deleted Pause when its pause is over. One that the log does not know, but that had begun, is
+// taken up first: what it found is on the Clusters.
+func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, status v1alpha1.PauseStatus, known bool) error {
+	if !known && p.Status.PauseID != "" && p.Status.FinishedAt == nil {
+		return r.request(ctx, p, id)
+	}
+	if known && status.FinishedAt == nil {
+		if err := r.Pauses.Release(ctx, id, "resource/"+p.Namespace+"/"+p.Name, "the Pause was deleted"); err != nil {
+			return fmt.Errorf("recording the release: %w", err)
+		}
+		return r.publish(ctx, p, status)
+	}
+	if known {
+		if err := r.publish(ctx, p, status); err != nil {
+			return err
+		}
+	}
+	before := p.DeepCopy()
+	if !controllerutil.RemoveFinalizer(p, Finalizer) {
+		return nil
+	}
+	return r.patch(ctx, p, before)
+}
+
+// patch writes the finalizers. They are one list for all writers, so the patch fails if another client has written since the list
+// was read.
+func (r *Reconciler) patch(ctx context.Context, p, before *v1alpha1.Pause) error {
+	return client.IgnoreNotFound(r.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
+	before := p.DeepCopy()
+	status.ObservedGeneration = p.Generation
+	var why supervise.Throttled
+	if status.PauseID != "" {
+		why = r.Pauses.Throttled(status.PauseID)
+	}
+	if why.Message != "" {
+		status.Message = why.Message
+	}
+	status.Conditions = conditions.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
+	if status.PauseID == "" && p.Unreadable.Spec != nil {
+		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, p.Unreadable.Spec)
+	}
+	list, unreadable := conditions.Readable(status.Conditions, p.Generation, p.Unreadable)
+	status.Conditions = list
+	p.Status = status
+	if written, err := conditions.Write(ctx, r.Client, before, p); !written {
+		return err
+	}
+	if unreadable {
+		r.Recorder.Eventf(p, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
+	}
+	if before.Status.Phase != p.Status.Phase {
+		kind := corev1.EventTypeNormal
+		if p.Status.Phase == v1alpha1.PauseTimedOut || p.Status.Counts.Asleep > 0 && p.Status.FinishedAt != nil {
+			kind = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", conditions.Short(p.Status.Message))
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package pause
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/pause/request"
+)
+
+// Defaults of the timeouts, for resources written past the schema's defaulting.
+const (
+	defaultAcknowledge = 5 * time.Minute
+	defaultAwake       = 2 * time.Minute
+)
+
+// ID names a Pause in the log: namespace/name/start of the UID. A Pause made again under the same name is another pause.
+func ID(p *v1alpha1.Pause) string {
+	uid := string(p.UID)
+	return p.Namespace + "/" + p.Name + "/" + uid[:min(len(uid), 8)]
+}
+
+// Spec translates the resource's intent. An error is a selector that cannot be read.
+func Spec(p *v1alpha1.Pause) (request.Spec, error) {
+	s := request.Spec{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
+		Acknowledge: timeout(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Awake: timeout(p.Spec.Timeouts.Awake, defaultAwake),
+	}
+	for kind, d := range p.Spec.Timeouts.AcknowledgeKinds {
+		if s.AckKinds == nil {
+			s.AckKinds = make(map[string]request.Duration)
+		}
+		s.AckKinds[kind] = request.Duration(d.Duration)
+	}
+	if p.Spec.Selector == nil {
+		return s, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(p.Spec.Selector)
+	if err != nil {
+		return s, err
+	}
+	s.Selector, s.BySelector = selector.String(), true
+	return s, nil
+}
+
+func timeout(d *v1alpha1.Duration, otherwise time.Duration) request.Duration {
+	if d == nil {
+		return request.Duration(otherwise)
+	}
+	return request.Duration(d.Duration)
+}
+
+// said says the status in the dialect of kstatus, and whether the pause is acknowledged: Ready and Acknowledged while every object
+// is at rest, Reconciling while they are waited for, Stalled when a human is needed.
+func said(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
+	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
+	stuck := s.Next != "" && !acked
+	list := conditions.Kstatus(old, generation, string(s.Phase),
+		conditions.Said{True: acked, Message: s.Message},
+		conditions.Said{True: !acked && !stuck && s.FinishedAt == nil, Message: s.Message},
+		conditions.Said{True: stuck, Message: s.Next})
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionAcknowledged, Status: metav1.ConditionFalse, Reason: "Waiting", Message: conditions.Long(s.Message), ObservedGeneration: generation,
+	}
+	switch {
+	case acked:
+		c.Status, c.Reason = metav1.ConditionTrue, "Acknowledged"
+	case s.Phase == v1alpha1.PauseTimedOut:
+		c.Reason, c.Message = "TimedOut", conditions.Long(s.Message+". "+s.Next)
+	case s.Phase == v1alpha1.PauseRestoring, s.Phase == v1alpha1.PauseResuming, s.Phase == v1alpha1.PauseReleased:
+		c.Reason = "Released"
+	}
+	meta.SetStatusCondition(&list, c)
+	return list
+}

@@ -1,0 +1,208 @@
+package request
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Observation is what the runner saw or did.
+type Observation interface{ observation() }
+
+// What a runner sees.
+type (
+	// Selected are Clusters that are not paused yet, as they were found, and what is below them.
+	Selected struct {
+		Roots    []pause.Root
+		Baseline map[object.Ref]pause.Baseline
+	}
+	// Set: the pause was written to these Clusters.
+	Set struct{ Roots []object.Ref }
+	// Looked is one look at everything.
+	Looked struct {
+		New       map[object.Ref]Ack
+		Withdrawn map[object.Ref]string
+		Gone      []object.Ref // Clusters
+		// Pending is everything that is waited for, by the name of its Cluster.
+		Pending map[string][]pause.Wait
+		// Stable: nothing is pending, and the look before showed the same objects.
+		Stable bool
+	}
+	// Failed: something cannot be done now.
+	Failed struct{ Message, Next string }
+	// Unpaused: everything is restored.
+	Unpaused struct{}
+	// Awake is one look after it was restored.
+	Awake struct{ Asleep []pause.Wait }
+)
+
+func (Selected) observation() {}
+func (Set) observation()      {}
+func (Looked) observation()   {}
+func (Failed) observation()   {}
+func (Unpaused) observation() {}
+func (Awake) observation()    {}
+
+// named bounds what an event names of what is waited for, ackBatch the objects of one event, and rootBatch the Clusters.
+const named, ackBatch, rootBatch = 50, 1000, 1000
+
+// Decide says what follows from an observation.
+func Decide(s *State, o Observation, now time.Time) []Event {
+	if s.Finished() || s.Phase == "" {
+		return nil
+	}
+	switch o := o.(type) {
+	case Selected:
+		return selected(s, o)
+	case Set:
+		if !s.Releasing && len(o.Roots) > 0 {
+			return []Event{Paused(o)}
+		}
+	case Looked:
+		if s.Releasing {
+			return nil
+		}
+		return looked(s, o, now)
+	case Failed:
+		if next := Setback(o); next != s.Setback {
+			return []Event{next}
+		}
+	case Unpaused:
+		if s.Releasing && s.RestoredAt.IsZero() {
+			return []Event{Restored{}}
+		}
+	case Awake:
+		if s.Releasing && !s.RestoredAt.IsZero() {
+			return awake(s, o.Asleep, now)
+		}
+	}
+	return nil
+}
+
+// selected records Clusters before they are changed, a bounded number in one event.
+func selected(s *State, o Selected) []Event {
+	if s.Releasing {
+		return nil
+	}
+	var events []Event
+	for roots := range slices.Chunk(o.Roots, rootBatch) {
+		events = append(events, Intended{Roots: roots})
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	for i, baseline := range batches(o.Baseline, ackBatch) {
+		if i == 0 {
+			events[0] = Intended{Roots: o.Roots[:min(len(o.Roots), rootBatch)], Baseline: baseline}
+			continue
+		}
+		events = append(events, Intended{Baseline: baseline})
+	}
+	return events
+}
+
+func looked(s *State, o Looked, now time.Time) []Event {
+	var events []Event
+	if s.Setback != (Setback{}) {
+		events = append(events, Setback{})
+	}
+	if len(o.Gone) > 0 {
+		events = append(events, Dropped{Roots: o.Gone})
+	}
+	if len(o.Withdrawn) > 0 {
+		for _, part := range batches(o.Withdrawn, ackBatch) {
+			events = append(events, Withdrawn{Objects: part})
+		}
+	}
+	for _, part := range batches(o.New, ackBatch) {
+		events = append(events, Acknowledged{Objects: part})
+	}
+	pending, all := count(o.Pending)
+	if !reflect.DeepEqual(pending, s.Pending) {
+		events = append(events, Waiting{pending})
+	}
+	switch {
+	case o.Stable && len(s.Set) > 0 && s.Phase != v1alpha1.PauseAcknowledged:
+		objects := len(s.Acks) + len(o.New)
+		for ref := range o.Withdrawn {
+			if _, had := s.Acks[ref]; had {
+				objects--
+			}
+		}
+		events = append(events, AllAcknowledged{Objects: objects})
+	case len(all) > 0 && !s.Late:
+		if late := s.late(all, now); len(late) > 0 {
+			events = append(events, TimedOut{For: late[:min(len(late), named)], Total: len(late)})
+		}
+	}
+	return events
+}
+
+// late are those that were waited for longer than their kind may take.
+func (s *State) late(all []pause.Wait, now time.Time) (late []pause.Wait) {
+	if s.PendingSince.IsZero() {
+		return nil
+	}
+	for _, w := range all {
+		limit, own := s.Spec.AckKinds[w.Ref.GroupKind()]
+		if !own {
+			limit = s.Spec.Acknowledge
+		}
+		if now.Sub(s.PendingSince) >= time.Duration(limit) {
+			late = append(late, w)
+		}
+	}
+	return late
+}
+
+// count sorts what is pending, so that two looks that show the same are the same.
+func count(by map[string][]pause.Wait) (p Pending, all []pause.Wait) {
+	for cluster, list := range by {
+		if len(list) == 0 {
+			continue
+		}
+		if p.Clusters == nil {
+			p.Clusters, p.Kinds = make(map[string]int), make(map[string]int)
+		}
+		p.Clusters[cluster] = len(list)
+		for _, w := range list {
+			p.Kinds[w.Ref.GroupKind()]++
+		}
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b pause.Wait) int { return cmp.Or(object.Compare(a.Ref, b.Ref), cmp.Compare(a.Why, b.Why)) })
+	p.For, p.Total = slices.Clone(all[:min(len(all), named)]), len(all)
+	return p, all
+}
+
+func awake(s *State, asleep []pause.Wait, now time.Time) []Event {
+	first := asleep[:min(len(asleep), named)]
+	switch {
+	case len(asleep) == 0:
+		return []Event{Released{}}
+	case now.Sub(s.RestoredAt) >= time.Duration(s.Spec.Awake):
+		return []Event{Released{Asleep: first, Total: len(asleep)}}
+	case len(asleep) != s.AsleepAll || !slices.Equal(first, s.Asleep):
+		return []Event{Waiting{Pending{For: first, Total: len(asleep)}}}
+	default:
+		return nil
+	}
+}
+
+// batches cuts a map into parts of a bounded size, in the order of the references.
+func batches[T any](all map[object.Ref]T, size int) (parts []map[object.Ref]T) {
+	for refs := range slices.Chunk(slices.SortedFunc(maps.Keys(all), object.Compare), size) {
+		part := make(map[object.Ref]T, len(refs))
+		for _, ref := range refs {
+			part[ref] = all[ref]
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}

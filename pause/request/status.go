@@ -1,0 +1,155 @@
+package request
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// Bounds of the lists in a status.
+const (
+	statusClusters = 100
+	statusKinds    = 100
+	statusWaiting  = 20
+)
+
+// Status is the state as a user sees it.
+func Status(s *State) v1alpha1.PauseStatus {
+	out := v1alpha1.PauseStatus{
+		Phase: s.Phase, StartedAt: stamp(s.StartedAt), PhaseSince: stamp(s.PhaseSince), FinishedAt: stamp(s.FinishedAt),
+		Counts: v1alpha1.PauseCounts{
+			Clusters: len(s.Roots), Objects: len(s.Acks) + s.Pending.Total, Acknowledged: len(s.Acks), Pending: s.Pending.Total, Asleep: s.AsleepAll,
+		},
+		Clusters: clusters(s), Kinds: kinds(s),
+	}
+	list := s.Pending.For
+	if s.Releasing {
+		list = s.Asleep
+	}
+	for _, w := range list[:min(len(list), statusWaiting)] {
+		out.WaitingFor = append(out.WaitingFor, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Why})
+	}
+	out.Message, out.Next = Explain(s)
+	return out
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+func clusters(s *State) (list []v1alpha1.PauseCluster) {
+	acked := make(map[string]int)
+	for _, ack := range s.Acks {
+		acked[ack.Cluster]++
+	}
+	for _, root := range s.Roots[:min(len(s.Roots), statusClusters)] {
+		name := root.Ref.Name
+		list = append(list, v1alpha1.PauseCluster{
+			Name: name, FoundPaused: root.Found, Paused: s.Set[root.Ref] && s.RestoredAt.IsZero(),
+			Objects: acked[name] + s.Pending.Clusters[name], Acknowledged: acked[name], Pending: s.Pending.Clusters[name],
+		})
+	}
+	return list
+}
+
+func kinds(s *State) []v1alpha1.PauseKind {
+	by := make(map[string]*v1alpha1.PauseKind)
+	kind := func(name string) *v1alpha1.PauseKind {
+		if by[name] == nil {
+			by[name] = &v1alpha1.PauseKind{Kind: name}
+		}
+		return by[name]
+	}
+	for ref, ack := range s.Acks {
+		k := kind(ref.GroupKind())
+		k.Acknowledged++
+		k.BlockMove = k.BlockMove || ack.BlockMove
+		if !slices.Contains(k.Signals, string(ack.How)) {
+			k.Signals = append(k.Signals, string(ack.How))
+			slices.Sort(k.Signals)
+		}
+		if after := time.Duration(ack.After); k.Slowest == nil || after > k.Slowest.Duration {
+			k.Slowest = &metav1.Duration{Duration: after}
+		}
+	}
+	for name, pending := range s.Pending.Kinds {
+		kind(name).Pending = pending
+	}
+	var list []v1alpha1.PauseKind
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if len(list) < statusKinds {
+			list = append(list, *by[name])
+		}
+	}
+	return list
+}
+
+// Explain says in one sentence what happens now, and what a human can do about it, if anything.
+func Explain(s *State) (message, next string) {
+	objects := fmt.Sprintf("%d of %d objects have acknowledged the pause", len(s.Acks), len(s.Acks)+s.Pending.Total)
+	switch s.Phase {
+	case v1alpha1.PausePending:
+		message = "waiting for a daemon to take it up"
+	case v1alpha1.PausePausing:
+		message = fmt.Sprintf("pausing %s", several(len(s.Roots), "cluster"))
+		if len(s.Roots) == 0 {
+			message = "no Cluster is selected by now; each is paused once it is there"
+		}
+	case v1alpha1.PauseAcknowledging:
+		message = "waiting until every object is at rest: " + objects
+	case v1alpha1.PauseAcknowledged:
+		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", several(len(s.Acks), "object"), several(len(s.Roots), "cluster"))
+	case v1alpha1.PauseTimedOut:
+		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, naming(s))
+		next = "look at the controllers of these objects: do they run, and may they write the status? They are looked at again and again; to go without them, delete the Pause"
+	case v1alpha1.PauseRestoring:
+		message = "restoring the pause states that were found"
+		if s.Release != "" {
+			message += ": " + s.Release
+		}
+	case v1alpha1.PauseResuming:
+		message = "the clusters are restored; waiting until every object is awake"
+		if s.AsleepAll > 0 {
+			message += fmt.Sprintf(": %d still call themselves paused", s.AsleepAll)
+		}
+	case v1alpha1.PauseReleased:
+		if s.AsleepAll == 0 {
+			return "the clusters are restored, and every object is awake, or paused for another cause", ""
+		}
+		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", several(s.AsleepAll, "object"), time.Duration(s.Spec.Awake)),
+			"look at the controllers of these objects: do they run?"
+	}
+	if s.Setback.Message != "" {
+		return message + ": " + s.Setback.Message, s.Setback.Next
+	}
+	return message, next
+}
+
+func several(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// naming names the first that are waited for.
+func naming(s *State) string {
+	const first = 3
+	var names []string
+	for _, w := range s.Pending.For[:min(len(s.Pending.For), first)] {
+		names = append(names, w.Ref.Short()+" ("+w.Why+")")
+	}
+	if more := s.Pending.Total - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,53 @@
+package pause
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/test/scuted"
+)
+
+// A Pause sets the pause, says when every object is at rest and how each kind said so, and its deletion restores what was found.
+func TestPause(t *testing.T) {
+	ctx := deadline(t, 6*time.Minute)
+	const namespace = "held"
+	cluster(ctx, t, namespace, "a")
+	cluster(ctx, t, namespace, "b")
+	userPauses(ctx, t, namespace, "b")
+	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+
+	p := create(ctx, t, namespace, "maintenance", "a", "b")
+	now := until(ctx, t, namespace, p.Name, acknowledged)
+	want(ctx, t, namespace, "a", true, 2)
+	want(ctx, t, namespace, "b", true, 2)
+	if paused, all := pausedMachines(ctx, t, namespace, "a"); paused != all || all == 0 {
+		t.Errorf("%d of %d Machines are at rest", paused, all)
+	}
+	for _, name := range []string{v1alpha1.ConditionAcknowledged, v1alpha1.ConditionReady} {
+		if c := meta.FindStatusCondition(now.Status.Conditions, name); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != now.Generation {
+			t.Errorf("condition %s: %+v", name, c)
+		}
+	}
+	if s := now.Status; len(s.Clusters) != 2 || s.Clusters[0].FoundPaused || !s.Clusters[1].FoundPaused || s.Clusters[0].Acknowledged < 5 || s.Counts.Pending != 0 {
+		t.Errorf("%+v", s)
+	}
+	signals := make(map[string][]string)
+	for _, k := range now.Status.Kinds {
+		signals[k.Kind] = k.Signals
+	}
+	t.Logf("%v", signals)
+	if len(signals["Machine.cluster.x-k8s.io"]) != 2 { // by condition below a, already held below b
+		t.Errorf("the Machines answered by %q", signals["Machine.cluster.x-k8s.io"])
+	}
+	remove(ctx, t, p)
+	want(ctx, t, namespace, "a", false, 0)
+	want(ctx, t, namespace, "b", true, 0)
+	if paused, _ := pausedMachines(ctx, t, namespace, "a"); paused != 0 {
+		t.Errorf("%d Machines still sleep", paused)
+	}
+	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+}
