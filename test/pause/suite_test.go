@@ -215,4 +215,3 @@ func pausedMachines(ctx context.Context, t *testing.T, namespace, name string) (
 	}
 	return paused, len(list.Items)
 }
-
