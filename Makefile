@@ -1,5 +1,5 @@
-# Everything a contributor or a CI machine runs. Needs Go, git and make (GNU Make 3.81 or newer), nothing else; only
-# `make image` needs Docker. `make` alone prints the list.
+# Everything a contributor or a CI machine runs. Needs Go, git and make (GNU Make 3.81 or newer), and Chromium for
+# the suite ui; only `make image` needs Docker. `make` alone prints the list.
 
 # Static binaries and no C compiler. Set CGO_ENABLED=1 to use the race detector or the system's resolver.
 CGO_ENABLED ?= 0
@@ -73,6 +73,12 @@ build: ## Build scuted, scutectl and kubectl-scute into bin/.
 .PHONY: demo
 demo: testbed $(HELM) ## Move a cluster between two real management clusters, killing scuted on the way.
 	cd test && go run ./cmd/demo
+
+.PHONY: ui-demo
+ui-demo: build ## Run the examples in a temporary folder, without a cluster, and show them with scutectl ui.
+	@cd "$$(mktemp -d)" && for e in 01-order 03-retry 04-rollback 05-ignore-children 06-pause 07-alternative 08-hooks 09-approval; do \
+		"$(BIN)/scutectl" run -f "$(CURDIR)/docs/examples/$$e.yaml" --local || true; done >/dev/null 2>&1; \
+	exec "$(BIN)/scutectl" ui --local
 
 .PHONY: image
 image: ## Build the container image (IMAGE=name:tag). Needs Docker.

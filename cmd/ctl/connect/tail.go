@@ -20,8 +20,8 @@ import (
 const look = time.Second
 
 // Tail hands every commit of the log to fn, in order, and those that follow until ctx ends. caughtUp is called once, when fn has what
-// was there at first. A folder is not kept locked: a command that runs there is followed meanwhile. fn is given commits again that it had before,
-// when a folder is read again.
+// was there at first. A folder is not kept locked: a process that runs something there is followed meanwhile. fn may be given commits again
+// that it had before, when a folder is read again.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	t := &tailed{Flags: f, w: w, caughtUp: caughtUp, fn: fn}
 	if f.Dir != "" {

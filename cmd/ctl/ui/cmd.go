@@ -58,7 +58,7 @@ func (o *options) validate() error {
 	}
 	switch {
 	case o.From != "" && o.Flags.LogAlone():
-		return cli.Usagef("--from and %s exclude each other: an export is a separate log", "--local, --log and --nats")
+		return cli.Usagef("--from and %s exclude each other: name one log", "--local, --log and --nats")
 	case o.Port < 0 || o.Port > 65535:
 		return cli.Usagef("--port is %d: it must be between 0 and 65535", o.Port)
 	}

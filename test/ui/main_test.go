@@ -1,0 +1,105 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"scute.dev/test/assets"
+)
+
+// built are the paths of what the tests use.
+var built struct{ scutectl, examples, axe string } //nolint:gochecknoglobals // TestMain builds once for all tests
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	if _, err := exec.LookPath("chromium"); err != nil {
+		return 0, fmt.Errorf("the tests of the pages need Chromium (Debian: apt-get install chromium): %w", err)
+	}
+	root, err := assets.Root()
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "scute-ui-test-*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	built.scutectl, built.examples = filepath.Join(dir, "scutectl"), filepath.Join(root, "docs", "examples")
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", built.scutectl, "./cmd/ctl")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("building scutectl: %w\n%s", err, out)
+	}
+	axe, err := os.ReadFile(filepath.Join("testdata", "axe.min.js"))
+	if err != nil {
+		return 0, err
+	}
+	built.axe = string(axe)
+	return m.Run(), nil
+}
+
+// place is a folder in which scutectl runs.
+type place struct {
+	t   *testing.T
+	dir string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	return &place{t, t.TempDir()}
+}
+
+// scutectl runs a command to its end. The exit status is that of what the run came to, and not looked at.
+func (p *place) scutectl(args ...string) {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), built.scutectl, args...)
+	cmd.Dir = p.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState.ExitCode() == 2 {
+		p.t.Fatalf("scutectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// example runs one of docs/examples.
+func (p *place) example(names ...string) {
+	p.t.Helper()
+	for _, name := range names {
+		p.scutectl("run", "-f", filepath.Join(built.examples, name+".yaml"), "--local")
+	}
+}
+
+// serve starts scutectl ui, and gives the address that it prints.
+func (p *place) serve() string {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), built.scutectl, "ui", "--local")
+	cmd.Dir, cmd.Stderr = p.dir, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	var address string
+	if _, err := fmt.Fscanln(out, &address); err != nil {
+		p.t.Fatalf("scutectl ui printed no address: %v", err)
+	}
+	return address
+}

@@ -1,0 +1,87 @@
+package ui
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestPagesHaveNoErrorAndNoBarrier opens each page, of the present and of the past, light and dark.
+func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
+	p := newPlace(t)
+	p.example("03-retry", "04-rollback", "05-ignore-children", "06-pause", "07-alternative", "08-hooks", "09-approval")
+	b := open(t, p.serve())
+	if got := eval[string](b, `location.search`); got != "" {
+		t.Errorf("the token is still in the address: %q", got)
+	}
+	for _, page := range []string{
+		"/", "/?at=20", "/fleet", "/facts", "/facts?kind=run&text=pause", "/run?id=default/alternative/1&task=slow", "/run?id=default/pause/1&task=check",
+		"/run?id=default/rollback/1", "/run?id=default/hooks/1", "/run?id=default/retry/1&at=4", "/run?id=default/none/1",
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.colors(scheme)
+			b.visit(page)
+			b.accessible(page + " " + scheme)
+		}
+		if page == "/run?id=default/none/1" { // a page that is not there is an error of the browser too
+			b.forget()
+		}
+		b.quiet()
+	}
+}
+
+// TestPagesFollowTheLog: a run that begins, waits and is decided while the page is open shows without loading again.
+func TestPagesFollowTheLog(t *testing.T) {
+	p := newPlace(t)
+	p.example("01-order")
+	b := open(t, p.serve())
+	b.until(`document.body.innerText.includes("Nothing waits for a decision.")`)
+	eval[int](b, `window.loaded = 1`)
+	p.example("09-approval")
+	b.until(`document.querySelector("#waiting ~ .cards")?.innerText.includes("default/approval")`)
+	p.scutectl("decide", "run", "approval", "--local", "--task", "ask", "--action", "succeed", "--reason", "the change was announced")
+	p.scutectl("resume", "run", "approval", "--local")
+	b.until(`document.querySelector("#ended ~ .rows")?.innerText.includes("default/approval")`)
+	if eval[int](b, `window.loaded`) != 1 {
+		t.Error("the page was loaded again")
+	}
+	b.quiet()
+}
+
+// TestThePastStandsStill: a page of the past says so, leads back, and does not follow the log.
+func TestThePastStandsStill(t *testing.T) {
+	p := newPlace(t)
+	p.example("06-pause")
+	b := open(t, p.serve())
+	b.visit("/run?id=default/pause/1")
+	b.do(chromedp.Click(chromedp.CSS(`a[aria-label^="The commit before"]`)), chromedp.WaitReady(chromedp.CSS("body.past #past")))
+	if eval[bool](b, `document.querySelector("[hx-sse\\:connect]") !== null`) {
+		t.Error("a page of the past follows the log")
+	}
+	before := eval[string](b, `document.querySelector("main").innerText`)
+	p.scutectl("decide", "run", "pause", "--local", "--task", "check", "--action", "ignore", "--reason", "as announced")
+	b.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("body.past main")))
+	if after := eval[string](b, `document.querySelector("main").innerText`); after != before {
+		t.Errorf("the past has changed:\n%s\n\n%s", before, after)
+	}
+	b.do(chromedp.Click(chromedp.CSS("a.present")), chromedp.WaitReady(chromedp.CSS("#live")))
+	b.until(`document.querySelector("main").innerText.includes("as announced")`)
+	b.quiet()
+}
+
+// TestMarkupInALogStaysText: what a user writes as a reason runs nowhere.
+func TestMarkupInALogStaysText(t *testing.T) {
+	const markup = `"'></script><hostile-element onclick=alert(1)><img src=x onerror="window.hostile=1"><script>window.hostile=1</script>`
+	p := newPlace(t)
+	p.example("06-pause")
+	p.scutectl("decide", "run", "pause", "--local", "--task", "check", "--action", "ignore", "--reason", markup)
+	b := open(t, p.serve())
+	for _, page := range []string{"/", "/facts", "/run?id=default/pause/1&task=check"} {
+		b.visit(page)
+		b.until(`document.body.innerText.includes("<hostile-element")`)
+		if eval[bool](b, `document.querySelector("hostile-element, main img, main script") !== null || window.hostile === 1`) {
+			t.Errorf("%s: the markup of a log is markup of the page", page)
+		}
+		b.quiet()
+	}
+}
