@@ -13,6 +13,7 @@ import (
 // Bounds of a stream of facts.
 const (
 	factsShown   = 60
+	factsOfThing = 100
 	factsOnPage  = 250
 	commitsAsked = 50_000 // that are looked through for facts that match
 )
@@ -92,7 +93,9 @@ func (v *view) factsAbout(a eventlog.Aggregate, most int) (list []Fact, earlier 
 		}
 		told := v.factsOf(r)
 		slices.Reverse(told)
-		list = append(list, told...)
+		if list = append(list, told...); len(list) > most {
+			return list[:most], i + 1, nil
+		}
 	}
 	return list, 0, nil
 }

@@ -57,7 +57,7 @@ func move(v *view) (any, error) {
 	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Levels: levels(&m.State)}
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
 	p.Commands = v.commands(moveCommands(v, r))
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, factsOnPage)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, factsOfThing)
 	return p, err
 }
 

@@ -49,7 +49,7 @@ func owner(v *view) (any, error) {
 		return nil, err
 	}
 	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.Active, Mass: waitedFor(&f.State), Cases: v.cases(f)}
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOnPage)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOfThing)
 	return p, err
 }
 

@@ -74,7 +74,7 @@ func run(v *view) (any, error) {
 			return nil, err
 		}
 	}
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, factsOnPage)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, factsOfThing)
 	return p, err
 }
 
