@@ -80,6 +80,10 @@ ui-demo: build ## Run the examples in a temporary folder, without a cluster, and
 		"$(BIN)/scutectl" run -f "$(CURDIR)/docs/examples/$$e.yaml" --local || true; done >/dev/null 2>&1; \
 	exec "$(BIN)/scutectl" ui --local
 
+.PHONY: ui-pictures
+ui-pictures: ## Take the pictures of docs/ui.md, light and dark, in Chromium.
+	cd test && go test ./ui -count=1 -run '^TestPictures$$' -args pictures "$(CURDIR)/docs/images"
+
 .PHONY: image
 image: ## Build the container image (IMAGE=name:tag). Needs Docker.
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .

@@ -9,7 +9,7 @@ import (
 const (
 	BoxWidth  = 176
 	BoxHeight = 44
-	gapX      = 52
+	gapX      = 40
 	gapY      = 16
 	waypoint  = 10 // what an edge that passes by takes of a layer
 	margin    = 6
