@@ -28,7 +28,7 @@ func Links(s *State, e Event) aggregate.Links {
 	about := func(what string) aggregate.Key { return aggregate.Key{What: what} }
 	of := func(what string, m Subject) aggregate.Key { return aggregate.Key{What: what, Name: string(m.UID)} }
 	switch e := e.(type) {
-	case Registered, Claimed, Admitted:
+	case Registered, Claimed, Admitted, EtcdReported:
 		return aggregate.Links{}
 	case StormPassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
