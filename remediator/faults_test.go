@@ -20,7 +20,7 @@ func (p *player) happen() {
 			return
 		}
 		m := rapid.SampledFrom(w.machines).Draw(p.t, "machine")
-		switch n := rapid.IntRange(0, 119).Draw(p.t, "thing"); {
+		switch n := rapid.IntRange(0, 122).Draw(p.t, "thing"); {
 		case n < 30:
 			p.act()
 		case n < 50:
@@ -52,6 +52,37 @@ func (p *player) happen() {
 			p.tell("a MachineHealthCheck is there: %t", w.healthCheck)
 		case n < 119:
 			p.tell("the MachineHealthCheck%s", w.check())
+		default:
+			p.announce(m)
+		}
+	}
+	p.stop()
+}
+
+// announce that a machine is about to stop, or take that back.
+func (p *player) announce(m *machine) {
+	if len(p.w.policy.Checks.Notices) == 0 {
+		return
+	}
+	at := p.w.now.Add(time.Duration(rapid.SampledFrom([]int{5, 15, 30}).Draw(p.t, "minutes")) * time.Minute)
+	if m.Annotations != nil && p.seldom("taken back") {
+		m.Annotations = nil
+	} else {
+		m.Annotations = map[string]string{maintenance: at.Format(time.RFC3339)}
+	}
+	p.tell("%s is about to stop: %v", m.Name, m.Annotations)
+}
+
+// stop the machines whose time has come.
+func (p *player) stop() {
+	for _, m := range p.w.machines {
+		if at := m.stops(); m.Node != "" && m.Kubelet && !at.IsZero() && !p.w.now.Before(at) {
+			p.faults++
+			m.Kubelet, m.Etcd = false, false
+			if m.Leader {
+				p.w.elect("")
+			}
+			p.tell("%s stops", m.Name)
 		}
 	}
 }
@@ -92,6 +123,7 @@ func (p *player) hurt(m *machine) {
 
 func (p *player) heal(m *machine) {
 	m.Pressed, m.Unaskable, m.Cut, m.Doomed, m.Ill, m.Updating = false, false, false, false, false, false
+	m.Annotations = nil
 	if m.Node != "" {
 		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
 	}

@@ -80,6 +80,9 @@ func newPlayer(t *rapid.T) *player {
 	if rapid.Bool().Draw(t, "no rollout surge") {
 		p.w.policy.Methods[v1alpha1.MethodRolloutSurge] = false
 	}
+	if rapid.Bool().Draw(t, "notices") {
+		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
+	}
 	p.store(remediator.Registered{Owner: p.w.owner.Owner}, remediator.Claimed{Holder: "one"})
 	p.tell("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.wish,
 		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)

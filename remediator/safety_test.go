@@ -40,7 +40,7 @@ func (g *guard) rest() {
 // want lets people scale. What they ask for in the middle of a surge by replicas may be taken for what the surge asks for.
 func (g *guard) want(by int32) {
 	g.wish += by
-	if by < 0 { // a new machine of a surge is one too many, and any machine may be deleted for it
+	if by < 0 || g.wish < *g.w.replicas() { // a new machine of a surge is one too many, and any machine may be deleted for it
 		g.excess = max(0, len(g.w.machines)-deleting(g.w.machines)-int(g.wish))
 	}
 	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
@@ -96,7 +96,7 @@ func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, remo
 		return ""
 	case m.Skip || m.Paused:
 		return victim.Name + " is skipped"
-	case g.w.well(m) && !m.Remediate && !g.w.opinion(m):
+	case g.w.well(m) && !m.Remediate && !g.w.opinion(m) && !g.w.noticed(m):
 		return victim.Name + " is healthy, and nothing says otherwise"
 	case g.w.stacked():
 		return g.arithmetic(f, m, adds, removes)
@@ -142,7 +142,7 @@ func (g *guard) act() (did, wrong string) {
 	if m == nil {
 		return did, ""
 	}
-	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && g.faults == g.begun && !g.reverted {
+	if wrong = g.deletes(m); wrong == "" && quorum && g.w.stacked() && m.Member && !m.Learner && g.faults == g.begun && !g.reverted {
 		voters, dead := g.w.voters()
 		answer := voters - dead
 		if m.Etcd {

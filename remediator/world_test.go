@@ -150,6 +150,24 @@ func (w *world) join(m *machine) bool {
 	return true
 }
 
+// maintenance is an annotation that says when a machine stops.
+const maintenance = "example.com/maintenance"
+
+// stops is when the machine stops, the zero time for never.
+func (m *machine) stops() time.Time {
+	at, err := time.Parse(time.RFC3339, m.Annotations[maintenance])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// noticed: the policy has the machine replaced, because it is about to stop.
+func (w *world) noticed(m *machine) bool {
+	at := m.stops()
+	return !at.IsZero() && slices.ContainsFunc(w.policy.Checks.Notices, func(n remediator.Notice) bool { return !w.now.Before(at.Add(-n.Lead)) })
+}
+
 // stacked: the owner's machines carry etcd.
 func (w *world) stacked() bool {
 	return w.owner.Kind == string(remediator.ControlPlane) && !w.owner.ExternalEtcd
