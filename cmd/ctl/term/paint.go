@@ -2,6 +2,7 @@ package term
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -81,10 +82,11 @@ func escape(s string) int {
 	return strings.IndexByte(s, 'm') + 1
 }
 
-// Clean makes text from elsewhere safe to print: control characters, which a terminal would obey, become spaces.
+// Clean makes text from elsewhere safe to print. Control characters, which a terminal would obey, become spaces; so do those that
+// change the direction of writing or break a line, by which a text could look like another one.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r

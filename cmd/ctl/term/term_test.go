@@ -65,6 +65,18 @@ func TestFitAndWrapNeverExceedTheWidth(t *testing.T) {
 	})
 }
 
+// A text that turns the direction of writing would show another name, or another command, than the one that it has.
+func TestCleanKeepsTheOrderOfWhatIsRead(t *testing.T) {
+	for _, r := range "\u061c\u200e\u200f\u202a\u202e\u2028\u2029\u2066\u2069" {
+		if got := term.Clean("a" + string(r) + "b"); got != "a b" {
+			t.Errorf("%U: %q", r, got)
+		}
+	}
+	if got := term.Clean("prüfen שלום 検査"); got != "prüfen שלום 検査" {
+		t.Errorf("letters were changed: %q", got)
+	}
+}
+
 func TestCleanDisarmsWhatATerminalWouldObey(t *testing.T) {
 	if got := term.Clean("a\x1b[2Jb\r\nc\u009bd"); strings.ContainsAny(got, "\x1b\r\n\u009b") {
 		t.Errorf("%q", got)
