@@ -17,30 +17,42 @@ const lockFile = "scute.lock"
 
 // lockFolder takes the folder for this process, or fails with ErrLocked naming the process that has it.
 func lockFolder(dir string) (*os.File, error) {
+	f, err := lock(dir, syscall.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	if err := writePID(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
+// lockToRead keeps the folder as it is while it is copied. It leaves the number of the last holder, so that a process which wants to
+// write waits for the copy (see flock) and does not fail.
+func lockToRead(dir string) (*os.File, error) { return lock(dir, syscall.LOCK_SH) }
+
+func lock(dir string, how int) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the folder: %w", err)
 	}
-	if err := flock(f); err != nil {
+	if err := flock(f, how); err != nil {
 		defer f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		return nil, fmt.Errorf("%w: %s is held by process %d; stop it, or use its log over the network", ErrLocked, path, readPID(f))
 	}
-	if err := writePID(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
 	return f, nil
 }
 
 // flock takes the lock, or fails with EWOULDBLOCK at once while its holder lives. The lock of a holder that was killed
 // may outlive it for a moment: a child that it was just starting has the file until it becomes another program.
-func flock(f *os.File) error {
+func flock(f *os.File, how int) error {
 	for deadline := time.Now().Add(lingers); ; time.Sleep(lingers / 500) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) || !isGone(readPID(f)) {
 			return err
 		}

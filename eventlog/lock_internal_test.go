@@ -48,6 +48,35 @@ func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A copy of the folder holds up who wants to write, and does not turn it away.
+func TestACopyIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, lockFile), fmt.Appendf(nil, "%d\n", dead(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copying, err := lockToRead(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.Command("sleep", "0.3") // it has the lock for as long as it runs
+	child.ExtraFiles = []*os.File{copying}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Wait() }()
+	if err := copying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockToRead(dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("a folder that a process writes to can be copied: %v", err)
+	}
+	f.Close()
+}
+
 func dead(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")

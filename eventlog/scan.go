@@ -59,7 +59,7 @@ func (l *Log) skip(ctx context.Context, cursor *uint64, head uint64, fn func(Rec
 // CopyFolder copies what the server has written to the folder of an embedded log, so that the copy can be examined. No process may
 // have the log open: it fails with ErrLocked.
 func CopyFolder(dir, to string) error {
-	lock, err := lockFolder(dir)
+	lock, err := lockToRead(dir)
 	if err != nil {
 		return fmt.Errorf("copying the event log: %w", err)
 	}
