@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +28,20 @@ type browser struct {
 // open opens a tab, and hands over the token.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
+	profile, err := os.MkdirTemp("", "scute-ui-profile-*")
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 1000),
+		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 1000),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(2*time.Minute))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
-	t.Cleanup(func() { cancel(); stop() })
+	t.Cleanup(func() {
+		cancel()
+		stop()
+		_ = os.RemoveAll(profile) // processes of Chromium may still write there when it has ended
+	})
 	base, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
