@@ -55,7 +55,9 @@ type OwnerFacts struct {
 	Observed   bool // its controller has seen this generation
 	MaxSurge   int32
 	// Sets are the MachineSets of a MachineDeployment: the older ones, the oldest first, and the current one last.
-	Sets         []string
+	Sets []string
+	// OnDelete: a MachineDeployment leaves outdated machines alone, and makes new ones in the current MachineSet.
+	OnDelete     bool
 	ExternalEtcd bool
 	Version      string // of Kubernetes, as asked for
 	// RollingOut describes a rollout or an upgrade in progress that scute did not start.

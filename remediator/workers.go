@@ -35,9 +35,9 @@ func worker(m *Machine, f *Facts) Decision {
 			return *ask(fmt.Sprintf("see why %s does not act, if it lasts: the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 				"scaling", "there are %d machines, and %d are asked for: %s deletes some first", n, wanted, f.Owner.Name)
 		}
-		if other := f.leavingFirst(); other != nil && !remediates {
+		if other := f.leavingFirst(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
 			return *ask("see what holds the deletion of machine "+other.Name+", if it hangs", "deleting-machine",
-				"machine %s is being deleted%s: the replicas that make up for it come from the current MachineSet, and with fewer again %s would take machines of this one", other.Name, hooks(other.Hooks), f.Owner.Name)
+				"machine %s is being deleted%s: what makes up for it comes from the MachineSet that is current then, and with fewer replicas again %s would take machines of this one", other.Name, hooks(other.Hooks), f.Owner.Name)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):

@@ -293,6 +293,7 @@ func (m *machine) forget(name string) {
 func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
 	w.owner.RollingOut = w.rollout()
+	w.owner.OnDelete = w.onDelete
 	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, Asked: w.asked}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	w.topology(f)

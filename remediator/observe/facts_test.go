@@ -67,6 +67,21 @@ func TestStripMachine(t *testing.T) {
 	}
 }
 
+// With OnDelete outdated machines stay: there is no rollout to wait for, but new machines come from another MachineSet.
+func TestRolloutStrategy(t *testing.T) {
+	outdated := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: "v1.30.0"}}
+	for strategy, want := range map[clusterv1.MachineDeploymentRolloutStrategyType]remediator.OwnerFacts{
+		clusterv1.OnDeleteMachineDeploymentStrategyType:      {Version: "v1.31.0", OnDelete: true},
+		clusterv1.RollingUpdateMachineDeploymentStrategyType: {Version: "v1.31.0", RollingOut: rollingOut([]*clusterv1.Machine{outdated}, "v1.31.0")},
+	} {
+		l := &look{facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: "v1.31.0"}}, found: []*clusterv1.Machine{outdated}}
+		l.rollout(clusterv1.MachineDeploymentRolloutStrategy{Type: strategy})
+		if diff := cmp.Diff(want, l.facts.Owner); diff != "" {
+			t.Errorf("%s: -want +got\n%s", strategy, diff)
+		}
+	}
+}
+
 func TestRollingOut(t *testing.T) {
 	type of struct {
 		mark, version, message string

@@ -193,15 +193,8 @@ func (l *look) deployment(ctx context.Context) error {
 	f.Replicas, f.Version = replicas(d.Spec.Replicas), d.Spec.Template.Spec.Version
 	f.Observed = d.Status.ObservedGeneration >= d.Generation
 	f.Paused = f.Paused || set(d.Spec.Paused)
-	if surge := d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
-		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
-			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
-		}
-	}
 	f.Sets = setsByAge(l.sets, d.Annotations[clusterv1.RevisionAnnotation])
-	if d.Spec.Rollout.Strategy.Type != clusterv1.OnDeleteMachineDeploymentStrategyType { // which leaves outdated machines alone
-		f.RollingOut = rollingOut(l.found, f.Version)
-	}
+	l.rollout(d.Spec.Rollout.Strategy)
 	if !l.managed(d) {
 		return nil
 	}
@@ -212,6 +205,20 @@ func (l *look) deployment(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rollout is how a MachineDeployment replaces outdated machines.
+func (l *look) rollout(strategy clusterv1.MachineDeploymentRolloutStrategy) {
+	f := &l.facts.Owner
+	if surge := strategy.RollingUpdate.MaxSurge; surge != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
+			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
+		}
+	}
+	f.OnDelete = strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
+	if !f.OnDelete {
+		f.RollingOut = rollingOut(l.found, f.Version)
+	}
 }
 
 func (l *look) set(ctx context.Context) error {
