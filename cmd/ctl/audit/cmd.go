@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,7 @@ func (o *options) validate() error {
 // unchecked ends a command with the code that says that nothing was verified.
 func (o *options) unchecked(err error) error {
 	var exit *cli.ExitError
-	if err == nil || errors.As(err, &exit) {
+	if err == nil || errors.As(err, &exit) || errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	o.Env.Notef("%s: could not check: %v", o.Env.Name, err)

@@ -30,7 +30,7 @@ func newCmdReport(env *cli.Env) *cobra.Command {
 its events. It says whether the log was verified against a checkpoint; without one (--key, --checkpoint, or those of the cluster) it
 says why it was not.
 
-Exit status: 0 written, 1 written and the log is violated, 2 could not be made.`,
+Exit status: 0 written, 1 written and the log is violated or commits are missing, 2 could not be made.`,
 		Example: kit.Examples(env, "$ audit report --since 2026-07-01 --until 2026-08-01 > july.md",
 			"$ audit report --cluster prod -o html --key scute.pub --checkpoint checkpoints --export log.jsonl > prod.html"),
 		Args: cli.NoArgs,
@@ -69,10 +69,11 @@ func (o *reportOptions) run(ctx context.Context) error {
 	if r.Verification, err = o.check(ctx, src, r.take); err != nil {
 		return err
 	}
+	r.miss(src.last + 1)
 	if err := r.write(o.Env.Out, o.format.Value); err != nil {
 		return err
 	}
-	if r.Violated {
+	if r.Violated || len(r.Missing) > 0 {
 		return cli.Silently(exitViolated)
 	}
 	return nil
@@ -82,7 +83,8 @@ func (o *reportOptions) run(ctx context.Context) error {
 func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.Message) error) (v Verification, err error) {
 	p, unpublished := o.published(ctx)
 	if unpublished != nil {
-		return Verification{Why: unpublished.Error()}, src.each(ctx, take)
+		err := src.each(ctx, take)
+		return Verification{Why: unpublished.Error(), Findings: src.unreadable}, err
 	}
 	tree, err := o.tree()
 	if err != nil {

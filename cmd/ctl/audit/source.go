@@ -16,6 +16,8 @@ import (
 // source is a log, or an export of it, that is read once from its beginning.
 type source struct {
 	where, logID string
+	// last is the sequence of the last commit that the log had when the source was opened.
+	last uint64
 	// each hands over all that can be read, in its order.
 	each  func(ctx context.Context, fn func(seal.Message) error) error
 	close func() error
@@ -32,7 +34,11 @@ func (o *options) source(ctx context.Context) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{where: log.Where, logID: log.ID(), close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
 		return log.Scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
 	}}, nil
 }
@@ -50,7 +56,7 @@ func (o *options) openExport() (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	s := &source{where: o.export, logID: r.Head.LogID, close: in.Close}
+	s := &source{where: o.export, logID: r.Head.LogID, last: r.Head.Last, close: in.Close}
 	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
 		for ctx.Err() == nil {
 			line, err := r.Next()

@@ -21,6 +21,8 @@ type Report struct {
 	// Last is the sequence of the last commit, and Events how many were selected.
 	Last   uint64
 	Events int
+	// Missing are the commits that are not there, or not in their place.
+	Missing []seal.Run
 	Verification
 	// People are the requests and decisions of people: their own, and those by a resource.
 	People  []show.EventRow
@@ -65,6 +67,7 @@ func newReport(f *filter.Filter) *Report {
 
 // take adds the events of a commit.
 func (r *Report) take(m seal.Message) error {
+	r.miss(m.Seq)
 	r.Last = max(r.Last, m.Seq)
 	for _, e := range show.Events(r.words, m.Record()) {
 		about := r.subjects.Of(e)
@@ -75,9 +78,16 @@ func (r *Report) take(m seal.Message) error {
 	return nil
 }
 
+// miss notes what should be between the last commit and the next one.
+func (r *Report) miss(next uint64) {
+	if next > r.Last+1 {
+		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
+	}
+}
+
 func (r *Report) add(e show.Event, about filter.Subject) {
 	r.Events++
-	if !strings.HasPrefix(e.Actor, "daemon/") {
+	if e.Actor != "" && !strings.HasPrefix(e.Actor, "daemon/") {
 		r.People = append(r.People, show.EventRow{Event: e, Last: e.Seq, Commits: 1})
 	}
 	k := key{aggregate: e.Aggregate}
@@ -98,7 +108,10 @@ func (r *Report) add(e show.Event, about filter.Subject) {
 
 // Title names the story.
 func (s *Story) Title() string {
-	kind, _, _ := strings.Cut(s.Aggregate.String(), "/")
+	if s.Aggregate.Kind == "" {
+		return "Messages that scute did not write"
+	}
+	kind := string(s.Aggregate.Kind)
 	name := strings.ToUpper(kind[:1]) + kind[1:] + " " + s.Aggregate.ID
 	switch {
 	case s.Machine != "":
