@@ -90,13 +90,6 @@ func ParseAggregate(s string) (eventlog.Aggregate, error) {
 // All says that nothing is left out.
 func (f *Filter) All() bool { return *f == Filter{} }
 
-// ByTime says that nothing but times selects events, so that the last of them are the last of the log.
-func (f *Filter) ByTime() bool {
-	other := *f
-	other.Since, other.Until = Moment{}, Moment{}
-	return other.All()
-}
-
 // BySubject says that earlier events of an aggregate decide whether a later one is selected.
 func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
 

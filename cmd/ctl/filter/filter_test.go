@@ -5,22 +5,6 @@ import (
 	"time"
 )
 
-// Whatever is selected, the last n events are those of the last n commits only if nothing but the time selects.
-func TestByTime(t *testing.T) {
-	byTime := Filter{}
-	if err := byTime.Since.Set("10m"); err != nil {
-		t.Fatal(err)
-	}
-	byActor := byTime
-	byActor.Actor = "user/*"
-	if !byTime.ByTime() || byActor.ByTime() {
-		t.Errorf("ByTime is %t with times alone, %t with an actor; want true, false", byTime.ByTime(), byActor.ByTime())
-	}
-	if byTime.All() || !(&Filter{}).All() {
-		t.Error("All must be true of the zero value alone")
-	}
-}
-
 func TestMoment(t *testing.T) {
 	now := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Time{

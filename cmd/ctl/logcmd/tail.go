@@ -163,7 +163,7 @@ func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) 
 			return 0, err
 		}
 	}
-	if o.ByTime() && o.Until.IsZero() && o.Lines >= 0 && head > uint64(o.Lines) {
+	if o.All() && o.Lines >= 0 && head > uint64(o.Lines) {
 		after = max(after, head-uint64(o.Lines)) // a commit has an event or more, so the last n events are in the last n commits
 	}
 	return after, nil
