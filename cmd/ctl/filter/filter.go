@@ -123,7 +123,7 @@ func (f *Filter) matchTime(t time.Time) bool {
 }
 
 func (f *Filter) matchSubject(s Subject) bool {
-	return (f.Cluster == "" || slices.Contains(s.Clusters, f.Cluster)) && (f.Machine == "" || slices.Contains(s.Machines, f.Machine))
+	return (f.Cluster == "" || s.AnyCluster || slices.Contains(s.Clusters, f.Cluster)) && (f.Machine == "" || slices.Contains(s.Machines, f.Machine))
 }
 
 func (f *Filter) matchText(e show.Event) bool {

@@ -11,6 +11,8 @@ import (
 type Subject struct {
 	// Clusters and Machines by their names.
 	Clusters, Machines []string
+	// AnyCluster says that it is about all clusters of a namespace, and that the log does not say yet which ones they are.
+	AnyCluster bool
 }
 
 // Subjects knows what events are about. It must be told of all events of an aggregate from the first one on, since most of them
@@ -20,6 +22,7 @@ type Subjects struct {
 	remediations *eventlog.Catalog[remediator.Event]
 
 	clusters map[eventlog.Aggregate][]string
+	all      map[eventlog.Aggregate]bool // moves of all clusters of a namespace
 	owners   map[eventlog.Aggregate]*remediator.State
 }
 
@@ -27,7 +30,7 @@ type Subjects struct {
 func NewSubjects() *Subjects {
 	return &Subjects{
 		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(),
-		clusters: make(map[eventlog.Aggregate][]string), owners: make(map[eventlog.Aggregate]*remediator.State),
+		clusters: make(map[eventlog.Aggregate][]string), all: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
 
@@ -47,11 +50,12 @@ func (s *Subjects) move(e show.Event) Subject {
 	event, _ := s.moves.Decode(e.Event)
 	switch event := event.(type) {
 	case mover.Requested:
-		s.clusters[e.Aggregate] = event.Spec.Clusters
+		s.clusters[e.Aggregate], s.all[e.Aggregate] = event.Spec.Clusters, event.Spec.All
 	case mover.PreflightPassed:
 		s.clusters[e.Aggregate] = event.Clusters
 	}
 	about := Subject{Clusters: s.clusters[e.Aggregate]}
+	about.AnyCluster = s.all[e.Aggregate] && len(about.Clusters) == 0
 	for _, o := range e.Fact.Objects {
 		if o.Kind == "Machine" {
 			about.Machines = append(about.Machines, o.Name)
