@@ -47,7 +47,7 @@ commands that do.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Kit = kit.New(env, cmd, "")
-	cmd.Flags().StringVar(&o.From, "from", "", "File that `scutectl log export` wrote: read it instead of a log")
+	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export): read it instead of a log")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
 	return cmd
 }
