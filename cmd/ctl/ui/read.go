@@ -30,6 +30,13 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
+// cut tells of an export that ends before the log did: what it has is a moment of the log, but not its last one.
+func (o *options) cut(read, last uint64) {
+	if read < last {
+		o.Env.Notef("%s is not whole: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
+	}
+}
+
 // load reads an export.
 func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	file, err := os.Open(o.From)
@@ -44,6 +51,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	for ctx.Err() == nil {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
+			o.cut(f.Commits.Head(), lines.Head.Last)
 			return nil
 		}
 		if err == nil {

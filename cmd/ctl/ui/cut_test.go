@@ -1,0 +1,44 @@
+package ui_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/cmd/ctl/app"
+	"scute.dev/cmd/ctl/cli"
+)
+
+// interrupt ends a context at the first thing that is written.
+type interrupt func()
+
+func (i interrupt) Write(p []byte) (int, error) { i(); return len(p), nil }
+
+// An export that was cut is shown, and it is said that it was.
+func TestACutExportIsTold(t *testing.T) {
+	for last, want := range map[string]bool{"1": false, "7": true} {
+		file := filepath.Join(t.TempDir(), "export.jsonl")
+		text := `{"format":"scute.dev/log-export/v1","logID":"d328d5cfc5f10c21","last":` + last + `}
+{"seq":1,"stored":"2026-07-30T12:00:00Z","subject":"another.program","data":"aGk="}
+`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var errs bytes.Buffer
+		env := &cli.Env{
+			Out: interrupt(cancel), Err: &errs, Now: time.Now, Name: "scutectl",
+			Getenv: func(string) string { return "" }, Size: func(any) (int, int, bool) { return 0, 0, false },
+		}
+		if code := app.Run(ctx, env, []string{"ui", "--from", file}); code != 0 {
+			t.Fatalf("exit status %d: %s", code, errs.String())
+		}
+		if got := strings.Contains(errs.String(), "is not whole: it has the first 1 of 7 commits"); got != want {
+			t.Errorf("the log had %s commits, the export has one, and it was said: %s", last, errs.String())
+		}
+	}
+}
