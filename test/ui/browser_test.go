@@ -28,7 +28,7 @@ type browser struct {
 // open opens a tab, and hands over the token.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
-	profile, err := os.MkdirTemp("", "scute-ui-profile-*")
+	profile, err := os.MkdirTemp("", "scute-ui-profile-*") //nolint:usetesting // t.TempDir fails a test if something is written while it is removed
 	if err != nil {
 		t.Fatal(err)
 	}
