@@ -84,7 +84,7 @@ func (w *csvWriter) Write(r eventlog.Record) error {
 			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, e.Actor, e.Fact.What, e.Fact.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
-			row[j] = noFormula(row[j])
+			row[j] = cell(row[j])
 		}
 		return w.out.Write(row)
 	})
@@ -95,10 +95,11 @@ func (w *csvWriter) Close() error {
 	return w.out.Error()
 }
 
-// noFormula keeps a spreadsheet from running a text of a user as a formula.
-func noFormula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
+// cell is a text of a user for a spreadsheet: without control characters, and not run as a formula.
+func cell(text string) string {
+	text = term.Clean(text)
+	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {
+		return "'" + text
 	}
-	return cell
+	return text
 }

@@ -2,12 +2,13 @@ package logcmd
 
 import "testing"
 
-func TestNoFormula(t *testing.T) {
-	for cell, want := range map[string]string{
+func TestCell(t *testing.T) {
+	for text, want := range map[string]string{
 		"": "", "plain": "plain", "a=b": "a=b", "=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
+		"\n=1": "' =1", "a\x1b[2Jb": "a [2Jb",
 	} {
-		if got := noFormula(cell); got != want {
-			t.Errorf("noFormula(%q) = %q, want %q", cell, got, want)
+		if got := cell(text); got != want {
+			t.Errorf("cell(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

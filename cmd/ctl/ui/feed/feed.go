@@ -56,11 +56,30 @@ func (f *Feed) Now(fn func(*world.World) error) error {
 	return fn(f.live)
 }
 
+// Commit calls fn with the place of a commit in the log, or with that of the last one, and with nothing of what the log came to. It
+// waits for nobody and nobody waits for it, however long fn looks through the log.
+func (f *Feed) Commit(seq uint64, past bool, fn func(*world.World) error) error {
+	head := f.Commits.Head()
+	switch {
+	case !past:
+		seq = head
+	case seq > head:
+		return beyond(seq, head)
+	}
+	w := world.New()
+	w.Seq, w.Stored = seq, f.Commits.Stored(seq)
+	return fn(w)
+}
+
+func beyond(seq, head uint64) error {
+	return fmt.Errorf("%w: commit %d, the last one is %d", world.ErrNotFound, seq, head)
+}
+
 // At calls fn with what the log came to at a commit: what a replay of the log up to there gives. fn keeps nothing of it.
 func (f *Feed) At(seq uint64, fn func(*world.World) error) error {
 	head := f.Commits.Head()
 	if seq > head {
-		return fmt.Errorf("%w: commit %d, the last one is %d", world.ErrNotFound, seq, head)
+		return beyond(seq, head)
 	}
 	return f.past.at(f.Commits, seq, fn)
 }

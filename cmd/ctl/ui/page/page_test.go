@@ -14,6 +14,7 @@ import (
 	"scute.dev/cmd/ctl/ui/feed"
 	"scute.dev/cmd/ctl/ui/page"
 	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ctl/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
@@ -71,6 +72,27 @@ func TestPages(t *testing.T) {
 			uitest.Fill(t, f, log)
 			golden.Lines(t, name, 0, strings.Split(show(t, site(t, f), c.address), "\n"))
 		})
+	}
+}
+
+// TestFactsHoldUpNoPage: a search through the log is made while another page holds the present. It would wait for ever.
+func TestFactsHoldUpNoPage(t *testing.T) {
+	f := uitest.Feed(t)
+	log := logtest.OpenIn(t, t.TempDir())
+	uitest.Histories(t, log, root, "rolled-back")
+	uitest.Fill(t, f, log)
+	s := site(t, f)
+	err := f.Now(func(*world.World) error {
+		if now := show(t, s, "/facts?text=rollback"); !strings.Contains(now, "rollback started") {
+			t.Errorf("the search found nothing:\n%s", now)
+		}
+		return f.At(2, func(*world.World) error {
+			show(t, s, "/facts?text=rollback&at=1")
+			return nil
+		})
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

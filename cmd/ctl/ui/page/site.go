@@ -32,6 +32,8 @@ type Site struct {
 type page struct {
 	build    func(*view) (content any, err error)
 	template *template.Template
+	// commits says that the page is made of commits alone, and not of what they came to.
+	commits bool
 }
 
 // ErrQuery says that a page was asked for with a parameter that it cannot have.
@@ -58,7 +60,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		if t, err = t.ParseFS(files, "templates/"+p.file); err != nil {
 			return nil, err
 		}
-		s.pages[path] = page{build: p.build, template: t}
+		s.pages[path] = page{build: p.build, template: t, commits: path == "/facts"}
 	}
 	return s, nil
 }
@@ -86,9 +88,12 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 		}
 		return v.write(&out, part)
 	}
-	if past {
+	switch {
+	case s.pages[path].commits:
+		err = s.feed.Commit(seq, past, build)
+	case past:
 		err = s.feed.At(seq, build)
-	} else {
+	default:
 		err = s.feed.Now(build)
 	}
 	return out.Bytes(), seq, err
