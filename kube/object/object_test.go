@@ -93,6 +93,9 @@ metadata:
     clusterctl.cluster.x-k8s.io/block-move: "true"
     controlplane.cluster.x-k8s.io/remediation-in-progress: "{}"
     scute.dev/move: fleet/go/1
+    scute.dev/pause: fleet/run/1/hold
+    scute.dev/pause.1a2b: fleet/maintenance
+    scute.dev/paused-before: "true"
   ownerReferences: [{apiVersion: x.io/v1, kind: Fleet, name: f, uid: o, controller: true}]
 spec: {paused: true, topology: {classRef: {name: base}}}
 status:
@@ -105,6 +108,7 @@ status:
 		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
 		Owners:      []object.Owner{{Ref: object.Ref{Group: "x.io", Kind: "Fleet", Namespace: "fleet", Name: "f"}, Version: "v1", UID: "o", Controller: &yes}},
 		ClusterName: "a", Deleting: true, Finalizers: 2, Movable: true, Hierarchy: true, BlockMove: true, PausedByUser: true, Remediating: true, Mark: "fleet/go/1",
+		Holds:  map[string]string{object.PauseAnnotation: "fleet/run/1/hold", object.PausePrefix + "1a2b": "fleet/maintenance"},
 		Paused: object.True, PausedMessage: "Cluster spec.paused is set to true", TopologyPaused: object.True,
 		Cluster: &object.ClusterFacts{Paused: true, ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true},
 	}

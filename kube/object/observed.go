@@ -103,13 +103,15 @@ type Observed struct {
 	Remediating     bool
 	Mark            string // scute.dev/move: the move that works on it
 	MarkLog         string // scute.dev/log: the event log of that move; empty for one that an older version began
-	Released        bool   // a move has released it to be deleted
-	Emptying        bool   // a move has begun to delete what belongs to it
-	FoundPaused     bool   // it had been paused before the move that holds it
-	Touched         bool   // scute.dev/touched: a touch that a death cut in two
-	GitOps          string // the tool that says it manages the object, if any
-	HostPaused      bool   // baremetalhost.metal3.io/paused
-	Reserved        bool   // scute.dev/addresses-reserved, on a pool
+	// Holds are the annotations of the Pauses and of the task of a run that hold its pause.
+	Holds       map[string]string
+	Released    bool   // a move has released it to be deleted
+	Emptying    bool   // a move has begun to delete what belongs to it
+	FoundPaused bool   // it had been paused before the move that holds it
+	Touched     bool   // scute.dev/touched: a touch that a death cut in two
+	GitOps      string // the tool that says it manages the object, if any
+	HostPaused  bool   // baremetalhost.metal3.io/paused
+	Reserved    bool   // scute.dev/addresses-reserved, on a pool
 	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
 	References []Reference
 
@@ -163,6 +165,7 @@ func Observe(u *unstructured.Unstructured) Observed {
 	_, o.PausedByUser = annotations[PausedAnnotation]
 	_, o.Remediating = annotations[controlplanev1.RemediationInProgressAnnotation]
 	o.Mark, o.MarkLog = annotations[MoveAnnotation], annotations[LogAnnotation]
+	o.Holds = holds(annotations)
 	_, o.Released = annotations[DeleteForMoveAnnotation]
 	_, o.Emptying = annotations[EmptyingAnnotation]
 	_, o.FoundPaused = annotations[FoundAnnotation]
@@ -190,6 +193,18 @@ func Observe(u *unstructured.Unstructured) Observed {
 		}
 	}
 	return o
+}
+
+func holds(annotations map[string]string) (held map[string]string) {
+	for name, holder := range annotations {
+		if holder != "" && (name == PauseAnnotation || strings.HasPrefix(name, PausePrefix)) {
+			if held == nil {
+				held = make(map[string]string)
+			}
+			held[name] = holder
+		}
+	}
+	return held
 }
 
 func scheduled(mark string) bool {

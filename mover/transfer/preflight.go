@@ -236,10 +236,18 @@ func checkDependants(members mover.Members, w *world, f *findings) map[object.Re
 	return lost
 }
 
-// checkMark finds roots with a mark: they belong to another move.
+// checkMark finds roots with a mark: they belong to another move, or a Pause or a task of a run holds their pause. A move holds it
+// alone, because what it finds paused it leaves paused on the target.
 func (t *Transfer) checkMark(m mover.Member, f *findings) {
 	if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
 		f.fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
+	}
+	for _, other := range hold.Others(m.Observed) {
+		remedy := "wait until the run has resumed it, or roll the run back; if there is no such run, remove annotation " + other.Annotation
+		if other.Annotation != object.PauseAnnotation {
+			remedy = "delete that Pause when nobody needs it any more, then create another Move; if there is no such Pause, remove annotation " + other.Annotation
+		}
+		f.fail(m.Ref.String(), "it is held paused by "+other.Named(), remedy)
 	}
 }
 

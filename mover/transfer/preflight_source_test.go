@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
 
@@ -92,6 +93,25 @@ func TestRemovalIsTried(t *testing.T) {
 			case c.want == "" && len(found.list) == 0:
 			case len(found.list) != 1 || found.list[0].Severity != c.want || found.list[0].Field != c.field || !strings.Contains(found.list[0].Message, c.says):
 				t.Errorf("%+v", found.list)
+			}
+		})
+	}
+}
+
+// Whatever else holds the pause of what moves is found before anything is changed, and the finding names it and the remedy.
+func TestAPauseByOthersIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ annotation, holder, message, remedy string }{
+		"a Pause":       {object.PausePrefix + "1a2b", "fleet/maintenance", "it is held paused by Pause fleet/maintenance", "delete that Pause"},
+		"a run":         {object.PauseAnnotation, "fleet/backup/1/hold", "it is held paused by a task of a run: fleet/backup/1/hold", "wait until the run has resumed it"},
+		"another move":  {object.MoveAnnotation, "fleet/other/1", "it is being moved by fleet/other/1", "wait for that move"},
+		"none of these": {"example.com/pause", "somebody", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fields, remedies := preflighted(t, func(f *fakes, _ object.Ref) {
+				f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{c.annotation: c.holder}}})
+			}, nil)
+			if got := fields["Cluster.cluster.x-k8s.io fleet/a"]; got != c.message || !strings.Contains(remedies, c.remedy) || len(fields) > 1 {
+				t.Errorf("%v, remedies %s", fields, remedies)
 			}
 		})
 	}

@@ -245,7 +245,7 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 		return err
 	}
 	if holder := hold.Holder(have); holder != (hold.Mark{}) && holder != t.mark() {
-		f.warn("target: "+m.Ref.String(), "it is held there by another move, "+holder.String(), "nothing: the move waits until that move is over")
+		f.warn("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
 	}
 	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {
 		f.fail("target: "+m.Ref.String(), "an object of this name is there and is not the same: "+why,

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +18,7 @@ import (
 )
 
 // ErrHeld: another holder's mark is on the root.
-var ErrHeld = errors.New("it is held by another undertaking of scute")
+var ErrHeld = errors.New("it is held")
 
 // ErrReplaced: the object of that name is not the one that was recorded.
 var ErrReplaced = errors.New("it was deleted, and another object of its name was made")
@@ -41,6 +40,18 @@ func (m Mark) String() string {
 		return m.Holder
 	}
 	return m.Holder + " in event log " + m.Log
+}
+
+// Named is the holder as a user knows it.
+func (m Mark) Named() string {
+	switch m.Annotation {
+	case object.MoveAnnotation:
+		return "move " + m.String()
+	case object.PauseAnnotation:
+		return "a task of a run: " + m.Holder
+	default:
+		return "Pause " + m.Holder
+	}
 }
 
 // set are the annotations of the mark, with everything that is written with it.
@@ -90,18 +101,18 @@ func (m Mark) admits(other Mark) bool {
 
 // Holders returns the marks that an object has, of whatever kind.
 func Holders(u *unstructured.Unstructured) []Mark {
-	annotations := u.GetAnnotations()
+	o := object.Observe(u)
 	var marks []Mark
-	for _, name := range slices.Sorted(maps.Keys(annotations)) {
-		own := name == object.MoveAnnotation || name == object.PauseAnnotation || strings.HasPrefix(name, object.PausePrefix)
-		if !own || annotations[name] == "" {
-			continue
-		}
-		mark := Mark{Annotation: name, Holder: annotations[name]}
-		if !mark.shared() {
-			mark.Log = annotations[object.LogAnnotation]
-		}
-		marks = append(marks, mark)
+	if o.Mark != "" {
+		marks = append(marks, ByMove(o.Mark, o.MarkLog))
+	}
+	return append(marks, Others(o)...)
+}
+
+// Others returns the marks of Pauses and of the task of a run that an object has.
+func Others(o object.Observed) (marks []Mark) {
+	for _, name := range slices.Sorted(maps.Keys(o.Holds)) {
+		marks = append(marks, Mark{Annotation: name, Holder: o.Holds[name]})
 	}
 	return marks
 }
@@ -135,7 +146,7 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	}
 	for _, other := range held {
 		if !other.admits(mark) {
-			return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, other)
+			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
 		}
 	}
 	own := slices.Contains(held, mark)
@@ -144,7 +155,7 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	case own && pause.RootOf(o).Found:
 		return nil
 	case len(held) > 0 && !own && !told: // a run of an older version holds it, and did not say what it found
-		return fmt.Errorf("%s: %w: %s", root.Ref, ErrHeld, held[0])
+		return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, held[0].Named())
 	case !own && RootOf(u).Found != root.Found:
 		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}

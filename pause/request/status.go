@@ -104,6 +104,9 @@ func Explain(s *State) (message, next string) {
 		if len(s.Roots) == 0 {
 			message = "no Cluster is selected by now; each is paused once it is there"
 		}
+		if s.Pending.Total > 0 {
+			message += "; waiting for " + naming(s)
+		}
 	case v1alpha1.PauseAcknowledging:
 		message = "waiting until every object is at rest: " + objects
 	case v1alpha1.PauseAcknowledged:

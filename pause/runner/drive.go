@@ -31,9 +31,9 @@ type drive struct {
 	look, retry *backoff.ExponentialBackOff
 
 	hold    *hold.Pause
-	names   []string        // of the Clusters that graph is about
-	graph   hold.Graph      // nil before the first look
-	blocked map[string]bool // objects that their provider held with block-move
+	names   []string            // of the Clusters that graph is about
+	graph   hold.Graph          // nil before the first look
+	blocked map[object.Ref]bool // objects that their provider held with block-move
 }
 
 // turn does what can be done now, and says how long to wait before the next one.
@@ -84,10 +84,7 @@ func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) 
 // selected are the names of the Clusters that the pause is for: those that are named, those that are held, and those that have the
 // labels now.
 func (d *drive) selected(ctx context.Context) ([]string, error) {
-	names := slices.Clone(d.State.Spec.Clusters)
-	for _, root := range d.State.Roots {
-		names = append(names, root.Ref.Name)
-	}
+	names := append(d.held(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
 		more, err := d.runner.Finder.Clusters(ctx, d.State.Spec.Namespace, d.State.Spec.Selector)
 		if err != nil {
@@ -195,136 +192,6 @@ func (d *drive) set(ctx context.Context) (waits []pause.Wait, err error) {
 		return nil, d.decide(ctx, request.Looked{Gone: again})
 	}
 	return waits, d.decide(ctx, request.Set{Roots: done})
-}
-
-// onlySet is a graph of which only Clusters that are paused must acknowledge.
-type onlySet struct {
-	hold.Graph
-	set map[object.Ref]bool
-}
-
-// Below implements hold.Graph.
-func (g onlySet) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
-	below, others, err = g.Graph.Below(ctx)
-	paused := make(map[string]bool)
-	for ref := range g.set {
-		paused[ref.Name] = true
-	}
-	for i := range below {
-		below[i].Free = below[i].Free || !paused[below[i].Cluster]
-	}
-	return below, others, err
-}
-
-// see records one look at everything.
-func (d *drive) see(ctx context.Context, waits []pause.Wait) error {
-	d.hold.Continue(onlySet{d.graph, d.State.Set}, d.state())
-	below, look, err := d.hold.See(ctx)
-	if err != nil {
-		return err
-	}
-	o := request.Looked{New: make(map[object.Ref]request.Ack), Withdrawn: make(map[object.Ref]string), Pending: make(map[string][]pause.Wait)}
-	now := d.Time()
-	there, clusters := make(map[object.Ref]pause.Subject, len(below)), make(map[string]bool)
-	for _, b := range below {
-		there[b.Ref] = b
-		if pause.IsCluster(b.Ref) {
-			clusters[b.Ref.Name] = d.State.Set[b.Ref]
-		}
-	}
-	for ref, how := range look.New {
-		if b := there[ref]; clusters[b.Cluster] {
-			o.New[ref] = request.Ack{How: how, Cluster: b.Cluster, After: request.Duration(now.Sub(d.State.PausedAt).Round(time.Millisecond)), BlockMove: d.blocked[ref.String()]}
-			delete(d.blocked, ref.String())
-		}
-	}
-	for _, w := range look.Pending {
-		b := there[w.Ref]
-		if !clusters[b.Cluster] {
-			continue
-		}
-		o.Pending[b.Cluster] = append(o.Pending[b.Cluster], w)
-		if b.BlockMove {
-			d.blocked[w.Ref.String()] = true
-		}
-	}
-	for ref, ack := range d.State.Acks {
-		b, is := there[ref]
-		switch why := pause.Broken(ack.How, b.Observed); {
-		case !is:
-			o.Withdrawn[ref] = "it is gone"
-		case why != "":
-			o.Withdrawn[ref] = why
-			if !slices.ContainsFunc(look.Pending, func(w pause.Wait) bool { return w.Ref == ref }) {
-				o.Pending[b.Cluster] = append(o.Pending[b.Cluster], pause.Wait{Ref: ref, Why: why})
-			}
-		}
-	}
-	stable := look.Stable && len(waits) == 0
-	for _, root := range d.State.Roots {
-		b, is := there[root.Ref]
-		switch {
-		case !is || b.UID != root.UID:
-			o.Gone = append(o.Gone, root.Ref)
-		case d.State.Set[root.Ref] && !pause.RootOf(b.Observed).Found:
-			o.Pending[root.Ref.Name] = append(o.Pending[root.Ref.Name], pause.Wait{Ref: root.Ref, Why: hold.ErrLifted.Error()})
-		}
-	}
-	for _, w := range waits {
-		o.Pending[w.Ref.Name] = append(o.Pending[w.Ref.Name], w)
-	}
-	for _, name := range d.State.Spec.Clusters {
-		if _, is := clusters[name]; !is {
-			ref := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: d.State.Spec.Namespace, Name: name}
-			o.Pending[name] = append(o.Pending[name], pause.Wait{Ref: ref, Why: "it does not exist"})
-		}
-	}
-	o.Stable = stable && len(o.Pending) == 0 && len(o.Gone) == 0
-	return d.decide(ctx, o)
-}
-
-// restore gives every Cluster back what was found on it.
-func (d *drive) restore(ctx context.Context) error {
-	names := make([]string, len(d.State.Roots))
-	for i, root := range d.State.Roots {
-		names[i] = root.Ref.Name
-	}
-	slices.Sort(names)
-	if len(names) > 0 {
-		if err := d.open(ctx, names); err != nil {
-			return err
-		}
-		d.hold.Continue(d.graph, d.state())
-		if err := d.Held(d.runner.Incarnation); err != nil {
-			return err
-		}
-		if err := d.hold.Restore(ctx, d.State.Roots); err != nil {
-			return err
-		}
-	}
-	return d.decide(ctx, request.Unpaused{})
-}
-
-// awake looks at what still calls itself paused.
-func (d *drive) awake(ctx context.Context) (time.Duration, error) {
-	var asleep []pause.Wait
-	if len(d.State.Roots) > 0 {
-		names := make([]string, len(d.State.Roots))
-		for i, root := range d.State.Roots {
-			names[i] = root.Ref.Name
-		}
-		slices.Sort(names)
-		if err := d.open(ctx, names); err != nil {
-			return 0, err
-		}
-		d.hold.Continue(d.graph, d.state())
-		var err error
-		if asleep, err = d.hold.Asleep(ctx); err != nil {
-			return 0, err
-		}
-	}
-	slices.SortFunc(asleep, func(a, b pause.Wait) int { return object.Compare(a.Ref, b.Ref) })
-	return d.look.NextBackOff(), d.decide(ctx, request.Awake{Asleep: asleep})
 }
 
 // failed records why a look failed, and what a human can do.

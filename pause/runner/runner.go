@@ -13,6 +13,7 @@ import (
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/pause/hold"
 	"scute.dev/pause/request"
 )
@@ -109,7 +110,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	}
 	news, stop := r.Listen(id)
 	defer stop()
-	d := &drive{Root: root, runner: r, news: news, place: r.Places.Place(root.State.Spec.Namespace), blocked: make(map[string]bool)}
+	d := &drive{Root: root, runner: r, news: news, place: r.Places.Place(root.State.Spec.Namespace), blocked: make(map[object.Ref]bool)}
 	d.look, d.retry = pace(lookFirst, lookMax), pace(retryFirst, retryMax)
 	for !d.State.Finished() {
 		if err := d.Refresh(ctx, r.Incarnation); err != nil {

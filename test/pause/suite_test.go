@@ -24,8 +24,9 @@ import (
 type suite struct {
 	bed      *testbed.Bed
 	programs scuted.Programs
-	blue     *scuted.Installation
-	scute    client.Client
+	// green is where moves go. No daemon of scute runs there.
+	blue, green *scuted.Installation
+	scute       client.Client
 }
 
 // shared is set once by TestMain.
@@ -59,12 +60,15 @@ func start(ctx context.Context) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, testbed.Options{Sides: []string{"blue"}})
+	bed, err := testbed.Start(ctx, testbed.Options{Sides: []string{"blue", "green"}})
 	if err != nil {
 		return nil, err
 	}
 	s := &suite{bed: bed, programs: programs}
 	if s.blue, err = scuted.Install(ctx, bed.Side("blue"), programs); err == nil {
+		s.green, err = scuted.Install(ctx, bed.Side("green"), programs)
+	}
+	if err == nil {
 		s.scute, err = s.blue.Client()
 	}
 	if err != nil {

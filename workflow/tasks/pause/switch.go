@@ -79,7 +79,7 @@ func (h *holding) lookSwitch(ctx context.Context, ref switchRef, earlier []pause
 		return s, task.Final(fmt.Errorf("%s has this task's mark, and its previous state is not recorded: restore it by hand and remove annotation %s", s.Ref, object.PauseAnnotation))
 	case hold.Mark{}:
 	default:
-		return s, fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, mark.Holder)
+		return s, fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, mark.Named())
 	}
 	s.Was, s.Found = s.read(u)
 	if s.Found {
@@ -131,7 +131,7 @@ func (h *holding) setSwitch(ctx context.Context, s pausedSwitch) error {
 	case held == hold.Mark{} && value != s.Was:
 		return fmt.Errorf("%s: %w", s.Ref, hold.ErrChanged) // the next attempt records it again
 	case held != hold.Mark{} && held != mark:
-		return fmt.Errorf("%s: %w: %s", s.Ref, hold.ErrHeld, held.Holder)
+		return fmt.Errorf("%s: %w by %s", s.Ref, hold.ErrHeld, held.Named())
 	}
 	return h.turn(ctx, u, s, s.on(), mark.Holder, true)
 }

@@ -1,0 +1,55 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/pause/request"
+)
+
+// held are the names of the Clusters that the pause knows.
+func (d *drive) held() []string {
+	names := make([]string, len(d.State.Roots))
+	for i, root := range d.State.Roots {
+		names[i] = root.Ref.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// restore gives every Cluster back what was found on it.
+func (d *drive) restore(ctx context.Context) error {
+	if names := d.held(); len(names) > 0 {
+		if err := d.open(ctx, names); err != nil {
+			return err
+		}
+		d.hold.Continue(d.graph, d.state())
+		if err := d.Held(d.runner.Incarnation); err != nil {
+			return err
+		}
+		if err := d.hold.Restore(ctx, d.State.Roots); err != nil {
+			return err
+		}
+	}
+	return d.decide(ctx, request.Unpaused{})
+}
+
+// awake looks at what still calls itself paused.
+func (d *drive) awake(ctx context.Context) (time.Duration, error) {
+	var asleep []pause.Wait
+	if names := d.held(); len(names) > 0 {
+		if err := d.open(ctx, names); err != nil {
+			return 0, err
+		}
+		d.hold.Continue(d.graph, d.state())
+		var err error
+		if asleep, err = d.hold.Asleep(ctx); err != nil {
+			return 0, err
+		}
+	}
+	slices.SortFunc(asleep, func(a, b pause.Wait) int { return object.Compare(a.Ref, b.Ref) })
+	return d.look.NextBackOff(), d.decide(ctx, request.Awake{Asleep: asleep})
+}

@@ -1,0 +1,104 @@
+package pause
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/test/scuted"
+)
+
+// A move of a Cluster that a Pause holds is refused before anything is changed, and names the Pause. A Pause of a Cluster that a move
+// holds waits, says for which, and pauses it when the move has ended.
+func TestBesideMoves(t *testing.T) {
+	ctx := deadline(t, 8*time.Minute)
+	const namespace = "moved"
+	cluster(ctx, t, namespace, "a")
+	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+
+	first := create(ctx, t, namespace, "first", "a")
+	until(ctx, t, namespace, first.Name, acknowledged)
+	before := version(ctx, t, namespace, "a")
+	must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "refused", shared.green, "a")))
+	over, err := shared.blue.Wait(ctx, namespace, "refused", scuted.Over)
+	must(t, err)
+	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is held paused by Pause moved/first") {
+		t.Errorf("phase %s: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
+	}
+	if now := version(ctx, t, namespace, "a"); now != before {
+		t.Errorf("the move that was refused has changed the Cluster: from %s to %s", before, now)
+	}
+	remove(ctx, t, first)
+	want(ctx, t, namespace, "a", false, 0)
+
+	blockMove(ctx, t, namespace, "a", `""`)
+	moving := scuted.NewMove(namespace, "moving", shared.green, "a")
+	must(t, shared.blue.Create(ctx, moving))
+	_, err = shared.blue.Wait(ctx, namespace, moving.Name, func(m *v1alpha1.Move) bool { return m.Status.Phase == mover.PhaseAwaitingAcks })
+	must(t, err)
+	second := create(ctx, t, namespace, "second", "a")
+	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
+		return len(p.Status.WaitingFor) == 1 && strings.Contains(p.Status.WaitingFor[0].Why, "it is held by move moved/moving/") &&
+			strings.Contains(p.Status.Message, "it is held by move moved/moving/")
+	})
+	for _, mark := range marks(ctx, t, namespace, "a") {
+		if strings.HasPrefix(mark, object.PausePrefix) {
+			t.Errorf("the Pause holds the Cluster beside the move: %s", mark)
+		}
+	}
+	must(t, shared.scute.Patch(ctx, moving, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))))
+	over, err = shared.blue.Wait(ctx, namespace, moving.Name, scuted.Over)
+	must(t, err)
+	if over.Status.Phase != mover.PhaseRolledBack {
+		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
+	}
+	blockMove(ctx, t, namespace, "a", "null")
+	until(ctx, t, namespace, second.Name, acknowledged)
+	want(ctx, t, namespace, "a", true, 2)
+	remove(ctx, t, second)
+	want(ctx, t, namespace, "a", false, 0)
+	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+}
+
+func named(findings []v1alpha1.MoveFinding, message string) bool {
+	for _, f := range findings {
+		if f.Severity == string(mover.Error) && f.Message == message && strings.Contains(f.Remedy, "delete that Pause") {
+			return true
+		}
+	}
+	return false
+}
+
+// version is what a Cluster has of a pause, and the generation of its spec.
+func version(ctx context.Context, t *testing.T, namespace, name string) string {
+	t.Helper()
+	paused, marks := stands(ctx, t, namespace, name)
+	slices.Sort(marks)
+	c := &clusterv1.Cluster{}
+	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+	return fmt.Sprintf("generation %d, paused %t with %q", c.Generation, paused, marks)
+}
+
+func marks(ctx context.Context, t *testing.T, namespace, name string) []string {
+	t.Helper()
+	_, marks := stands(ctx, t, namespace, name)
+	return marks
+}
+
+// blockMove is what a provider does that has something to finish first.
+func blockMove(ctx context.Context, t *testing.T, namespace, name, value string) {
+	t.Helper()
+	c := &clusterv1.Cluster{}
+	c.Namespace, c.Name = namespace, name
+	must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+object.BlockMoveAnnotation+`":`+value+`}}}`))))
+}
