@@ -144,18 +144,13 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	if o.UID != root.UID {
 		return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 	}
-	for _, other := range held {
-		if !other.admits(mark) {
-			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
-		}
+	if other, alone := aloneBy(u, held, mark); alone {
+		return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Named())
 	}
 	own := slices.Contains(held, mark)
-	_, told := u.GetAnnotations()[object.BeforeAnnotation]
 	switch {
 	case own && pause.RootOf(o).Found:
 		return nil
-	case len(held) > 0 && !own && !told: // a run of an older version holds it, and did not say what it found
-		return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, held[0].Named())
 	case !own && RootOf(u).Found != root.Found:
 		return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 	}
@@ -163,6 +158,20 @@ func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mar
 	return patch(ctx, c, t, root, paused(root, true), map[string]any{
 		"resourceVersion": o.ResourceVersion, "annotations": mark.set(root),
 	})
+}
+
+// aloneBy is the holder that does not let another mark onto an object: a move, or a run of an older version, which did not say what
+// it found.
+func aloneBy(u *unstructured.Unstructured, held []Mark, mark Mark) (by Mark, alone bool) {
+	for _, other := range held {
+		if !other.admits(mark) {
+			return other, true
+		}
+	}
+	if _, told := u.GetAnnotations()[object.BeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
+		return held[0], true
+	}
+	return by, false
 }
 
 // Restore restores the pause state that was found on a root and removes the mark, in one write. While others hold the root, only

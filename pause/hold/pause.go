@@ -64,12 +64,19 @@ type Found struct {
 	Held map[object.Ref]pause.Baseline
 	// Owners say who had set the pauses that were found.
 	Owners map[object.Ref]string
+	// Alone are the Clusters that another holder holds alone. They are not among the roots: what they were before it is not known.
+	Alone map[object.Ref]Mark
+	// Cluster is the name of the Cluster that each object belongs to.
+	Cluster map[object.Ref]string
 }
 
 // Look observes what has to be paused. known are the roots of an earlier observation. For a root that has the holder's
 // mark, the earlier observation is used, because the holder itself has changed the root since.
 func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
-	f := Found{Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string)}
+	f := Found{
+		Stale: make(map[object.Ref]pause.Baseline), Held: make(map[object.Ref]pause.Baseline), Owners: make(map[object.Ref]string),
+		Alone: make(map[object.Ref]Mark), Cluster: make(map[object.Ref]string),
+	}
 	below, _, err := p.graph.Below(ctx)
 	if err != nil {
 		return f, err
@@ -79,20 +86,25 @@ func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
 		if !pause.IsCluster(o.Ref) {
 			continue
 		}
-		root, owner, held, err := p.root(ctx, o.Ref, known)
+		root, err := p.root(ctx, o.Ref, known)
 		if err != nil {
 			return f, err
 		}
-		f.Roots = append(f.Roots, root)
-		own[o.Ref.Name] = slices.Contains(known, root)
-		if root.Found {
-			f.Owners[o.Ref] = owner
+		if root.alone {
+			f.Alone[o.Ref] = root.by
+			continue
 		}
-		if root.Found || held {
+		f.Roots = append(f.Roots, root.Root)
+		own[o.Ref.Name] = slices.Contains(known, root.Root)
+		if root.Found {
+			f.Owners[o.Ref] = root.owner
+		}
+		if root.Found || root.held {
 			users[o.Ref.Name] = true
 		}
 	}
 	for _, o := range below {
+		f.Cluster[o.Ref] = o.Cluster
 		switch hold := users.Hold(o); {
 		case hold:
 			f.Held[o.Ref] = pause.Baseline{UID: o.UID, Paused: o.Paused, Held: true}
@@ -103,23 +115,32 @@ func (p *Pause) Look(ctx context.Context, known []pause.Root) (Found, error) {
 	return f, nil
 }
 
-// root reads one Cluster, with the owner of its field, and says whether another holder has paused it.
-func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (root pause.Root, owner string, held bool, err error) {
+// foundRoot is a Cluster before the pause: the owner of its field, whether another holder has paused it, and which one holds it alone.
+type foundRoot struct {
+	pause.Root
+	owner       string
+	held, alone bool
+	by          Mark
+}
+
+func (p *Pause) root(ctx context.Context, ref object.Ref, known []pause.Root) (f foundRoot, err error) {
 	typ, err := p.graph.Kind(ref)
 	if err != nil {
-		return root, "", false, err
+		return f, err
 	}
 	u, err := p.writer.Cluster.Get(ctx, typ, ref.Namespace, ref.Name)
 	if err != nil {
-		return root, "", false, err
+		return f, err
 	}
-	root = RootOf(u)
 	holders := Holders(u)
+	f = foundRoot{Root: RootOf(u), owner: Owner(u, "f:spec", "f:paused")}
+	f.by, f.alone = aloneBy(u, holders, p.mark)
 	own := slices.Contains(holders, p.mark)
-	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == root.UID }); i >= 0 && own {
-		return known[i], "", len(holders) > 1, nil
+	f.held = len(holders) > 1 || len(holders) == 1 && !own
+	if i := slices.IndexFunc(known, func(r pause.Root) bool { return r.Ref == ref && r.UID == f.UID }); i >= 0 && own {
+		f.Root, f.owner = known[i], ""
 	}
-	return root, Owner(u, "f:spec", "f:paused"), len(holders) > 0 && !own || len(holders) > 1, nil
+	return f, nil
 }
 
 // Set pauses the roots and marks them.

@@ -158,5 +158,6 @@ func (s *State) drop(refs []object.Ref) {
 	s.Roots = slices.DeleteFunc(s.Roots, func(r pause.Root) bool { return slices.Contains(refs, r.Ref) })
 	for _, ref := range refs {
 		delete(s.Set, ref)
+		maps.DeleteFunc(s.Acks, func(_ object.Ref, ack Ack) bool { return ack.Cluster == ref.Name })
 	}
 }

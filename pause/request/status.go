@@ -104,11 +104,9 @@ func Explain(s *State) (message, next string) {
 		if len(s.Roots) == 0 {
 			message = "no Cluster is selected by now; each is paused once it is there"
 		}
-		if s.Pending.Total > 0 {
-			message += "; waiting for " + naming(s)
-		}
+		message += waiting(s)
 	case v1alpha1.PauseAcknowledging:
-		message = "waiting until every object is at rest: " + objects
+		message = "waiting until every object is at rest: " + objects + waiting(s)
 	case v1alpha1.PauseAcknowledged:
 		message = fmt.Sprintf("%s of %s are paused, and every object is at rest", several(len(s.Acks), "object"), several(len(s.Roots), "cluster"))
 	case v1alpha1.PauseTimedOut:
@@ -142,6 +140,13 @@ func several(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func waiting(s *State) string {
+	if s.Pending.Total == 0 {
+		return ""
+	}
+	return "; waiting for " + naming(s)
 }
 
 // naming names the first that are waited for.

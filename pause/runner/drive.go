@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -62,11 +61,11 @@ func (d *drive) keep(ctx context.Context, before uint64) (time.Duration, error) 
 	if err := d.open(ctx, selected); err != nil {
 		return 0, err
 	}
-	if err := d.intend(ctx); err != nil {
+	waits, err := d.intend(ctx)
+	if err != nil {
 		return 0, err
 	}
-	waits, err := d.set(ctx)
-	if err != nil {
+	if err := d.set(ctx); err != nil {
 		return 0, err
 	}
 	if err := d.see(ctx, waits); err != nil {
@@ -131,44 +130,48 @@ func (d *drive) state() pause.State {
 	return out
 }
 
-// intend records Clusters that are not known yet, as they are found.
-func (d *drive) intend(ctx context.Context) error {
-	fresh := slices.ContainsFunc(d.names, func(name string) bool {
-		return !slices.ContainsFunc(d.State.Roots, func(r pause.Root) bool { return r.Ref.Name == name })
-	})
-	if !fresh {
-		return nil
+// intend records Clusters that are not known yet, as they are found, before they are changed. Those that another holds alone wait.
+func (d *drive) intend(ctx context.Context) (waits []pause.Wait, err error) {
+	known := d.held()
+	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {
+		return nil, nil
 	}
 	d.hold.Continue(d.graph, d.state())
 	found, err := d.hold.Look(ctx, d.State.Roots)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for ref, by := range found.Alone {
+		waits = append(waits, pause.Wait{Ref: ref, Why: hold.ErrHeld.Error() + " by " + by.Named()})
 	}
 	o := request.Selected{Baseline: make(map[object.Ref]pause.Baseline)}
+	fresh := make(map[string]bool)
 	for _, root := range found.Roots {
 		if _, known := d.State.Root(root.Ref); !known {
-			o.Roots = append(o.Roots, root)
+			o.Roots, fresh[root.Ref.Name] = append(o.Roots, root), true
 		}
 	}
-	for _, part := range []map[object.Ref]pause.Baseline{found.Held, found.Stale} {
-		for ref, b := range part {
-			if _, known := d.State.Baseline[ref]; !known && !d.acked(ref) {
-				o.Baseline[ref] = b
-			}
+	for ref, cluster := range found.Cluster {
+		if b := baseline(found, ref); fresh[cluster] && b != d.State.Baseline[ref] {
+			o.Baseline[ref] = b
 		}
 	}
-	return d.decide(ctx, o)
+	return waits, d.decide(ctx, o)
 }
 
-func (d *drive) acked(ref object.Ref) bool {
-	_, acked := d.State.Acks[ref]
-	return acked
+// baseline is what an object says before the pause. That of an earlier hold of its Cluster does not count: what the object says now
+// takes its place, also where it says nothing.
+func baseline(found hold.Found, ref object.Ref) pause.Baseline {
+	if b, held := found.Held[ref]; held {
+		return b
+	}
+	return found.Stale[ref]
 }
 
-// set pauses the Clusters that are not paused yet. One that a move holds is waited for.
-func (d *drive) set(ctx context.Context) (waits []pause.Wait, err error) {
+// set pauses the Clusters that are not paused yet.
+func (d *drive) set(ctx context.Context) error {
 	if err := d.Held(d.runner.Incarnation); err != nil {
-		return nil, err
+		return err
 	}
 	d.hold.Continue(d.graph, d.state())
 	var done, again []object.Ref
@@ -180,18 +183,16 @@ func (d *drive) set(ctx context.Context) (waits []pause.Wait, err error) {
 		switch {
 		case err == nil:
 			done = append(done, root.Ref)
-		case errors.Is(err, hold.ErrHeld):
-			waits = append(waits, pause.Wait{Ref: root.Ref, Why: strings.TrimPrefix(err.Error(), root.Ref.String()+": ")})
-		case errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
-			again = append(again, root.Ref)
+		case errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
+			again = append(again, root.Ref) // what was found holds no longer: it is found again at the next look
 		default:
-			return nil, err
+			return err
 		}
 	}
-	if len(again) > 0 { // it is found again at the next look
-		return nil, d.decide(ctx, request.Looked{Gone: again})
+	if len(again) > 0 {
+		return d.decide(ctx, request.Looked{Gone: again})
 	}
-	return waits, d.decide(ctx, request.Set{Roots: done})
+	return d.decide(ctx, request.Set{Roots: done})
 }
 
 // failed records why a look failed, and what a human can do.

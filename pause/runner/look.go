@@ -41,7 +41,7 @@ func (d *drive) see(ctx context.Context, held []pause.Wait) error {
 		l.wait(w.Ref.Name, w)
 	}
 	l.roots()
-	l.missing()
+	l.missing(d.names)
 	l.silent(look.Pending, d.blocked)
 	l.answered(look.New, d.Time(), d.blocked)
 	l.withdrawn()
@@ -93,14 +93,22 @@ func (l *looked) roots() {
 	}
 }
 
-// missing waits for the Clusters that are named and do not exist.
-func (l *looked) missing() {
-	for _, name := range l.state.Spec.Clusters {
-		if _, is := l.set[name]; !is {
-			ref := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
-			l.wait(name, pause.Wait{Ref: ref, Why: "it does not exist"})
+// missing waits for the Clusters that are selected and not paused yet, and for those that are named and do not exist.
+func (l *looked) missing(selected []string) {
+	for _, name := range selected {
+		if set, is := l.set[name]; is && !set {
+			l.wait(name, pause.Wait{Ref: l.cluster(name), Why: "it is not paused yet"})
 		}
 	}
+	for _, name := range l.state.Spec.Clusters {
+		if _, is := l.set[name]; !is {
+			l.wait(name, pause.Wait{Ref: l.cluster(name), Why: "it does not exist"})
+		}
+	}
+}
+
+func (l *looked) cluster(name string) object.Ref {
+	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
 }
 
 // silent waits for the objects that have not acknowledged. It takes down in blocked those that their provider holds meanwhile.

@@ -49,6 +49,9 @@ func (h *holding) look(ctx context.Context, w With, earlier Record) error {
 		if err != nil {
 			return err
 		}
+		for ref, by := range found.Alone {
+			return fmt.Errorf("%s: %w by %s", ref, hold.ErrHeld, by.Named())
+		}
 		for _, name := range h.record.Clusters {
 			if !slices.ContainsFunc(found.Roots, func(r pause.Root) bool { return r.Ref.Name == name }) {
 				return fmt.Errorf("with.clusters: Cluster %s/%s does not exist: correct the name or the namespace", h.record.Namespace, name)

@@ -1,0 +1,98 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/pause/request"
+)
+
+// TestDeathAtEveryEffect kills the process at each of its appends and writes, before it has happened and after, until a pause gets
+// through: between the mark on a Cluster and its record, and between what is restored and its record, among them. The next process
+// brings it to the end that a pause without a death has.
+func TestDeathAtEveryEffect(t *testing.T) {
+	l := logtest.Open(t)
+	for _, after := range []bool{false, true} {
+		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
+			for n := 1; ; n++ {
+				id, w := fmt.Sprintf("fleet/p/%t-%d", after, n), newWorld(t)
+				ask(t, l, id)
+				release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
+				err := drive(t, "mortal", &life{at: n, after: after}, l, w, id, release)
+				if err != nil && !errors.Is(err, errDead) {
+					t.Fatalf("effect %d: %v", n, err)
+				}
+				if err := drive(t, "heir", &life{}, l, w, id, release); err != nil {
+					t.Fatalf("after a death at effect %d: %v", n, err)
+				}
+				s := stateOf(t, l, id)
+				w.isOver(t, &s)
+				if len(s.Acks) != 4 || s.AsleepAll > 0 {
+					t.Errorf("after a death at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.AsleepAll)
+				}
+				if err == nil {
+					t.Logf("%d effects tried", n)
+					if n < 10 {
+						t.Error("a pause has more effects")
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// A Pause that is deleted while objects have not acknowledged is restored at once.
+func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
+	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/silent"
+	w.silent = true
+	ask(t, l, id)
+	if err := drive(t, "one", &life{}, l, w, id, releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)); err != nil {
+		t.Fatal(err)
+	}
+	s := stateOf(t, l, id)
+	w.isOver(t, &s)
+	if s.Acks[machine("a")].How != "" {
+		t.Errorf("%+v", s.Acks)
+	}
+}
+
+// While the API server refuses to write, a Pause says what is refused and what to do, and continues once it may: when it pauses, and
+// when it restores.
+func TestRefusedWrites(t *testing.T) {
+	for name, at := range map[string]v1alpha1.PausePhase{"pausing": v1alpha1.PausePausing, "restoring": v1alpha1.PauseRestoring} {
+		t.Run(name, func(t *testing.T) {
+			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/"+name
+			w.denied = at == v1alpha1.PausePausing
+			ask(t, l, id)
+			release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
+			var said request.Setback
+			err := drive(t, "one", &life{}, l, w, id, func() {
+				s := stateOf(t, l, id)
+				if s.Phase == v1alpha1.PauseAcknowledged {
+					w.do(func() { w.denied = at == v1alpha1.PauseRestoring })
+				}
+				if s.Phase == at && s.Setback.Message != "" {
+					said = s.Setback
+					w.do(func() { w.denied = false })
+				}
+				release()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := stateOf(t, l, id)
+			w.isOver(t, &s)
+			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.Setback != (request.Setback{}) {
+				t.Errorf("said %+v, left %+v", said, s.Setback)
+			}
+			if at == v1alpha1.PauseRestoring && !strings.Contains(said.Next, "remove finalizer scute.dev/pause") {
+				t.Errorf("next %q", said.Next)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package runner_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+	"scute.dev/pause/request"
+)
+
+// other is another holder of Cluster a.
+type other struct {
+	t       *testing.T
+	cluster *kube.Cluster
+	mark    hold.Mark
+	root    pause.Root
+}
+
+func (w *world) other(t *testing.T, mark hold.Mark) *other {
+	t.Helper()
+	c, err := kube.Connect("other", &rest.Config{Host: w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}
+	return &other{t: t, cluster: c, mark: mark, root: pause.Root{Ref: ref, UID: "uid-a"}}
+}
+
+func (o *other) set() error {
+	kind, _ := graph{}.Kind(o.root.Ref)
+	return hold.Set(o.t.Context(), o.cluster, kind, o.root, o.mark)
+}
+
+func (o *other) restore() {
+	o.t.Helper()
+	kind, _ := graph{}.Kind(o.root.Ref)
+	if err := hold.Restore(o.t.Context(), o.cluster, kind, o.root, o.mark); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (w *world) wantPaused(t *testing.T, when string, paused bool) {
+	t.Helper()
+	if is, annotations := w.holds(t, "a"); is != paused {
+		t.Errorf("%s: Cluster a: paused %t with %v", when, is, annotations)
+	}
+}
+
+// A task of a run and a Pause hold a Cluster together, whichever came first. Neither unpauses it while the other holds it, and the
+// last one restores what was found.
+func TestBesideATaskOfARun(t *testing.T) {
+	for name, c := range map[string]struct{ runFirst, runLast bool }{
+		"the run within the Pause": {false, false}, "the run after the Pause": {false, true},
+		"the run before the Pause": {true, false}, "the Pause within the run": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
+			run := w.other(t, hold.ByRun("fleet/r/1/hold"))
+			set := func() {
+				if err := run.set(); err != nil {
+					t.Error(err)
+				}
+			}
+			if c.runFirst {
+				set()
+			}
+			ask(t, l, id)
+			release, beside := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged), false
+			err := drive(t, "one", &life{}, l, w, id, func() {
+				if s := stateOf(t, l, id); s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing && !beside {
+					if beside = true; !c.runFirst {
+						set()
+					}
+					if !c.runLast {
+						run.restore()
+					}
+					w.wantPaused(t, "while the Pause holds it", true)
+				}
+				release()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.runLast {
+				w.wantPaused(t, "while the run holds it", true)
+				run.restore()
+			}
+			s := stateOf(t, l, id)
+			w.isOver(t, &s)
+		})
+	}
+}
+
+// A Pause of a Cluster that a move holds waits and says for which, and a move cannot take a Cluster that a Pause holds.
+func TestBesideAMove(t *testing.T) {
+	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/1"
+	move := w.other(t, hold.ByMove("fleet/m/1", "log"))
+	if err := move.set(); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, l, id)
+	release, waited, refused := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged), "", error(nil)
+	err := drive(t, "one", &life{}, l, w, id, func() {
+		s := stateOf(t, l, id)
+		if i := slices.IndexFunc(s.Pending.For, func(p pause.Wait) bool { return p.Ref == move.root.Ref }); i >= 0 && waited == "" {
+			waited = s.Pending.For[i].Why
+			if _, annotations := w.holds(t, "a"); len(annotations) != 2 {
+				t.Errorf("beside the move: %v", annotations)
+			}
+			if message, _ := request.Explain(&s); s.Phase == v1alpha1.PauseAcknowledged || !strings.Contains(message, "it is held by move fleet/m/1") {
+				t.Errorf("%s: %q", s.Phase, message)
+			}
+			move.restore()
+		}
+		if s.Phase == v1alpha1.PauseAcknowledged && !s.Releasing {
+			w.wantPaused(t, "when every object has acknowledged", true)
+			if how := s.Acks[machine("a")].How; how != pause.ByCondition {
+				t.Errorf("the Machine acknowledged by %q: what it said for the move counts", how)
+			}
+			refused = move.set()
+		}
+		release()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited != "it is held by move fleet/m/1 in event log log" {
+		t.Errorf("waited for %q", waited)
+	}
+	if !errors.Is(refused, hold.ErrHeld) || !strings.Contains(refused.Error(), "it is held by Pause fleet/p") {
+		t.Errorf("the move was told: %v", refused)
+	}
+	s := stateOf(t, l, id)
+	w.isOver(t, &s)
+}
