@@ -24,7 +24,7 @@ import (
 //
 //	seedlog FOLDER STORY ...
 //
-// The stories: moved, refused, waiting, verified, rolledback; of machines: replaced, frozen.
+// The stories: moved, refused, waiting, verified, rolledback; of machines: replaced, frozen; of a Pause: maintenance.
 func seed(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("seedlog needs a folder and stories")
@@ -66,6 +66,9 @@ func tell(ctx context.Context, log *eventlog.Log, name string, index int) error 
 	c.ticks.Store(int64(index) * 600) // stories are a minute apart
 	if events := told(name); events != nil {
 		return tellOfMachines(ctx, log, name, events, c.now)
+	}
+	if events := held(name); events != nil {
+		return tellOfPause(ctx, log, name, events, c.now)
 	}
 	s := &story{name: name, stop: stop}
 	r := &runner.Runner{

@@ -232,7 +232,7 @@ func (c callsOf) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 		return c.RoundTripper.RoundTrip(r)
 	}
 	err = c.effect(func() error {
-		answer, err = c.RoundTripper.RoundTrip(r) //nolint:bodyclose // whoever made the request closes it
+		answer, err = c.RoundTripper.RoundTrip(r) //nolint:bodyclose // the client that made the request closes it
 		return err
 	})
 	if err != nil && answer != nil {

@@ -10,6 +10,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
+	"scute.dev/pause/request"
 )
 
 func machine(name string) object.Ref {
@@ -48,6 +49,45 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := fact.New().Of(eventlog.KindMove, ev)
+		if got := f.What + ": " + f.Text(); got != c.want {
+			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
+		}
+	}
+}
+
+// A Pause is told in the words of a move, where they do the same.
+func TestWordsOfAPause(t *testing.T) {
+	asleep := []pause.Wait{{Ref: machine("a"), Why: "condition Paused is still True"}}
+	for _, c := range []struct {
+		event request.Event
+		want  string
+	}{
+		{request.Requested{Spec: request.Spec{Namespace: "fleet", Clusters: []string{"a"}, Selector: "region=north", BySelector: true, Reason: "r"}}, "pause requested: clusters a and clusters with labels region=north of namespace fleet; r"},
+		{request.Requested{Spec: request.Spec{Namespace: "fleet", BySelector: true}}, "pause requested: all clusters of namespace fleet"},
+		{request.Claimed{Holder: "x"}, "claimed: by x"},
+		{request.Intended{Roots: []pause.Root{{Ref: machine("a")}, {Ref: machine("b"), Found: true}}}, "pause intended: of 2 objects: Machine a, Machine b; 1 paused already"},
+		{request.Paused{Roots: []object.Ref{machine("a")}}, "paused: Machine a"},
+		{
+			request.Acknowledged{Objects: map[object.Ref]request.Ack{machine("a"): {How: pause.ByCondition}, machine("b"): {How: pause.Settled}, machine("c"): {How: pause.ByCondition}}},
+			"pause acknowledged: 3 objects: Machine a, Machine b, …; 2 by condition, 1 settled",
+		},
+		{request.Withdrawn{Objects: map[object.Ref]string{machine("b"): "it is gone", machine("a"): "condition Paused is False"}}, "acknowledgement withdrawn: 2 objects: Machine a, Machine b; condition Paused is False; it is gone"},
+		{request.Waiting{Pending: request.Pending{For: asleep, Total: 2}}, "waiting: for Machine a: condition Paused is still True; and 1 more"},
+		{request.AllAcknowledged{Objects: 3}, "all acknowledged: 3 objects at rest"},
+		{request.TimedOut{For: asleep, Total: 1}, "timed out: for Machine a: condition Paused is still True"},
+		{request.Dropped{Roots: []object.Ref{machine("a")}}, "clusters gone: Machine a"},
+		{request.Setback{Message: "m", Next: "n"}, "setback: m; n"},
+		{request.Setback{}, "setback over: "},
+		{request.ReleaseRequested{Reason: "r"}, "release requested: r"},
+		{request.Restored{}, "pauses restored: as they were found"},
+		{request.Released{}, "released: every object is awake, or paused for another cause"},
+		{request.Released{Asleep: asleep, Total: 1}, "released: not awake yet: for Machine a: condition Paused is still True"},
+	} {
+		ev, err := request.NewCatalog().Encode(c.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fact.New().Of(eventlog.KindPause, ev)
 		if got := f.What + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}

@@ -27,9 +27,9 @@ func pauses(e request.Event) Fact {
 		for ref, ack := range e.Objects {
 			how[ref] = ack.How
 		}
-		return Fact{What: "pause acknowledged", Detail: signals(how), Objects: slices.Collect(maps.Keys(how))}
+		return Fact{What: "pause acknowledged", Detail: signals(how), Objects: slices.SortedFunc(maps.Keys(how), object.Compare)}
 	case request.Withdrawn:
-		return Fact{What: "acknowledgement withdrawn", Objects: slices.Collect(maps.Keys(e.Objects)), Detail: reasons(e.Objects)}
+		return Fact{What: "acknowledgement withdrawn", Objects: slices.SortedFunc(maps.Keys(e.Objects), object.Compare), Detail: reasons(e.Objects)}
 	case request.Waiting:
 		return Fact{What: "waiting", Detail: waits(e.For, e.Total)}
 	case request.AllAcknowledged:

@@ -34,7 +34,7 @@ type Filter struct {
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(kinds, ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
-	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves and remediations of this cluster")
+	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
 	flags.StringVar(&f.Actor, "actor", "", "Only events decided by this actor; * matches any characters but a slash: 'user/*'")
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
@@ -43,7 +43,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 }
 
 var kinds = []string{
-	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindDaemon),
+	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindDaemon),
 }
 
 // Check refuses what selects nothing by mistake, and makes exact times of those before now.

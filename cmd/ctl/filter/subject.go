@@ -1,9 +1,12 @@
 package filter
 
 import (
+	"slices"
+
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/pause/request"
 	"scute.dev/remediator"
 )
 
@@ -20,6 +23,7 @@ type Subject struct {
 type Subjects struct {
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
+	pauses       *eventlog.Catalog[request.Event]
 
 	clusters map[eventlog.Aggregate][]string
 	all      map[eventlog.Aggregate]bool // moves of all clusters of a namespace
@@ -29,7 +33,7 @@ type Subjects struct {
 // NewSubjects knows of no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
-		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(),
+		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(),
 		clusters: make(map[eventlog.Aggregate][]string), all: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
@@ -41,6 +45,8 @@ func (s *Subjects) Of(e show.Event) Subject {
 		return s.move(e)
 	case eventlog.KindRemediation:
 		return s.remediation(e)
+	case eventlog.KindPause:
+		return s.pause(e)
 	default:
 		return Subject{}
 	}
@@ -54,14 +60,34 @@ func (s *Subjects) move(e show.Event) Subject {
 	case mover.PreflightPassed:
 		s.clusters[e.Aggregate] = event.Clusters
 	}
-	about := Subject{Clusters: s.clusters[e.Aggregate]}
-	about.AnyCluster = s.all[e.Aggregate] && len(about.Clusters) == 0
-	for _, o := range e.Fact.Objects {
-		if o.Kind == "Machine" {
-			about.Machines = append(about.Machines, o.Name)
+	clusters := s.clusters[e.Aggregate]
+	return Subject{Clusters: clusters, AnyCluster: s.all[e.Aggregate] && len(clusters) == 0, Machines: machines(e)}
+}
+
+// pause is about the Clusters that are named, and those that the labels have selected so far.
+func (s *Subjects) pause(e show.Event) Subject {
+	event, _ := s.pauses.Decode(e.Event)
+	clusters := s.clusters[e.Aggregate]
+	switch event := event.(type) {
+	case request.Requested:
+		clusters = slices.Clone(event.Spec.Clusters)
+	case request.Intended:
+		for _, root := range event.Roots {
+			clusters = append(clusters[:len(clusters):len(clusters)], root.Ref.Name)
 		}
 	}
-	return about
+	slices.Sort(clusters)
+	s.clusters[e.Aggregate] = slices.Compact(clusters)
+	return Subject{Clusters: s.clusters[e.Aggregate], Machines: machines(e)}
+}
+
+func machines(e show.Event) (names []string) {
+	for _, o := range e.Fact.Objects {
+		if o.Kind == "Machine" {
+			names = append(names, o.Name)
+		}
+	}
+	return names
 }
 
 func (s *Subjects) remediation(e show.Event) Subject {

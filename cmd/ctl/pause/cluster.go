@@ -38,6 +38,9 @@ What was paused before stays paused when the Pause is deleted, and so does what 
 		Args:    kit.OneName("a cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
+			if cmd.Flags().Changed("selector") && o.Selector == "" {
+				return cli.Usagef("--selector is empty: name the labels, or leave it out to pause cluster %s", o.Name)
+			}
 			return o.pause(cmd.Context())
 		},
 	}
@@ -81,24 +84,32 @@ func (o *clusterOptions) open() (*place, error) {
 	return kit.InCluster(o.Kit, o.noun)
 }
 
+// spec is what the options select: the cluster of the name, or those with the labels.
+func (o *clusterOptions) spec() (v1alpha1.PauseSpec, error) {
+	s := v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason}
+	if o.Selector == "" {
+		return s, nil
+	}
+	selector, err := metav1.ParseToLabelSelector(o.Selector)
+	if err != nil {
+		return s, cli.Usagef("--selector %q: %w", o.Selector, err)
+	}
+	s.Clusters, s.Selector = nil, selector
+	return s, nil
+}
+
 func (o *clusterOptions) pause(ctx context.Context) error {
+	spec, err := o.spec()
+	if err != nil {
+		return err
+	}
 	p, err := o.open()
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	key := p.Key(o.Name)
-	made := &v1alpha1.Pause{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Spec:       v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason},
-	}
-	if o.Selector != "" {
-		selector, err := metav1.ParseToLabelSelector(o.Selector)
-		if err != nil {
-			return cli.Usagef("--selector %q: %w", o.Selector, err)
-		}
-		made.Spec.Clusters, made.Spec.Selector = nil, selector
-	}
+	made := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Spec: spec}
 	if err := p.Cluster.Client.Create(ctx, made); apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("pause %s exists already: %s shows it", key, p.Hint("describe", key))
 	} else if err != nil {
@@ -139,7 +150,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID}); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})); err != nil {
 		return fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
 	}
 	if !o.Wait {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+	"scute.dev/pause/request"
+)
+
+// held is the story of a Pause: what a daemon wrote while it held a cluster that is named, and one that its labels select.
+func held(name string) []request.Event {
+	if name != "maintenance" {
+		return nil
+	}
+	prod, north, machine := ref(object.CoreGroup, "Cluster", "prod"), ref(object.CoreGroup, "Cluster", "north"), ref(object.CoreGroup, "Machine", "prod-1")
+	silent := request.Pending{
+		For: []pause.Wait{{Ref: machine, Why: "condition Paused is False"}}, Total: 1, Clusters: map[string]int{"prod": 1}, Kinds: map[string]int{machine.GroupKind(): 1},
+	}
+	ack := func(cluster string, how pause.Signal) request.Ack {
+		return request.Ack{How: how, Cluster: cluster, After: request.Duration(300 * time.Millisecond)}
+	}
+	return []request.Event{
+		request.Requested{Spec: request.Spec{
+			Namespace: "fleet", Name: name, UID: "0a1b2c3d-0000", Clusters: []string{"prod"}, Selector: "region=north", BySelector: true,
+			Reason: "maintenance of the network", Acknowledge: request.Duration(time.Minute), Awake: request.Duration(time.Minute),
+		}},
+		request.Claimed{Holder: "test-1"},
+		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}, {Ref: north, UID: "2", Found: true}}},
+		request.Paused{Roots: []object.Ref{prod, north}},
+		request.Acknowledged{Objects: map[object.Ref]request.Ack{prod: ack("prod", pause.ByCondition), north: ack("north", pause.AlreadyHeld)}},
+		request.Waiting{Pending: silent},
+		request.TimedOut{For: silent.For, Total: 1},
+		request.Acknowledged{Objects: map[object.Ref]request.Ack{machine: ack("prod", pause.ByCondition)}},
+		request.AllAcknowledged{Objects: 3},
+		request.ReleaseRequested{Reason: "the Pause was deleted"},
+		request.Restored{},
+		request.Released{},
+	}
+}
+
+// tellOfPause writes the story of a Pause, a commit for each event.
+func tellOfPause(ctx context.Context, log *eventlog.Log, name string, events []request.Event, now func() time.Time) error {
+	root := aggregate.Root[request.Event, *request.State]{
+		Log: log, Catalog: request.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/" + name + "/0a1b2c3d"},
+		Actor: "daemon/test-1", Now: now, Links: request.Links, State: &request.State{},
+	}
+	for _, e := range events {
+		if err := root.Append(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
