@@ -12,6 +12,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,6 +60,7 @@ func TestAccess(t *testing.T) {
 			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 		}
 	}
+	pausesAndResumes(ctx, t, ns)
 	s := workflowStage(ctx, t, "access-run")
 	s.run(ctx, t, "made", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("made", "1"), ""))
 	must(t, d.Stop(ctx))
@@ -88,12 +90,40 @@ func TestAccess(t *testing.T) {
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
 		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
+		"list pauses.scute.dev",
 		"list workflowruns.scute.dev",
 		"impersonate serviceaccounts") // no separate request: asAccount has shown it
 	allUsed(t, "Role scute-lease", lease.Rules, asDaemon)
 	allUsed(t, "ClusterRole scute-move-target", targetRole.Rules, asTarget,
 		"get secrets", // of one whose name is taken, and where there are few: this cluster has so many that they are listed
 		"list extensionconfigs.runtime.cluster.x-k8s.io") // where the event log was lost: TestLogLost
+}
+
+// pausesAndResumes makes a Pause of a Cluster that does not exist, waits until it says so, and deletes it.
+func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	c, err := shared.blue.Client()
+	must(t, err)
+	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "held"}, Spec: v1alpha1.PauseSpec{Clusters: []string{"none"}}}
+	must(t, c.Create(ctx, p))
+	eventually := func(what string, is func(err error, now *v1alpha1.Pause) bool) {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			now := &v1alpha1.Pause{}
+			if is(c.Get(ctx, client.ObjectKeyFromObject(p), now), now) {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				t.Fatalf("waiting until the Pause %s: %+v", what, now.Status)
+			}
+		}
+	}
+	eventually("says what it waits for", func(_ error, now *v1alpha1.Pause) bool { return len(now.Status.WaitingFor) == 1 })
+	must(t, c.Delete(ctx, p))
+	eventually("is gone", func(err error, _ *v1alpha1.Pause) bool { return apierrors.IsNotFound(err) })
 }
 
 // allUsed checks that every verb on every resource of a role was used. Providers' resources count together: no cluster
