@@ -46,6 +46,8 @@ func bases(kind string) []string {
   - {name: a, kind: Approve, with: {message: 'go on?'}}`,
 			"spec: {workflow: {name: workload-create}}",
 		}
+	case "Pause":
+		return []string{"spec: {clusters: [a], selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "RepairPolicy":
 		return []string{"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
