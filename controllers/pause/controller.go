@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !p.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, r.release(ctx, &p, id, status, known)
 	}
-	if wrong := p.Unreadable.Spec; wrong != nil && !known {
+	if wrong := refusal(&p); wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &p, v1alpha1.PauseStatus{Message: wrong.String(), Next: conditions.Remedy})
 	}
 	if before := p.DeepCopy(); controllerutil.AddFinalizer(&p, Finalizer) {
@@ -104,7 +104,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
 	spec, err := Spec(p)
 	if err != nil {
-		return r.publish(ctx, p, v1alpha1.PauseStatus{Message: "spec.selector: " + err.Error(), Next: "delete the Pause and make another"})
+		return r.publish(ctx, p, v1alpha1.PauseStatus{Message: "spec.selector: " + err.Error(), Next: conditions.Remedy})
 	}
 	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
 	if errors.Is(err, eventlog.ErrFull) {
@@ -159,8 +159,8 @@ func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1al
 		status.Message = why.Message
 	}
 	status.Conditions = conditions.Throttled(said(p.Status.Conditions, status, p.Generation), why, p.Generation)
-	if status.PauseID == "" && p.Unreadable.Spec != nil {
-		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, p.Unreadable.Spec)
+	if wrong := refusal(p); status.PauseID == "" && wrong != nil {
+		status.Conditions = conditions.Refused(p.Status.Conditions, p.Generation, wrong)
 	}
 	list, unreadable := conditions.Readable(status.Conditions, p.Generation, p.Unreadable)
 	status.Conditions = list

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
@@ -44,6 +46,17 @@ func Spec(p *v1alpha1.Pause) (request.Spec, error) {
 	}
 	s.Selector, s.BySelector = selector.String(), true
 	return s, nil
+}
+
+// refusal is what of the spec cannot be read, or is a selector that the schema does not know to be wrong; nil for none.
+func refusal(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
+	if p.Unreadable.Spec != nil || p.Spec.Selector == nil {
+		return p.Unreadable.Spec
+	}
+	for _, err := range validation.ValidateLabelSelector(p.Spec.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "selector")) {
+		return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}
+	}
+	return nil
 }
 
 func timeout(d *v1alpha1.Duration, otherwise time.Duration) request.Duration {

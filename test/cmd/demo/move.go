@@ -58,13 +58,10 @@ func (d *demo) start(ctx context.Context) (err error) {
 	return d.daemon.WaitReady(ctx)
 }
 
-// kill waits until some of a phase is done, but by far not all, and ends scuted with SIGKILL. Whether it fell where it
-// should is for the log to say, later: the status that is looked at here lags behind.
+// kill waits until some of a phase is done, but by far not all, and ends scuted with SIGKILL. It counts the objects themselves, since
+// the status follows some time later. Whether the death fell where it should is for the log to say, at the end.
 func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
-	m, err := d.follow(ctx, func(m *v1alpha1.Move) bool {
-		done, of := progress(phase, m.Status.Counts)
-		return m.Status.Phase == phase && done > of/5
-	})
+	m, err := d.follow(ctx, func(*v1alpha1.Move) bool { return d.within(ctx, phase) })
 	if err != nil {
 		return err
 	}
@@ -86,6 +83,17 @@ func (d *demo) kill(ctx context.Context, phase mover.Phase) error {
 	}
 	d.story.Say("at this moment blue has %d of the objects and green %d; the log says:", len(source.Names), len(target.Names))
 	return d.ctl(ctx, d.blue.Side, "get", "move", moveName, "-n", fleet, "--log", logFolder)
+}
+
+// within says that a quarter of what a phase creates or deletes is done.
+func (d *demo) within(ctx context.Context, phase mover.Phase) bool {
+	all := len(d.source.Names)
+	if phase == mover.PhaseCreating {
+		copies, err := inventory.Take(ctx, d.green.Side, fleet)
+		return err == nil && len(copies.Names) > all/4
+	}
+	left, err := inventory.Take(ctx, d.blue.Side, fleet)
+	return err == nil && len(left.Names) < all-all/4
 }
 
 // follow shows the phase of the move until done says so, or until it is over.
