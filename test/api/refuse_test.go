@@ -47,7 +47,7 @@ func bases(kind string) []string {
 			"spec: {workflow: {name: workload-create}}",
 		}
 	case "Pause":
-		return []string{"spec: {clusters: [a], selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
+		return []string{"spec: {clusters: [a], timeouts: {acknowledge: 1s}, selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "RepairPolicy":
 		return []string{"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
