@@ -75,7 +75,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFactsHoldUpNoPage: a search through the log is made while another page holds the present. It would wait for ever.
+// TestFactsHoldUpNoPage: a search through the log is made while another page holds the present. It would wait forever.
 func TestFactsHoldUpNoPage(t *testing.T) {
 	f := uitest.Feed(t)
 	log := logtest.OpenIn(t, t.TempDir())
