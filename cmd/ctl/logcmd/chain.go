@@ -49,24 +49,20 @@ func (o *chainOptions) run(ctx context.Context, event string) error {
 		return err
 	}
 	defer log.Close()
-	seq, index, err := o.find(ctx, log, event)
-	if err != nil {
-		return err
-	}
-	commit, err := o.commit(ctx, log, seq)
+	commit, index, err := o.find(ctx, log, event)
 	if err != nil {
 		return err
 	}
 	records, err := log.Read(ctx, commit.Aggregate, 0)
 	if err != nil {
-		return fmt.Errorf("reading the aggregate of commit %d: %w", seq, err)
+		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
 	c, words := newChain(), fact.New()
 	for _, r := range records {
 		c.add(show.Events(words, r))
 	}
-	if !c.choose(seq, index) {
-		return noSuchEvent(seq, index, c.length(seq))
+	if !c.choose(commit.Seq, index) {
+		return noSuchEvent(commit.Seq, index, c.length(commit.Seq))
 	}
 	c.back()
 	if o.Forward {

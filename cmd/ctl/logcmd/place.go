@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,37 +42,42 @@ func (d *deps) commit(ctx context.Context, log *connect.Log, seq uint64) (eventl
 // all is the index of all events of a commit.
 const all = -1
 
-// find gives the place of an event.
-func (d *deps) find(ctx context.Context, log *connect.Log, event string) (seq uint64, index int, err error) {
-	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
-	if seq, err = strconv.ParseUint(sequence, 10, 63); err == nil {
-		if !indexed {
-			return seq, all, nil
-		}
-		if index, err = strconv.Atoi(at); err == nil && index >= 0 {
-			return seq, index, nil
-		}
+// find reads the commit of an event, and gives the event's index in it.
+func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit eventlog.Record, index int, err error) {
+	seq, index, placed := place(event)
+	if placed {
+		commit, err = d.commit(ctx, log, seq)
+		return commit, index, err
 	}
 	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
 		events, err := r.Events()
 		if err != nil {
 			return nil //nolint:nilerr // what cannot be read has no event of that ID
 		}
-		for i, e := range events {
-			if e.ID == event {
-				seq, index = r.Seq, i
-				return errFound
-			}
+		if index = slices.IndexFunc(events, func(e eventlog.Event) bool { return e.ID == event }); index < 0 {
+			return nil
 		}
-		return nil
+		commit = r
+		return errFound
 	})
 	switch {
 	case errors.Is(err, errFound):
-		return seq, index, nil
+		return commit, index, nil
 	case err != nil:
-		return 0, 0, err
+		return eventlog.Record{}, 0, err
 	}
-	return 0, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
+	return eventlog.Record{}, 0, fmt.Errorf("the log at %s has no event %s: %s lists all", log.Where, event, d.Hint("", "log", "tail", "--lines", "-1", "-o", "json"))
+}
+
+// place reads SEQUENCE or SEQUENCE/INDEX. What is neither is the ID of an event.
+func place(event string) (seq uint64, index int, ok bool) {
+	sequence, at, indexed := strings.Cut(strings.TrimPrefix(event, "#"), "/")
+	seq, err := strconv.ParseUint(sequence, 10, 63)
+	if err != nil || !indexed {
+		return seq, all, err == nil
+	}
+	index, err = strconv.Atoi(at)
+	return seq, index, err == nil && index >= 0
 }
 
 // errFound ends a replay.

@@ -51,17 +51,13 @@ func (o *showOptions) run(ctx context.Context, event string) error {
 		return err
 	}
 	defer log.Close()
-	seq, index, err := o.find(ctx, log, event)
-	if err != nil {
-		return err
-	}
-	commit, err := o.commit(ctx, log, seq)
+	commit, index, err := o.find(ctx, log, event)
 	if err != nil {
 		return err
 	}
 	events := show.Events(fact.New(), commit)
 	if index >= len(events) {
-		return noSuchEvent(seq, index, len(events))
+		return noSuchEvent(commit.Seq, index, len(events))
 	}
 	if o.Format.Data() {
 		if index != all {

@@ -47,11 +47,16 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		return nil, err
 	}
 	for path, p := range map[string]struct {
-		file  string
-		build func(*view) (any, error)
+		file    string
+		build   func(*view) (any, error)
+		commits bool
 	}{
-		"/": {"now.html", now}, "/run": {"run.html", run}, "/move": {"move.html", move}, "/owner": {"owner.html", owner},
-		"/fleet": {"fleet.html", fleet}, "/facts": {"facts.html", facts},
+		"/":      {file: "now.html", build: now},
+		"/run":   {file: "run.html", build: run},
+		"/move":  {file: "move.html", build: move},
+		"/owner": {file: "owner.html", build: owner},
+		"/fleet": {file: "fleet.html", build: fleet},
+		"/facts": {file: "facts.html", build: facts, commits: true},
 	} {
 		t, err := base.Clone()
 		if err != nil {
@@ -60,7 +65,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		if t, err = t.ParseFS(files, "templates/"+p.file); err != nil {
 			return nil, err
 		}
-		s.pages[path] = page{build: p.build, template: t, commits: path == "/facts"}
+		s.pages[path] = page{build: p.build, template: t, commits: p.commits}
 	}
 	return s, nil
 }
