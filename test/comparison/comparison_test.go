@@ -30,7 +30,7 @@ func TestWorse(t *testing.T) {
 		"both lose one":         {with(func(o *Outcome) { o.Lost = 1 }), with(func(o *Outcome) { o.Lost = 1 }), nil},
 		"unserved":              {well, with(func(o *Outcome) { o.Unserved = true }), []string{"the API server was unavailable"}},
 		"unserved by the plain": {with(func(o *Outcome) { o.Unserved = true }), well, nil},
-		"touched":               {stuck, with(func(o *Outcome) { o.Touched = true }), []string{"machines were touched that are to be left alone"}},
+		"touched":               {stuck, with(func(o *Outcome) { o.Touched = true }), []string{"machines were touched that must be left alone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, (&Case{Plain: c.plain, Scute: c.scute}).Worse()); diff != "" {

@@ -27,7 +27,13 @@ func TestBed(t *testing.T) {
 			// Cluster API means these to live as long as the process: five per start of the controllers, asleep.
 			goleak.IgnoreAnyFunction("sigs.k8s.io/cluster-api/internal/util/ssa.NewCache.func2"),
 			// apimachinery leaves one behind when a watch ends while an event is on its way.
-			goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"))
+			goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+			// spdystream keeps a connection of the in-memory provider's port-forward when data for a stream arrives while the
+			// connection is being closed: the goroutine that hands it to the stream has no reader, and the others wait for it.
+			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).Serve"),
+			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).Serve.func2"),
+			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"),
+			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown.func1"))
 	})
 	bed := testbed.StartForTest(t, testbed.Options{Audit: true})
 	blue, green := bed.Side("blue"), bed.Side("green")
