@@ -703,7 +703,8 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 }
 
 // cancelled: the victim is well again while its replacement, which takes forever, comes up. The new machine is marked first,
-// so that there is never a machine too many without a mark.
+// so that there is never a machine too many without a mark. KubeadmControlPlane can make a second one when its request for the
+// first fails although the API server has created it: that one is marked as well.
 func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
 	sampler := p.c.watchQuorum(t)
@@ -713,18 +714,37 @@ func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	newcomer := p.newcomer(ctx, victim, baseline)
 	p.c.stall(ctx, false)
 	infra := p.c.infra(ctx, newcomer)
-	p.do(ctx, on(newcomer, remediator.SetDelete, remediator.DeleteValue))
+	p.markNew(ctx, baseline)
 	p.do(ctx, on(victim, remediator.SetCertificates, ""))
 	p.do(ctx, on(victim, remediator.SetDelete, ""))
 	await(ctx, t, "the newcomer is being deleted", func() string {
+		p.markNew(ctx, baseline)
 		if fresh(ctx, t, newcomer).DeletionTimestamp.IsZero() {
 			return "it is not"
 		}
 		return ""
 	})
 	p.c.annotate(ctx, infra, clusterv1.PausedAnnotation, "")
+	await(ctx, t, "all new machines are gone", func() string {
+		return p.markNew(ctx, baseline)
+	})
 	p.settled(ctx, 3, append(others(victim, baseline), victim.UID)...)
-	sampler.never(t, 3, 4)
+	sampler.never(t, 3, 5)
+}
+
+// markNew marks each machine that is not in the baseline for deletion, and names one; "" when there is none.
+func (p *performer) markNew(ctx context.Context, baseline map[types.UID]bool) (left string) {
+	p.c.t.Helper()
+	for _, m := range p.c.machines(ctx, true) {
+		if baseline[m.UID] {
+			continue
+		}
+		left = m.Name
+		if m.DeletionTimestamp.IsZero() && m.Annotations[clusterv1.DeleteMachineAnnotation] == "" {
+			p.do(ctx, on(&m, remediator.SetDelete, remediator.DeleteValue))
+		}
+	}
+	return left
 }
 
 // stall has the cloud leave machines that come from now on as they are, without a server behind them.
