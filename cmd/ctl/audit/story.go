@@ -130,3 +130,12 @@ func (s *Story) First() show.EventRow { return s.Rows[0] }
 
 // End is the last row.
 func (s *Story) End() show.EventRow { return s.Rows[len(s.Rows)-1] }
+
+// Outcome is the last event in words: how a run ended, for one.
+func (s *Story) Outcome() string {
+	f := s.End().Fact
+	if f.Detail == "" {
+		return f.What
+	}
+	return f.What + ": " + f.Detail
+}
