@@ -26,7 +26,7 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 }
 
 // limited says that nothing but a limit decides about a machine, of the policy or of the fleet. Where its replacement would be made
-// depends on the method, and so on what etcd answers.
+// may depend on the method, and so on what etcd answers.
 func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
@@ -38,7 +38,10 @@ func (s *State) limited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 		}
 	}
 	d := s.limits(u, m, f, now)
-	return d != nil && d.Verdict == Wait && d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown
+	if d == nil || d.Verdict != Wait {
+		return false
+	}
+	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.nowhere(m, f, now)
 }
 
 // Surging says that an owner is on its way to another machine, and nothing that is decided or asked for meanwhile counts

@@ -187,8 +187,23 @@ func (s *State) massFailure(f *Facts, now time.Time) *Decision {
 
 // destination waits while a replacement would be made in a failure domain that fails, and for a while after it.
 func (s *State) destination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
+	return s.failingOf(f.destinations(m, f.method(u, m).Verdict), f, now)
+}
+
+// nowhere says that a replacement would be made in a failure domain that fails, or failed recently, by whatever method.
+func (s *State) nowhere(m *Machine, f *Facts, now time.Time) bool {
+	for _, method := range []Verdict{OwnerRemediation, RolloutSurge, Surge} {
+		if s.failingOf(f.destinations(m, method), f, now) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// failingOf waits for the first of some failure domains that fails, or failed recently; nil when none does.
+func (s *State) failingOf(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
-	for _, name := range f.destinations(u, m) {
+	for _, name := range names {
 		domain := f.domain(name)
 		end := s.calm(f, domain).Add(l.Cooldown)
 		switch {
@@ -237,11 +252,10 @@ func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, nam
 // destinations are the failure domains of which the owner may choose one for the replacement of a machine. A control plane
 // takes the one with the fewest machines that are up to date, and among those that with the fewest machines at all; which of
 // several is chance (util/failuredomains in Cluster API). The machines of another owner are where the machine is.
-func (f *Facts) destinations(u *UnhealthyMachine, m *Machine) []string {
+func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
 	}
-	method := f.method(u, m).Verdict
 	type load struct{ upToDate, all int }
 	loads := make(map[string]load, len(f.Cluster.FailureDomains))
 	for i := range f.Machines {

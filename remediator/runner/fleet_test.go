@@ -156,6 +156,28 @@ func TestALimitKeepsEtcdFromBeingAsked(t *testing.T) {
 	}
 }
 
+// While a failure domain fails, the members of etcd are not asked for a machine whose replacement would be made there by any method: an
+// outage may concern every control plane there is. They are asked where the method decides about the place.
+func TestAFailingDomainKeepsEtcdFromBeingAsked(t *testing.T) {
+	limits := remediator.FleetLimits{DomainMass: remediator.MassFailure{Percent: 50, Floor: 4, Cooldown: time.Minute}, Share: 100}
+	l, fleet := logtest.Open(t), namespaces(12, limits)
+	p := fleet.process(t, "one", l)
+	elsewhere := fleet.worlds[11]
+	for i, domain := range []string{"c", "a", "b"} { // the unhealthy machine is not in the one that fails
+		elsewhere.facts.Machines[i].FailureDomain = domain
+	}
+	inOrder(t, p, fleet.worlds)
+	inOrder(t, p, fleet.worlds[6:])
+	for i, w := range fleet.worlds[6:11] {
+		if s := stateOf(t, l, w.facts.Owner.Owner); s.Unhealthy["m1"].Decision.Rule != "failure-domain" || w.asked != 0 {
+			t.Errorf("cluster %d was asked %d times: %+v", 6+i, w.asked, s.Unhealthy["m1"].Decision)
+		}
+	}
+	if elsewhere.asked == 0 {
+		t.Error("a cluster was not asked, although the method decides where the replacement is made")
+	}
+}
+
 // Two processes that both believe to lead do not exceed a limit together, whatever each of them has seen of the log.
 func TestTwoProcessesTogetherKeepTheLimit(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(16, remediator.FleetLimits{AtOnce: 3})
