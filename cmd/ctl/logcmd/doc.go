@@ -1,4 +1,4 @@
 // Package logcmd holds the commands `scutectl log`: they read the event log; only push writes, and that to another one.
 //
-// What never may live here: the meaning of an event (package fact), and the way to the log (package reach).
+// What never may live here: the meaning of an event (package fact), and the way to the log (package connect).
 package logcmd

@@ -1,0 +1,91 @@
+package logcmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/schema"
+)
+
+type schemaOptions struct {
+	env *cli.Env
+	dir string
+}
+
+func newCmdSchema(env *cli.Env) *cobra.Command {
+	o := &schemaOptions{env: env}
+	cmd := &cobra.Command{
+		Use:   "schema [TYPE]",
+		Short: "List the event types, or print the JSON Schema of the data of one",
+		Long: `List the event types, or print the JSON Schema (draft 2020-12) of the data of one.
+
+A type ends with the version of its data. Data of another form has another version, so that what reads one today can read it for as
+long as the log exists. --dir writes the schemas of all types, each into a file of its type's name.`,
+		Example: kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
+		Args:    cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return slices.Sorted(maps.Keys(schema.Types())), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.dir != "" && len(args) > 0:
+				return cli.Usagef("--dir writes the schemas of all types: leave %s out", args[0])
+			case o.dir != "":
+				return o.writeAll()
+			case len(args) > 0:
+				return o.print(args[0])
+			}
+			for _, eventType := range slices.Sorted(maps.Keys(schema.Types())) {
+				fmt.Fprintln(o.env.Out, eventType)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.dir, "dir", "", "Write the schemas of all types to this folder; it is made if it does not exist")
+	return cmd
+}
+
+func (o *schemaOptions) print(eventType string) error {
+	data, known := schema.Types()[eventType]
+	if !known {
+		return cli.Usagef("%s is not a type that this scutectl writes: `%s log schema` lists them", eventType, o.env.Name)
+	}
+	s, err := schema.Of(eventType, data)
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(o.env.Out)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
+
+func (o *schemaOptions) writeAll() error {
+	if err := os.MkdirAll(o.dir, 0o750); err != nil {
+		return fmt.Errorf("writing the schemas: %w", err)
+	}
+	for eventType, data := range schema.Types() {
+		s, err := schema.Of(eventType, data)
+		if err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			return fmt.Errorf("writing the schema of %s: %w", eventType, err)
+		}
+		if err := os.WriteFile(filepath.Join(o.dir, eventType+".json"), append(text, '\n'), 0o600); err != nil {
+			return fmt.Errorf("writing the schemas: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+	"scute.dev/pause/request"
+	"scute.dev/remediator"
+	"scute.dev/workflow"
+)
+
+const (
+	dialect = "https://json-schema.org/draft/2020-12/schema"
+	idBase  = "https://scute.dev/events/"
+)
+
+// Types are the event types that scute writes, each with the Go type of its data. A type ends with the version of its data:
+// another form of the data has another version, so that a schema of a type never changes its meaning.
+func Types() map[string]reflect.Type {
+	types := make(map[string]reflect.Type)
+	for _, of := range []map[string]reflect.Type{
+		workflow.NewCatalog().Types(), mover.NewCatalog().Types(), remediator.NewCatalog().Types(), request.NewCatalog().Types(), trust.NewCatalog().Types(),
+	} {
+		maps.Copy(types, of)
+	}
+	return types
+}
+
+// Of is the JSON Schema (draft 2020-12) of the data of one event type.
+func Of(eventType string, data reflect.Type) (*jsonschema.Schema, error) {
+	special := make(map[reflect.Type]*jsonschema.Schema)
+	collect(data, special, make(map[reflect.Type]bool))
+	s, err := describe(data, &jsonschema.ForOptions{TypeSchemas: special})
+	if err != nil {
+		return nil, fmt.Errorf("describing %s: %w", eventType, err)
+	}
+	s.Schema, s.ID, s.Title = dialect, idBase+eventType+".json", eventType
+	return s, nil
+}
+
+// describe is ForType with all fields of embedded structs. ForType leaves out those that another field hides in Go, whatever their
+// names are in JSON.
+func describe(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
+	s, err := jsonschema.ForType(t, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.Anonymous || f.Type.Kind() != reflect.Struct {
+			continue
+		}
+		embedded, err := describe(f.Type, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range embedded.PropertyOrder {
+			if s.Properties[name] != nil {
+				continue
+			}
+			s.Properties[name] = embedded.Properties[name]
+			s.PropertyOrder = append(s.PropertyOrder, name)
+			if slices.Contains(embedded.Required, name) {
+				s.Required = append(s.Required, name)
+			}
+		}
+	}
+	return s, nil
+}
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	bytes         = reflect.TypeFor[[]byte]()
+)
+
+// collect finds the types below t that are not written as their Go kind suggests.
+func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch {
+	case t.Kind() == reflect.Pointer:
+		collect(t.Elem(), special, seen)
+	case t == reflect.TypeFor[json.RawMessage]():
+		special[t] = &jsonschema.Schema{} // any value
+	case t.Implements(textMarshaler): // time.Time, too
+		special[t] = &jsonschema.Schema{Type: "string"}
+	case t.Implements(jsonMarshaler):
+		special[t] = &jsonschema.Schema{}
+	case t == bytes:
+		special[t] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
+		collect(t.Elem(), special, seen)
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			collect(t.Field(i).Type, special, seen)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"scute.dev/cmd/ctl/schema"
+)
+
+// TestStoredData holds the schema of each event type against the data that is stored for it: it must allow that, and nothing that
+// a reader would not know.
+func TestStoredData(t *testing.T) {
+	t.Parallel()
+	stored, err := filepath.Glob("../../../*/testdata/stored/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../../../*/*/testdata/stored/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := make(map[string]bool)
+	types := schema.Types()
+	for _, path := range append(stored, more...) {
+		eventType := strings.TrimSuffix(filepath.Base(path), ".json")
+		data, current := types[eventType]
+		if !current {
+			continue // an older version
+		}
+		tried[eventType] = true
+		t.Run(eventType, func(t *testing.T) {
+			t.Parallel()
+			holds(t, path, eventType, data)
+		})
+	}
+	for eventType := range types {
+		if !tried[eventType] && !strings.HasPrefix(eventType, "dev.scute.daemon.") {
+			t.Errorf("no data of type %s is stored", eventType)
+		}
+	}
+}
+
+func holds(t *testing.T, path, eventType string, data reflect.Type) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Of(eventType, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resolved.Validate(value); err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	if fields, is := value.(map[string]any); is {
+		fields["noSuchField"] = true
+		if err := resolved.Validate(value); err == nil {
+			t.Error("a field that the type does not have is allowed")
+		}
+	}
+}
