@@ -135,7 +135,7 @@ func (b *writer) machine(m *machine) {
 	if a != nil {
 		b.add(in(a.Request.Baseline), in(a.Extras), m.Certificates == a.Request.TriggerValue, m.CertificatesStatus == a.Request.TriggerValue)
 	}
-	b.add(n.last == nil || in(n.last.Request.Baseline), m.Certificates != "", m.CertificatesStatus != "")
+	b.add(n.last == nil || in(n.last.Request.Baseline), m.Certificates != "", m.CertificatesStatus != "", n.surplus(m))
 	u := n.state.Unhealthy[m.UID]
 	if u == nil {
 		b.add("well")

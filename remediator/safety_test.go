@@ -177,12 +177,21 @@ func (g *guard) deletes(m *machine) string {
 	case g.excess > 0:
 		g.excess--
 		return ""
+	case g.surplus(m):
+		return ""
 	case a == nil:
 		return m.Name + " was healthy, and nothing is in progress"
 	case a.Victim.UID != m.UID:
 		return m.Name + " was well, and is not the machine to be replaced"
 	}
 	return m.Name + " had been spared"
+}
+
+// surplus: the machine was handed over while it was one too many of an earlier remediation, and has the mark of that one. A hand-over
+// itself marks nothing.
+func (g *guard) surplus(m *machine) bool {
+	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && g.last.Victim.UID == m.UID && m.DeleteMark == remediator.DeleteValue &&
+		len(g.w.machines)-deleting(g.w.machines) >= int(g.wish)
 }
 
 // marks: no two machines that were there before are marked to be deleted at once.

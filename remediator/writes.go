@@ -75,10 +75,16 @@ func unwinding(r remediation) []Action {
 		}
 	}
 	actions = slices.Concat(actions, r.relaxOff(), r.method.undo(r), r.giveBack(), r.giveBackOff())
-	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue {
+	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue && !r.goesAnyway() {
 		actions = append(actions, r.set(SetDelete, ""))
 	}
 	return append(actions, r.touch(!r.in(Sparing) || len(r.newcomers) > 0 && r.tooMany(), "-cancel")...)
+}
+
+// goesAnyway says that the machine is one too many of an earlier remediation, which has marked it. A hand-over sets no such mark, and
+// its end takes none off: without it the owner would delete an older machine, which is healthy.
+func (r remediation) goesAnyway() bool {
+	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
 // giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least
