@@ -16,6 +16,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
+	"scute.dev/test/provider"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -65,8 +66,14 @@ func start(ctx context.Context) (*suite, error) {
 		return nil, err
 	}
 	s := &suite{bed: bed, programs: programs}
-	if s.blue, err = scuted.Install(ctx, bed.Side("blue"), programs); err == nil {
-		s.green, err = scuted.Install(ctx, bed.Side("green"), programs)
+	for _, side := range []string{"blue", "green"} {
+		err = errors.Join(err, provider.Install(ctx, bed.Side(side).Client()))
+	}
+	if err == nil {
+		s.blue, err = scuted.Install(ctx, bed.Side("blue"), programs, provider.Values()...)
+	}
+	if err == nil {
+		s.green, err = scuted.Install(ctx, bed.Side("green"), programs, provider.Values()...)
 	}
 	if err == nil {
 		s.scute, err = s.blue.Client()

@@ -176,7 +176,7 @@ func accepted(words []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.Name() != "doctor" { // which is a command without the one below it, too
 		return fmt.Errorf("%s is not a whole command", cmd.CommandPath())
 	}
 	if err := cmd.ParseFlags(rest); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/term"
@@ -28,11 +29,12 @@ func NewCmd(env *cli.Env) *cobra.Command {
 was left behind. Nothing is changed.
 
 Exit status: 0 no problem, though there may be warnings; 1 a problem.`,
-		Example: kit.Examples(env, "$ doctor", "$ doctor -o jsonpath='{.results[?(@.level==\"problem\")].message}'"),
+		Example: kit.Examples(env, "$ doctor", "$ doctor -o 'jsonpath={.results[?(@.level==\"problem\")].message}'"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Kit = kit.New(env, cmd, "things that you work with")
+	cmd.AddCommand(provider.NewCmd(env))
 	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }

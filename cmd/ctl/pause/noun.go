@@ -38,7 +38,7 @@ func ClusterCommands(env *cli.Env) kit.Verbs {
 func newNoun() *noun {
 	return &noun{
 		Name: "pause", Plural: "pauses", A: "a pause", Resource: "pause.scute.dev",
-		InCluster: inCluster, InLog: inLog,
+		InCluster: InCluster, InLog: inLog,
 		Key:   func(p *v1alpha1.Pause) types.NamespacedName { return kit.Key(p.Namespace, p.Name) },
 		Phase: func(p *v1alpha1.Pause) string { return string(p.Status.Phase) },
 		Log: func(p *v1alpha1.Pause) (eventlog.Aggregate, bool) {
@@ -67,7 +67,8 @@ func settled(p *v1alpha1.Pause) bool {
 	return p.Status.Phase == v1alpha1.PauseAcknowledged && p.Status.Counts.Pending == 0 || p.Status.FinishedAt != nil
 }
 
-func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Pause] {
+// InCluster reads the resources.
+func InCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.Pause] {
 	return &source.Cluster[*v1alpha1.Pause, *v1alpha1.Pause]{
 		Cluster: c, Noun: "pause", Notice: notice,
 		New:     func() *v1alpha1.Pause { return &v1alpha1.Pause{} },
@@ -80,22 +81,27 @@ func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.P
 func inLog(log *connect.Log) *source.Logged[*v1alpha1.Pause] {
 	return &source.Logged[*v1alpha1.Pause]{
 		Log: log, Kind: eventlog.KindPause, Noun: "pause",
-		Begin: func(id string) source.Fold[*v1alpha1.Pause] { return &fold{id: id, view: runner.NewPauses(nil)} },
+		Begin: func(id string) source.Fold[*v1alpha1.Pause] { return NewFold(id) },
 	}
 }
 
-// fold is one pause of the log.
-type fold struct {
+// Fold is one pause of the log.
+type Fold struct {
 	id   string
 	view *runner.Pauses
 }
 
-func (f *fold) Apply(r eventlog.Record) error {
+// NewFold begins with nothing that is known of a pause.
+func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses(nil)} }
+
+// Apply takes a commit in.
+func (f *Fold) Apply(r eventlog.Record) error {
 	_ = f.view.Apply(r) // what cannot be read is told in the status
 	return nil
 }
 
-func (f *fold) Items() []source.Item[*v1alpha1.Pause] {
+// Items are the Pause, once it was asked for.
+func (f *Fold) Items() []source.Item[*v1alpha1.Pause] {
 	spec, known := f.view.Spec(f.id)
 	if !known {
 		return nil

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+)
+
+type options struct {
+	*kit.Kit
+	format      output.Format
+	name        string
+	timeout     time.Duration
+	ignore      []string
+	dryRun, yes bool
+}
+
+// NewCmd is `scutectl doctor provider`.
+func NewCmd(env *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "provider CLUSTER",
+		Short: "Check on a test cluster which kinds of a provider acknowledge a pause",
+		Long: `Pause a test cluster, and say of each kind of object below it whether and how fast its objects acknowledged, by which
+signal, and whether they are awake again after it. It is for developers of infrastructure, bootstrap and control-plane providers.
+
+The cluster is paused by a Pause, doctor-provider.CLUSTER, which is deleted at the end: scuted then restores what
+was found. A check that was killed leaves that Pause; the next one deletes it first, and so does scutectl resume cluster.
+
+Exit status: 0 every kind passed; 1 a kind did not, or the check could not be made; with --dry-run 0.`,
+		Example: kit.Examples(env, "$ doctor provider test -n fleet --dry-run", "$ doctor provider test -n fleet --yes -o json"),
+		Args:    kit.OneName("a cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	o.Kit = kit.New(env, cmd, "the cluster")
+	f := cmd.Flags()
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "How long an object may take to acknowledge, and to be awake again")
+	f.StringSliceVar(&o.ignore, "ignore", nil, "Kinds (Kind.group) that need no signal, because no controller acts on their objects")
+	f.BoolVar(&o.dryRun, "dry-run", false, "Show the kinds and change nothing")
+	kit.YesVar(f, &o.yes)
+	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *options) check() error {
+	if err := o.format.Validate(); err != nil {
+		return err
+	}
+	if o.timeout < time.Second {
+		return cli.Usagef("--timeout is %s: it must be at least 1s", o.timeout)
+	}
+	return o.Flags.Check()
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	c, err := newCheck(o)
+	if err != nil {
+		return err
+	}
+	report, err := c.survey(ctx)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("cluster %s/%s with %d objects of %d kinds", report.Namespace, report.Cluster, report.objects(), len(report.Kinds))
+	if o.dryRun {
+		o.Env.Notef("Nothing is changed. The check would pause %s for up to %s, and resume it.", what, o.timeout)
+		return o.print(report)
+	}
+	if !o.yes {
+		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, o.timeout), "pause "+what+", and resume it"); err != nil {
+			return err
+		}
+	}
+	if err := c.measure(ctx, report); err != nil {
+		return err
+	}
+	if err := o.print(report); err != nil {
+		return err
+	}
+	failed := 0
+	for _, k := range report.Kinds {
+		if !k.Passed {
+			failed++
+		}
+	}
+	if !report.Passed {
+		o.Env.Notef("%d of %d kinds did not pass.", failed, len(report.Kinds))
+		return cli.Failed()
+	}
+	o.Env.Notef("Every kind passed; the cluster was restored and awake after %s.", seconds(report.AwakeSeconds))
+	return nil
+}
+
+func (o *options) print(r *Report) error {
+	if o.format.Data() {
+		return o.format.Print(o.Env.Out, r)
+	}
+	return o.Print(r.lines(o.View()))
+}

@@ -1,0 +1,63 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/transfer"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+)
+
+// looker reads what belongs to a cluster, with the user's own permissions. It writes nothing.
+type looker struct {
+	cluster         *kube.Cluster
+	explain         func(error) error
+	namespace, name string
+}
+
+func newLooker(c *connect.Cluster, name string) (*looker, error) {
+	k, err := kube.Connect("cluster", c.Config)
+	return &looker{cluster: k, explain: c.Explain, namespace: c.Namespace, name: name}, err
+}
+
+func (l *looker) below(ctx context.Context) ([]pause.Subject, error) {
+	graph, err := transfer.NewGraph(ctx, l.cluster, mover.Selection{Namespace: l.namespace, Clusters: []string{l.name}})
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	below, _, err := graph.Below(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking at what belongs to cluster %s/%s: %w", l.namespace, l.name, l.explain(err))
+	}
+	return below, nil
+}
+
+// errAbsent: there is no such cluster.
+var errAbsent = errors.New("there is no such Cluster")
+
+// free says why a cluster cannot be checked now: it is not there, or somebody has paused it, which hides what its objects do.
+func free(below []pause.Subject, namespace, name string) error {
+	for _, o := range below {
+		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {
+			continue
+		}
+		marks := hold.Others(o.Observed)
+		switch {
+		case o.Mark != "":
+			return fmt.Errorf("cluster %s/%s is held by move %s: check it when the move is over", namespace, name, o.Mark)
+		case len(marks) > 0:
+			return fmt.Errorf("cluster %s/%s is held paused by %s: check it when that is over", namespace, name, marks[0].Named())
+		case o.PausedByUser || o.Observed.Cluster.Paused:
+			return fmt.Errorf("cluster %s/%s is paused already, which hides what its objects do: set spec.paused to false and remove annotation %s from it, then check again",
+				namespace, name, object.PausedAnnotation)
+		}
+		return nil
+	}
+	return fmt.Errorf("cluster %s/%s: %w: the check needs one with objects of your kinds; name its namespace with -n", namespace, name, errAbsent)
+}

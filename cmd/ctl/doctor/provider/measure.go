@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/cmd/ctl/source"
+)
+
+const (
+	// Reason marks the Pauses of checks.
+	Reason = "scutectl doctor provider"
+	// grace is how long the daemon may take beside what the objects may take.
+	grace = time.Minute
+)
+
+// check is one check of a cluster.
+type check struct {
+	*options
+	cluster *connect.Cluster
+	looker  *looker
+	pauses  source.Source[*v1alpha1.Pause]
+	key     types.NamespacedName
+}
+
+func newCheck(o *options) (*check, error) {
+	cluster, err := o.Flags.Cluster()
+	if err != nil {
+		return nil, err
+	}
+	looker, err := newLooker(cluster, o.name)
+	if err != nil {
+		return nil, cluster.Explain(err)
+	}
+	return &check{
+		options: o, cluster: cluster, looker: looker, pauses: pause.InCluster(cluster, o.Broken),
+		key: types.NamespacedName{Namespace: cluster.Namespace, Name: "doctor-provider." + o.name},
+	}, nil
+}
+
+// survey looks at the cluster. What an earlier check left behind is deleted first, unless nothing may be changed.
+func (c *check) survey(ctx context.Context) (*Report, error) {
+	report := &Report{Cluster: c.name, Namespace: c.cluster.Namespace}
+	left, err := c.pauses.Get(ctx, c.key)
+	switch {
+	case errors.Is(err, source.ErrNotFound):
+	case err != nil:
+		return nil, err
+	case left.Spec.Reason != Reason:
+		return nil, fmt.Errorf("pause %s exists, and no check made it: rename or delete it", c.key)
+	case c.dryRun || !c.yes:
+		return nil, fmt.Errorf("an earlier check was killed and left Pause %s, or is still going on: with --yes it is deleted first", c.key)
+	default:
+		c.Env.Notef("An earlier check left Pause %s: it is deleted first.", c.key)
+		if err := c.release(ctx, left); err != nil {
+			return nil, err
+		}
+	}
+	below, err := c.looker.below(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report.Kinds = survey(below)
+	return report, free(below, c.cluster.Namespace, c.name)
+}
+
+// measure pauses the cluster, waits for its objects, resumes it, and judges. Whatever happens in between, the Pause is deleted.
+func (c *check) measure(ctx context.Context, report *Report) error {
+	limit := &v1alpha1.Duration{Duration: c.timeout}
+	made := &v1alpha1.Pause{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: Reason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Awake: limit}},
+	}
+	if err := c.cluster.Client.Create(ctx, made); err != nil {
+		return fmt.Errorf("making the Pause: %w", c.cluster.Explain(err))
+	}
+	status, err := c.asked(ctx)
+	if err != nil {
+		return errors.Join(err, c.abandon(made))
+	}
+	report.Measured, report.TimeoutSeconds = true, c.timeout.Seconds()
+	report.Kinds = judge(report.Kinds, status, c.ignore)
+	began := c.Env.Now()
+	if err := c.release(ctx, made); err != nil {
+		return errors.Join(err, c.abandon(made))
+	}
+	report.AwakeSeconds = c.Env.Now().Sub(began).Seconds()
+	below, err := c.looker.below(ctx)
+	if err != nil {
+		return err
+	}
+	report.Kinds, report.Passed = awoken(report.Kinds, below), true
+	for _, k := range report.Kinds {
+		report.Passed = report.Passed && k.Passed
+	}
+	return nil
+}
+
+// asked waits until every object has acknowledged, or one has not in time.
+func (c *check) asked(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
+	err = c.follow(ctx, func(p *v1alpha1.Pause) bool {
+		status = p.Status
+		return p.Status.Phase == v1alpha1.PauseAcknowledged || p.Status.Phase == v1alpha1.PauseTimedOut
+	})
+	switch {
+	case err == nil:
+		return status, nil
+	case errors.Is(err, context.DeadlineExceeded) && status.Phase == "":
+		return status, fmt.Errorf("no daemon has taken the Pause up within %s: %s says whether one runs", c.timeout+grace, c.Hint("", "doctor"))
+	case errors.Is(err, context.DeadlineExceeded):
+		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", c.timeout+grace, status.Message, status.Next)
+	default:
+		return status, err
+	}
+}
+
+// release deletes the Pause and waits until the daemon has restored the cluster.
+func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
+	if err := c.remove(ctx, made); err != nil {
+		return err
+	}
+	var last v1alpha1.PauseStatus
+	err := c.follow(ctx, func(p *v1alpha1.Pause) bool {
+		last = p.Status
+		return p.UID != made.UID
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("pause %s is deleted, and its cluster is not restored within %s: %s; %s", c.key, c.timeout+grace, last.Message, last.Next)
+	}
+	if errors.Is(err, source.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+func (c *check) remove(ctx context.Context, made *v1alpha1.Pause) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err := c.cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("deleting Pause %s: %w; delete it by hand, which restores the cluster", c.key, c.cluster.Explain(err))
+}
+
+// abandon deletes the Pause though the check cannot continue, also after a signal.
+func (c *check) abandon(made *v1alpha1.Pause) error { return c.remove(context.Background(), made) }
+
+// follow follows the Pause until fn has seen enough, with the time that its objects may take.
+func (c *check) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
+	progress := c.Env.Progress()
+	defer progress.Done()
+	waiting, cancel := context.WithTimeout(ctx, c.timeout+grace)
+	defer cancel()
+	err := c.pauses.Watch(waiting, c.key, func(p *v1alpha1.Pause) bool {
+		progress.Showf("%s: %s", p.Status.Phase, p.Status.Message)
+		return fn(p)
+	})
+	switch {
+	case ctx.Err() != nil:
+		return cli.Interrupted(fmt.Errorf("interrupted: Pause %s is deleted, and scuted restores the cluster", c.key))
+	case waiting.Err() != nil:
+		return waiting.Err()
+	default:
+		return err
+	}
+}

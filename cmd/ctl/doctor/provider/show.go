@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// Report is what was found out about a cluster.
+type Report struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	// Measured says that the cluster was paused; a dry run does not.
+	Measured bool `json:"measured"`
+	Passed   bool `json:"passed"`
+	// TimeoutSeconds is how long an object had to acknowledge.
+	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
+	// AwakeSeconds is the time from the deletion of the Pause until it was gone.
+	AwakeSeconds float64 `json:"awakeSeconds,omitempty"`
+	Kinds        []Kind  `json:"kinds"`
+}
+
+func (r *Report) objects() (all int) {
+	for _, k := range r.Kinds {
+		all += k.Objects
+	}
+	return all
+}
+
+// lines are the table, a heading for each group, and below it what to do about each kind that does not pass.
+func (r *Report) lines(v show.View) []string {
+	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
+	if r.Measured {
+		header = []string{"KIND", "OBJECTS", "ANSWER", "BY", "AFTER", "AWAKE"}
+	}
+	t := term.Table{Header: header, Indent: "  "}
+	for _, k := range r.Kinds {
+		name, _, _ := strings.Cut(k.Kind, ".")
+		row := []string{name, fmt.Sprint(k.Objects), fmt.Sprint(k.Conditions)}
+		if r.Measured {
+			row = []string{name, fmt.Sprint(k.Objects), string(k.Answer), by(k), after(k), awake(k)}
+		}
+		t.Add(row...)
+	}
+	rows := t.Lines(v.Paint, v.Width)
+	out, in := rows[:1:1], ""
+	for i, k := range r.Kinds {
+		if g := group(k.Kind); g != in {
+			out, in = append(out, v.Paint.Text(term.Dim, cmp.Or(g, "core"))), g
+		}
+		row := rows[i+1]
+		if r.Measured && !k.Passed {
+			row = v.Paint.Text(term.Red, row)
+		}
+		out = append(out, row)
+	}
+	return append(out, r.faults(v)...)
+}
+
+func (r *Report) faults(v show.View) (out []string) {
+	if !r.Measured {
+		return nil
+	}
+	for _, k := range r.Kinds {
+		if k.Passed {
+			continue
+		}
+		out = append(out, "")
+		out = append(out, term.Wrap(term.Clean(k.Kind+": "+k.Why), v.Width)...)
+		out = append(out, term.Wrap(term.Clean("→ "+k.Remedy), v.Width)...)
+	}
+	return out
+}
+
+func by(k Kind) string {
+	if k.Answer != Acknowledged {
+		return "-"
+	}
+	return strings.Join(k.Signals, ", ")
+}
+
+func after(k Kind) string {
+	if k.SlowestSeconds == nil || k.Answer != Acknowledged {
+		return "-"
+	}
+	return seconds(*k.SlowestSeconds)
+}
+
+func seconds(n float64) string {
+	return time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+func awake(k Kind) string {
+	switch {
+	case k.Asleep > 0:
+		return "no"
+	case k.Conditions == 0 && k.Answer != Acknowledged:
+		return "-"
+	default:
+		return "yes"
+	}
+}

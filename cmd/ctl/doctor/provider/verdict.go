@@ -1,0 +1,168 @@
+package provider
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+// Answer is what the objects of a kind did when their cluster was paused.
+type Answer string
+
+// The answers.
+const (
+	// Unasked: the cluster was not paused.
+	Unasked Answer = "not asked"
+	// Acknowledged: every object did.
+	Acknowledged Answer = "acknowledged"
+	// Silent: its objects give no signal, so that a pause has to assume that they are at rest.
+	Silent Answer = "no signal"
+	// NotNeeded: no controller acts on its objects.
+	NotNeeded Answer = "none needed"
+	// Never: an object did not acknowledge in time.
+	Never Answer = "never"
+)
+
+// Kind is what was found out about one kind.
+type Kind struct {
+	// Kind as Kind.group.
+	Kind    string `json:"kind"`
+	Objects int    `json:"objects"`
+	// Conditions are how many of them have a condition Paused.
+	Conditions int    `json:"conditions"`
+	Answer     Answer `json:"answer"`
+	// Acknowledged and Pending count the objects that did, and that did not in time.
+	Acknowledged int      `json:"acknowledged"`
+	Pending      int      `json:"pending,omitempty"`
+	Signals      []string `json:"signals,omitempty"`
+	// SlowestSeconds is the time from the pause to the last acknowledgement.
+	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
+	// Asleep are objects that still called themselves paused when the Pause was gone.
+	Asleep int `json:"asleep,omitempty"`
+	// Passed, and if not, why and what to do.
+	Passed bool   `json:"passed"`
+	Why    string `json:"why,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// What to do about a kind that does not pass.
+const (
+	remedySilent = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
+	remedyNever  = "see whether its controller runs, watches the Cluster's spec.paused, and may write the status"
+	remedyBlock  = "its controller holds it with annotation " + object.BlockMoveAnnotation + ": see what it still has to stop"
+	remedyAsleep = "have the controller watch the Cluster's spec.paused, and set condition Paused to False when it is lifted"
+)
+
+// survey counts the objects of a cluster by their kinds.
+func survey(below []pause.Subject) []Kind {
+	by := make(map[string]*Kind)
+	for _, o := range below {
+		name := o.Ref.GroupKind()
+		if by[name] == nil {
+			by[name] = &Kind{Kind: name, Answer: Unasked}
+		}
+		by[name].Objects++
+		if o.Paused != object.Absent {
+			by[name].Conditions++
+		}
+	}
+	list := make([]Kind, 0, len(by))
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		list = append(list, *by[name])
+	}
+	slices.SortStableFunc(list, func(a, b Kind) int { return cmp.Compare(group(a.Kind), group(b.Kind)) })
+	return list
+}
+
+// judge says of each kind how it passes. status is where the Pause stood when the wait was over, ignored are kinds that the user
+// knows to have no controller.
+func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
+	out := slices.Clone(kinds)
+	for i := range out {
+		k := &out[i]
+		for _, s := range status.Kinds {
+			if s.Kind == k.Kind {
+				k.answer(s)
+			}
+		}
+		switch {
+		case k.Pending > 0:
+			k.Answer, k.Why, k.Remedy = Never, unanswered(k.Kind, status), remedyNever
+			if strings.Contains(k.Why, object.BlockMoveAnnotation) {
+				k.Remedy = remedyBlock
+			}
+		case k.Acknowledged == 0:
+			k.Answer, k.Why, k.Remedy = Never, "its objects were not looked at, or were deleted meanwhile", "see that nothing else changes the cluster, and check again"
+		case !slices.Equal(k.Signals, []string{string(pause.Assumed)}):
+			k.Answer, k.Passed = Acknowledged, true
+		case !acts(k.Kind) || slices.Contains(ignored, k.Kind):
+			k.Answer, k.Passed = NotNeeded, true
+		default:
+			k.Answer, k.Why, k.Remedy = Silent, "it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does", remedySilent
+		}
+	}
+	return out
+}
+
+// answer takes what the Pause says of the kind.
+func (k *Kind) answer(s v1alpha1.PauseKind) {
+	k.Acknowledged, k.Pending, k.Signals = s.Acknowledged, s.Pending, slices.Clone(s.Signals)
+	if s.BlockMove {
+		k.Signals = append([]string{"block-move"}, k.Signals...)
+	}
+	if s.Slowest != nil && s.Acknowledged > 0 {
+		seconds := s.Slowest.Round(time.Millisecond).Seconds()
+		k.SlowestSeconds = &seconds
+	}
+}
+
+// unanswered is the first object of a kind that is waited for, with the reason.
+func unanswered(kind string, status v1alpha1.PauseStatus) string {
+	for _, w := range status.WaitingFor {
+		if strings.HasPrefix(w.Object, kind+" ") {
+			return strings.TrimPrefix(w.Object, kind+" ") + ": " + w.Why
+		}
+	}
+	return "an object did not acknowledge in time"
+}
+
+// awoken adds which kinds still call themselves paused after the Pause is gone.
+func awoken(kinds []Kind, below []pause.Subject) []Kind {
+	out := slices.Clone(kinds)
+	users := pause.UsersOf(below)
+	first := make(map[string]string)
+	for i := range out {
+		k := &out[i]
+		for _, o := range below {
+			if o.Ref.GroupKind() == k.Kind && o.Paused == object.True && !users.Hold(o) {
+				k.Asleep++
+				first[k.Kind] = cmp.Or(first[k.Kind], o.Ref.Namespace+"/"+o.Ref.Name)
+			}
+		}
+		if k.Asleep > 0 && k.Passed {
+			k.Passed, k.Why, k.Remedy = false, first[k.Kind]+" still has condition Paused=True after the pause", remedyAsleep
+		}
+	}
+	return out
+}
+
+// acts says whether a kind is one on which a provider's controller acts: not a template, and not one of Cluster API's own.
+func acts(kind string) bool {
+	name, _, _ := strings.Cut(kind, ".")
+	switch group(kind) {
+	case object.CoreGroup, object.AddonsGroup, "ipam." + object.CoreGroup, "runtime." + object.CoreGroup:
+		return false
+	}
+	return !strings.HasSuffix(name, "Template")
+}
+
+func group(kind string) string {
+	_, group, _ := strings.Cut(kind, ".")
+	return group
+}

@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube/object"
+	"scute.dev/pause"
+)
+
+const infra = "infrastructure.cluster.x-k8s.io"
+
+func of(group, kind, name string, paused object.Truth) pause.Subject {
+	o := object.Observed{Ref: object.Ref{Group: group, Kind: kind, Namespace: "fleet", Name: name}, Paused: paused}
+	if group == object.CoreGroup && kind == "Cluster" {
+		o.Cluster = &object.ClusterFacts{}
+	}
+	return pause.Subject{Observed: o, Cluster: "test"}
+}
+
+func world(sleeper object.Truth) []pause.Subject {
+	return []pause.Subject{
+		of(object.CoreGroup, "Cluster", "test", object.False),
+		of(infra, "WellMachine", "a", object.False), of(infra, "WellMachine", "b", object.False),
+		of(infra, "WellMachineTemplate", "a", object.Absent), of(infra, "Identity", "a", object.Absent),
+		of(infra, "MuteCluster", "a", object.Absent), of(infra, "HeldCluster", "a", object.False),
+		of(infra, "StuckCluster", "a", object.False), of(infra, "SleepyCluster", "a", sleeper), of(infra, "GoneCluster", "a", object.False),
+	}
+}
+
+// status is where the Pause stood when the wait was over.
+func status() v1alpha1.PauseStatus {
+	kind := func(name string, acked, pending int, signal ...string) v1alpha1.PauseKind {
+		return v1alpha1.PauseKind{Kind: name, Acknowledged: acked, Pending: pending, Signals: signal, Slowest: &metav1.Duration{Duration: 1234 * time.Millisecond}}
+	}
+	held := kind("HeldCluster."+infra, 0, 1)
+	held.BlockMove = true
+	return v1alpha1.PauseStatus{
+		Kinds: []v1alpha1.PauseKind{
+			kind("Cluster.cluster.x-k8s.io", 1, 0, "condition"), kind("WellMachine."+infra, 2, 0, "condition"), kind("WellMachineTemplate."+infra, 1, 0, "assumed"),
+			kind("Identity."+infra, 1, 0, "assumed"), kind("MuteCluster."+infra, 1, 0, "assumed"), held, kind("StuckCluster."+infra, 0, 1),
+			kind("SleepyCluster."+infra, 1, 0, "condition"),
+		},
+		WaitingFor: []v1alpha1.PauseWaiting{
+			{Object: "HeldCluster." + infra + " fleet/a", Why: "its provider still holds it with annotation " + object.BlockMoveAnnotation},
+			{Object: "StuckCluster." + infra + " fleet/a", Why: "condition Paused is False"},
+		},
+	}
+}
+
+func TestEachKindIsJudged(t *testing.T) {
+	kinds := awoken(judge(survey(world(object.False)), status(), []string{"Identity." + infra}), world(object.True))
+	got := make(map[string]string)
+	for _, k := range kinds {
+		name, _, _ := strings.Cut(k.Kind, ".")
+		got[name] = string(k.Answer)
+		if !k.Passed {
+			got[name] += "; " + k.Why
+		}
+		if k.Passed != (k.Remedy == "") {
+			t.Errorf("%s: passed %t with the remedy %q", k.Kind, k.Passed, k.Remedy)
+		}
+	}
+	want := map[string]string{
+		"Cluster": "acknowledged", "WellMachine": "acknowledged", "WellMachineTemplate": "none needed", "Identity": "none needed",
+		"MuteCluster":   "no signal; it has no condition Paused: a pause and a move count it as at rest at once, whatever its controller does",
+		"HeldCluster":   "never; fleet/a: its provider still holds it with annotation " + object.BlockMoveAnnotation,
+		"StuckCluster":  "never; fleet/a: condition Paused is False",
+		"SleepyCluster": "acknowledged; fleet/a still has condition Paused=True after the pause",
+		"GoneCluster":   "never; its objects were not looked at, or were deleted meanwhile",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An object that a user has paused sleeps rightly.
+func TestWhatAUserPausedSleeps(t *testing.T) {
+	sleeping := of(infra, "WellMachine", "a", object.True)
+	sleeping.PausedByUser = true
+	if k := awoken([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].Asleep != 0 || !k[0].Passed {
+		t.Errorf("%+v", k)
+	}
+}
+
+func TestTheTableFits(t *testing.T) {
+	r := &Report{Measured: true, Kinds: awoken(judge(survey(world(object.False)), status(), nil), world(object.False))}
+	for _, line := range r.lines(show.View{Width: 80}) {
+		if term.Width(line) > 80 {
+			t.Errorf("%d columns: %s", term.Width(line), line)
+		}
+	}
+	table := strings.Join(r.lines(show.View{}), "\n")
+	for _, want := range []string{
+		"  KIND                 OBJECTS  ANSWER        BY         AFTER  AWAKE\ncluster.x-k8s.io\n  Cluster              1        acknowledged  condition  1.2s   yes\n" + infra + "\n",
+		"\n  StuckCluster         1        never         -          -      yes\n", "\n  WellMachineTemplate  1        none needed   -          -      -\n",
+		"\n\nStuckCluster." + infra + ": fleet/a: condition Paused is False\n→ see whether its controller runs",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is not in\n%s", want, table)
+		}
+	}
+}
+
+func TestWhatCannotBeChecked(t *testing.T) {
+	paused, marked, held := world(object.False), world(object.False), world(object.False)
+	paused[0].Observed.Cluster = &object.ClusterFacts{Paused: true}
+	marked[0].Mark = "fleet/go/1"
+	held[0].Holds = map[string]string{object.PausePrefix + "1a": "fleet/maintenance"}
+	for want, below := range map[string][]pause.Subject{
+		"there is no such Cluster": nil, "is paused already": paused, "is held by move fleet/go/1": marked, "is held paused by Pause fleet/maintenance": held,
+	} {
+		if err := free(below, "fleet", "test"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := free(world(object.False), "fleet", "test"); err != nil {
+		t.Error(err)
+	}
+}

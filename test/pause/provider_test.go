@@ -1,0 +1,209 @@
+package pause
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/mover"
+	"scute.dev/test/provider"
+	"scute.dev/test/scuted"
+)
+
+// stop is how long the out-of-band reconciler needs to stop: PAUSE_STOP=20s is what Azure Service Operator may take.
+func stop(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("PAUSE_STOP")
+	if text == "" {
+		return 3 * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	must(t, err)
+	return d
+}
+
+// providers runs those of the tests on both sides, and makes an object of a kind that belongs to a Cluster.
+func providers(ctx context.Context, t *testing.T, namespace, kind, owner string) *provider.Cloud {
+	t.Helper()
+	cloud, running := &provider.Cloud{}, t.Context()
+	for _, in := range []*scuted.Installation{shared.blue, shared.green} {
+		_, err := provider.Run(running, in.Side.Config(), provider.Options{Side: in.Side.Name(), Cloud: cloud, Stop: stop(t)})
+		must(t, err)
+	}
+	c := &clusterv1.Cluster{}
+	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner}, c))
+	must(t, shared.blue.Side.Client().Create(ctx, provider.New(kind, "database", c)))
+	return cloud
+}
+
+// acting waits until the out-of-band reconciler of a side is the last that has acted.
+func acting(ctx context.Context, t *testing.T, cloud *provider.Cloud, name, side string) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if acts := cloud.Acts(name); len(acts) > 0 && acts[len(acts)-1].Side == side {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s is not acted on by %s: %v", name, side, cloud.Acts(name))
+		}
+	}
+}
+
+func kindOf(p *v1alpha1.Pause, kind string) v1alpha1.PauseKind {
+	for _, k := range p.Status.Kinds {
+		if k.Kind == kind+"."+provider.Group {
+			return k
+		}
+	}
+	return v1alpha1.PauseKind{}
+}
+
+// A provider that needs its time to stop an out-of-band reconciler: a Pause is acknowledged only when that has stopped, the check
+// for developers says so, also after one that was killed, and a move has no two sides act.
+func TestSlowProvider(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	const namespace, name = "slow", "slow/database"
+	cluster(ctx, t, namespace, "a")
+	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	cloud := providers(ctx, t, namespace, provider.SlowKind, "a")
+	acting(ctx, t, cloud, name, "blue")
+
+	p := create(ctx, t, namespace, "maintenance", "a")
+	k := kindOf(until(ctx, t, namespace, p.Name, acknowledged), provider.SlowKind)
+	stopped := cloud.Acts(name)
+	if !k.BlockMove || !slices.Equal(k.Signals, []string{"condition"}) || k.Slowest == nil || k.Slowest.Duration < stop(t) {
+		t.Errorf("it was acknowledged by %+v", k)
+	}
+	at := provider.New(provider.SlowKind, "database", &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
+	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(at), at))
+	if acts, told := at.Object["status"].(map[string]any)["running"]; acts != false || !told {
+		t.Errorf("the out-of-band reconciler has not said that it has stopped: %v", at.Object["status"])
+	}
+	if now := cloud.Acts(name); !slices.Equal(now, stopped) {
+		t.Errorf("acts while paused: from %v to %v", stopped, now)
+	}
+	remove(ctx, t, p)
+
+	killed := shared.blue.Scutectl(ctx, "doctor", "provider", "a", "-n", namespace, "--yes")
+	must(t, killed.Start())
+	left := &v1alpha1.Pause{}
+	left.Namespace, left.Name = namespace, "doctor-provider.a"
+	until(ctx, t, namespace, left.Name, func(p *v1alpha1.Pause) bool { return p.Status.Phase == v1alpha1.PauseAcknowledging })
+	must(t, killed.Process.Kill())
+	_ = killed.Wait()
+	r, out, err := doctor(ctx, "a", "-n", namespace, "--yes")
+	if err != nil || !r.Passed || !strings.Contains(out, "An earlier check left Pause slow/doctor-provider.a") {
+		t.Errorf("%v: %s", err, out)
+	}
+	checked := r.kind(provider.SlowKind)
+	if checked.Answer != "acknowledged" || checked.SlowestSeconds < stop(t).Seconds() || !slices.Equal(checked.Signals, []string{"block-move", "condition"}) {
+		t.Errorf("the check says %+v", checked)
+	}
+	want(ctx, t, namespace, "a", false, 0)
+
+	must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "moving", shared.green, "a")))
+	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
+	must(t, err)
+	if over.Status.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
+	}
+	acting(ctx, t, cloud, name, "green")
+	if acts := cloud.Acts(name); len(acts) != 2 {
+		t.Errorf("both sides have acted in turn: %v", acts)
+	}
+}
+
+// A provider that never acknowledges: a Pause, a move and the check for developers name its object and say what to do, and the
+// cluster is as it was found after each.
+func TestMuteProvider(t *testing.T) {
+	ctx := deadline(t, 10*time.Minute)
+	const namespace = "mute"
+	cluster(ctx, t, namespace, "a")
+	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	providers(ctx, t, namespace, provider.MuteKind, "a")
+	const object = provider.MuteKind + "." + provider.Group + " mute/database"
+
+	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "maintenance"}, Spec: v1alpha1.PauseSpec{Clusters: []string{"a"}}}
+	p.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{provider.MuteKind + "." + provider.Group: {Duration: 2 * time.Second}}
+	must(t, shared.scute.Create(ctx, p))
+	late := until(ctx, t, namespace, p.Name, func(p *v1alpha1.Pause) bool {
+		return p.Status.Phase == v1alpha1.PauseTimedOut && len(p.Status.WaitingFor) == 1 && p.Status.WaitingFor[0].Object == object
+	})
+	if s := late.Status; !strings.Contains(s.Message, "MuteService") || !strings.Contains(s.Message, "condition Paused is False") || !strings.Contains(s.Next, "delete the Pause") {
+		t.Errorf("%s; next: %s", s.Message, s.Next)
+	}
+	remove(ctx, t, p)
+	want(ctx, t, namespace, "a", false, 0)
+
+	r, out, err := doctor(ctx, "a", "-n", namespace, "--yes", "--timeout", "30s")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || r.Passed {
+		t.Errorf("%v: %s", err, out)
+	}
+	if k := r.kind(provider.MuteKind); k.Answer != "never" || k.Why != "mute/database: condition Paused is False" || k.Remedy == "" {
+		t.Errorf("the check says %+v", k)
+	}
+	want(ctx, t, namespace, "a", false, 0)
+
+	moving := scuted.NewMove(namespace, "moving", shared.green, "a")
+	moving.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{provider.MuteKind + "." + provider.Group: {Duration: 5 * time.Second}}
+	must(t, shared.blue.Create(ctx, moving))
+	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
+	must(t, err)
+	if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "database") || over.Status.Next == "" {
+		t.Errorf("phase %s: %s: %s", over.Status.Phase, over.Status.Message, over.Status.Next)
+	}
+	t.Logf("%s; next: %s", over.Status.Message, over.Status.Next)
+	want(ctx, t, namespace, "a", false, 0)
+	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+}
+
+// checked is what the check for developers says, as a program reads it.
+type checked struct {
+	Passed bool
+	Kinds  []checkedKind
+}
+
+type checkedKind struct {
+	Kind, Answer, Why, Remedy string
+	Signals                   []string
+	SlowestSeconds            float64
+}
+
+func (c checked) kind(name string) checkedKind {
+	for _, k := range c.Kinds {
+		if k.Kind == name+"."+provider.Group {
+			return k
+		}
+	}
+	return checkedKind{}
+}
+
+func doctor(ctx context.Context, args ...string) (r checked, said string, err error) {
+	cmd := shared.blue.Scutectl(ctx, append([]string{"doctor", "provider", "-o", "json"}, args...)...)
+	var out, notes bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &notes
+	err = cmd.Run()
+	if out.Len() > 0 {
+		err = errors.Join(err, json.Unmarshal(out.Bytes(), &r))
+	}
+	return r, notes.String() + out.String(), err
+}
