@@ -1,6 +1,10 @@
 package remediator
 
-import "scute.dev/kube/object"
+import (
+	"time"
+
+	"scute.dev/kube/object"
+)
 
 // ActionType is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
 type ActionType string
@@ -48,6 +52,11 @@ const (
 	// abort that an earlier one said. DropRequest deletes it, and lets it go.
 	CreateRequest ActionType = "make the request"
 	DeleteRequest ActionType = "drop the request"
+	// Defragment has the member of etcd on node Value defragmented until Until, if its database still has Size bytes. If it leads, the
+	// member on node To leads before.
+	Defragment ActionType = "defragment etcd"
+	// Disarm disarms the alarm NOSPACE of etcd.
+	Disarm ActionType = "disarm the alarm NOSPACE"
 )
 
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
@@ -65,6 +74,10 @@ type Action struct {
 	Where            Where
 	Entry            string // in the topology
 	Replicas, Expect int32
+	// For Defragment.
+	To    string
+	Size  int64
+	Until time.Time
 	// Object that DeleteStepObject deletes; nil where the policy's template says which.
 	Object *StepObject
 	// ours: it belongs to the remediation that has been started, not to what people see of a machine.

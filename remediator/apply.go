@@ -65,6 +65,9 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.InStorm, s.StormPassed = false, at
 	case EtcdReported:
 		s.Etcd = &EtcdReport{EtcdReported: e, At: at}
+		s.Care.take(e, at)
+	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
+		s.Care.take(e, at)
 	case MassFailurePassed:
 		s.Mass.passes(e.Domain, at)
 	case TransientFailure:

@@ -41,5 +41,9 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Admitted]("admitted", 1),
 		eventlog.Define[Event, MassFailurePassed]("mass-failure-passed", 1),
 		eventlog.Define[Event, EtcdReported]("etcd-reported", 1),
+		eventlog.Define[Event, DefragmentationWaits]("defragmentation-waits", 1),
+		eventlog.Define[Event, DefragmentationStarted]("defragmentation-started", 1),
+		eventlog.Define[Event, DefragmentationEnded]("defragmentation-ended", 1),
+		eventlog.Define[Event, NoSpaceDisarmed]("no-space-disarmed", 1),
 	)
 }

@@ -13,6 +13,9 @@ import (
 
 // dangers: rules a and b. Nothing is begun on facts that could not be had, nor into something that moves by itself.
 func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
+	if d := s.occupied(); d != nil {
+		return d
+	}
 	if f.isControlPlane() {
 		if d := blind(f); d != nil {
 			return d

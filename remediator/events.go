@@ -99,6 +99,16 @@ const (
 	StepRecovered StepOutcome = "Recovered" // in logs of version 1 only: now the mark is cleared
 )
 
+// DefragmentationOutcome is how a defragmentation ended.
+type DefragmentationOutcome string
+
+// The outcomes of a defragmentation.
+const (
+	DefragmentationDone     DefragmentationOutcome = "Done"
+	DefragmentationFailed   DefragmentationOutcome = "Failed"
+	DefragmentationTimedOut DefragmentationOutcome = "TimedOut" // the member does not answer
+)
+
 // RolloutTrigger is how a machine is made outdated.
 type RolloutTrigger string
 
@@ -304,6 +314,37 @@ type (
 		Learners  []string      `json:"learners,omitempty"`
 		Databases []Database    `json:"databases,omitempty"`
 	}
+	// DefragmentationWaits: a member of etcd should be defragmented, and is not for now. It is said again when the reason changes.
+	DefragmentationWaits struct {
+		Node   string `json:"node"`
+		Reason string `json:"reason"`
+	}
+	// DefragmentationStarted: a member of etcd is about to be defragmented.
+	DefragmentationStarted struct {
+		Node string `json:"node"`
+		// Leader: it leads, and hands over before.
+		Leader bool     `json:"leader,omitempty"`
+		Before Database `json:"before"`
+		Reason string   `json:"reason"`
+		// Until is when it must be over. Nothing is begun for the control plane before.
+		Until time.Time `json:"until"`
+	}
+	// DefragmentationEnded: the member answers, or too late.
+	DefragmentationEnded struct {
+		Node    string                 `json:"node"`
+		Outcome DefragmentationOutcome `json:"outcome"`
+		Before  Database               `json:"before"`
+		// After is empty where the member does not say it.
+		After  Database `json:"after,omitzero"`
+		Reason string   `json:"reason,omitempty"`
+		// Next is what a human can do, if anything.
+		Next string `json:"next,omitempty"`
+	}
+	// NoSpaceDisarmed: defragmentations made room, and the alarm NOSPACE is about to be disarmed.
+	NoSpaceDisarmed struct {
+		Members   []string   `json:"members"`
+		Databases []Database `json:"databases"`
+	}
 	// Admitted to begin something for an owner. It is of no owner's aggregate: what begins something passes there first, in
 	// whatever process, so that each has counted what the others have begun.
 	Admitted struct {
@@ -370,3 +411,8 @@ func (StormPassed) event()         {}
 func (Admitted) event()            {}
 func (MassFailurePassed) event()   {}
 func (EtcdReported) event()        {}
+
+func (DefragmentationWaits) event()   {}
+func (DefragmentationStarted) event() {}
+func (DefragmentationEnded) event()   {}
+func (NoSpaceDisarmed) event()        {}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,9 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		return w.scale(f, a)
 	case remediator.MoveLeadership:
 		return w.lead(a)
+	case remediator.Disarm:
+		w.alarms = slices.DeleteFunc(w.alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
+		return nil
 	}
 	if m == nil {
 		return nil
@@ -95,6 +99,14 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		}
 	case remediator.DeleteRequest:
 		m.Request = nil
+	case remediator.Defragment:
+		if w.dying {
+			return errors.New("the process dies")
+		}
+		w.care = remediator.CareFacts{Tried: a.Until}
+		if err := w.defragment(m, a); err != nil {
+			w.care.Err = err.Error()
+		}
 	default:
 		return fmt.Errorf("no such deed: %s", a.Type)
 	}
@@ -151,6 +163,27 @@ func (w *world) scale(f *remediator.Facts, a remediator.Action) error {
 	default:
 		*replicas = a.Replicas
 	}
+	return nil
+}
+
+// defragment makes a database smaller, of a member that does not lead where another one can.
+func (w *world) defragment(m *machine, a remediator.Action) error {
+	switch voters, dead := w.voters(); {
+	case !m.Member || !m.Etcd || dead > 0:
+		return errors.New("a member does not answer")
+	case m.Database.Size < a.Size:
+		return nil
+	case m.Leader && voters > 1:
+		if a.To == "" || a.To == a.Value {
+			return errors.New("it leads, and nobody takes over")
+		}
+		w.elect(a.To)
+	}
+	if w.stalls {
+		m.Etcd = false
+		return errors.New("it did not answer in time")
+	}
+	m.Database.Size = m.Database.InUse
 	return nil
 }
 

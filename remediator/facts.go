@@ -40,6 +40,7 @@ type Facts struct {
 	Fleet  Fleet
 	// Asked says when etcd was asked before this look.
 	Asked Asked
+	Care  CareFacts
 	// Move is the id of a move of this cluster that is in progress, from the log.
 	Move string
 }
@@ -246,6 +247,8 @@ type Policy struct {
 	Attempts int
 	// Survey is how often etcd is asked though no machine needs it; 0 for never.
 	Survey time.Duration
+	// Defragmentation of etcd's databases.
+	Defragmentation Defragmentation
 }
 
 // EscalationStep is an escalation step before a replacement.

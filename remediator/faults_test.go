@@ -20,7 +20,7 @@ func (p *player) happen() {
 			return
 		}
 		m := rapid.SampledFrom(w.machines).Draw(p.t, "machine")
-		switch n := rapid.IntRange(0, 122).Draw(p.t, "thing"); {
+		switch n := rapid.IntRange(0, 128).Draw(p.t, "thing"); {
 		case n < 30:
 			p.act()
 		case n < 50:
@@ -52,11 +52,38 @@ func (p *player) happen() {
 			p.tell("a MachineHealthCheck is there: %t", w.healthCheck)
 		case n < 119:
 			p.tell("the MachineHealthCheck%s", w.check())
+		case n > 122:
+			p.fragment(m)
 		default:
 			p.announce(m)
 		}
 	}
 	p.stop()
+}
+
+// fragment a database, or fill it; a member that is defragmented may not come back.
+func (p *player) fragment(m *machine) {
+	w := p.w
+	if !w.policy.Defragmentation.Wanted || !m.Member {
+		return
+	}
+	switch rapid.IntRange(0, 4).Draw(p.t, "database") {
+	case 0:
+		w.stalls = !w.stalls && p.seldom("stalls")
+	case 1:
+		w.alarms = nil
+		if rapid.Bool().Draw(p.t, "full") {
+			w.alarms = []string{"NOSPACE of " + m.Node}
+		}
+	default:
+		m.Database = remediator.Database{Size: 400 << 20, InUse: int64(rapid.SampledFrom([]int{50, 200, 390}).Draw(p.t, "in use")) << 20, Quota: 2 << 30}
+	}
+	for _, m := range w.machines {
+		if m.Member && m.Database.Size == 0 {
+			m.Database = remediator.Database{Size: 60 << 20, InUse: 50 << 20, Quota: 2 << 30}
+		}
+	}
+	p.tell("the database of %s: %s, stalls %t, alarms %v", m.Name, m.Database, w.stalls, w.alarms)
 }
 
 // announce that a machine is about to stop, or take that back.

@@ -19,6 +19,8 @@ const (
 	linkFrozen    = "frozen"    // the remediation in progress
 	linkEnd       = "end"       // of the last remediation
 	linkPassed    = "passed"    // the last mass failure
+	linkCares     = "cares"     // a defragmentation that was begun
+	linkCared     = "cared"     // the last one that ended
 )
 
 // Links relate a fact to others of the owner. s is the state before it, on which the keys of a fact do not depend. What was observed of
@@ -28,8 +30,14 @@ func Links(s *State, e Event) aggregate.Links {
 	about := func(what string) aggregate.Key { return aggregate.Key{What: what} }
 	of := func(what string, m Subject) aggregate.Key { return aggregate.Key{What: what, Name: string(m.UID)} }
 	switch e := e.(type) {
-	case Registered, Claimed, Admitted, EtcdReported:
+	case Registered, Claimed, Admitted, EtcdReported, DefragmentationWaits:
 		return aggregate.Links{}
+	case DefragmentationStarted:
+		return aggregate.Links{Is: keys(about(linkCares))}
+	case DefragmentationEnded:
+		return aggregate.Links{Is: keys(about(linkCared)), Of: keys(about(linkCares))}
+	case NoSpaceDisarmed:
+		return aggregate.Links{Of: keys(about(linkCared))}
 	case StormPassed, MassFailurePassed:
 		return aggregate.Links{Is: keys(about(linkPassed))}
 	case HoldSet:

@@ -197,6 +197,21 @@ var notificationRules = []notificationRule{
 	notifies("EtcdRecovered", "etcd has no alarm any more, and its database is small enough", func(s *State, e EtcdReported) string {
 		return when(s.Etcd != nil && len(s.Etcd.Problems) > 0 && len(e.Problems) == 0, "The problems of etcd are over")
 	}).atOwnerAlone(),
+	notifies("EtcdDefragmentationWaiting", "a member of etcd should be [defragmented](#defragmentation), and something else comes first", func(_ *State, e DefragmentationWaits) string {
+		return "The member of etcd on " + e.Node + " is not defragmented for now: " + e.Reason + "; next: it is defragmented when that has passed"
+	}).atOwnerAlone(),
+	notifies("EtcdDefragmentationStarted", "a member of etcd is defragmented", func(_ *State, e DefragmentationStarted) string {
+		return fmt.Sprintf("The member of etcd on %s is defragmented: %s (%s); next: it answers again, by %s", e.Node, e.Reason, e.Before, e.Until.UTC().Format(time.RFC3339))
+	}).atOwnerAlone(),
+	notifies("EtcdDefragmented", "the member is defragmented, and answers", func(_ *State, e DefragmentationEnded) string {
+		return when(e.Outcome == DefragmentationDone, "The database of etcd on %s was %s, and is %s%s", e.Node, e.Before, e.After, when(e.Next != "", "; next: %s", e.Next))
+	}).atOwnerAlone(),
+	notifies("EtcdDefragmentationFailed", "the member was not defragmented, or does not answer since", func(_ *State, e DefragmentationEnded) string {
+		return fmt.Sprintf("The defragmentation of etcd on %s: %s; next: %s", e.Node, e.Reason, cmp.Or(e.Next, "it is tried again after an hour"))
+	}).warns().atOwnerAlone(),
+	notifies("EtcdAlarmDisarmed", "the alarm NOSPACE is disarmed", func(_ *State, e NoSpaceDisarmed) string {
+		return "The alarm NOSPACE is disarmed for " + strings.Join(e.Members, ", ") + ": defragmentations made room; next: find out what fills the database"
+	}).atOwnerAlone(),
 }
 
 const continues = "it continues when that has passed"
@@ -246,7 +261,7 @@ func About(s *State, e Event) Subject {
 		return e.Machine
 	case HandedOver:
 		return e.Machine
-	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported:
+	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		return Subject{}
 	default:
 		if s.Active != nil {

@@ -26,6 +26,7 @@ func TestAnyFaults(t *testing.T) {
 	wanted := []string{
 		"SurgeRequested RolloutSurge", "SurgeRequested RolloutSurge relaxed", "SurgeRequested Surge", "SurgeRequested Surge relaxed", "HandedOver",
 		"SurgeConsumed", "CancelStarted", "Succeeded", "Cancelled", "Frozen", "Thawed", "EscalationStarted", "ReplacementObserved extra",
+		"DefragmentationStarted", "DefragmentationEnded Done", "DefragmentationEnded Failed", "DefragmentationEnded TimedOut", "NoSpaceDisarmed",
 	}
 	missing := func(kind string) bool { return seen[kind] == 0 }
 	for round := 0; round < 10 && slices.ContainsFunc(wanted, missing) && !t.Failed(); round++ {
@@ -127,6 +128,8 @@ func (p *player) count(e remediator.Event) {
 		if e.Relaxed {
 			name += " relaxed"
 		}
+	case remediator.DefragmentationEnded:
+		name += " " + string(e.Outcome)
 	case remediator.ReplacementObserved:
 		if e.Extra {
 			name += " extra"
@@ -219,6 +222,7 @@ func (p *player) idempotent() {
 
 func (p *player) die() {
 	p.tell("  the process dies")
+	p.w.care = remediator.CareFacts{}
 	p.store(remediator.Claimed{Holder: fmt.Sprintf("holder-%d", len(p.log))})
 	var again remediator.State
 	for _, e := range p.log {

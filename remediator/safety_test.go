@@ -3,6 +3,7 @@ package remediator_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,9 +59,47 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 			wrong = g.surges(f, e)
 		case remediator.HandedOver:
 			wrong = g.begin(f, e.Machine, 0, 1)
+		case remediator.EscalationStarted:
+			if g.state.Care.Active != nil {
+				wrong = "a step while a member of etcd is defragmented"
+			}
+		case remediator.DefragmentationStarted:
+			g.begun, wrong = g.faults, g.defragments(f, e)
+		case remediator.NoSpaceDisarmed:
+			if slices.ContainsFunc(f.Etcd.Members, func(m remediator.Member) bool { return m.Size*4 >= m.Quota*3 }) {
+				wrong = "there is no room"
+			}
 		}
 		if wrong != "" {
 			return fmt.Sprintf("%T: %s", e, wrong)
+		}
+	}
+	return ""
+}
+
+// defragments: all is well, but for a database that is full, and those that follow come first.
+func (g *guard) defragments(f *remediator.Facts, e remediator.DefragmentationStarted) string {
+	full := slices.ContainsFunc(f.Etcd.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
+	switch {
+	case g.state.Active != nil || g.state.Care.Active != nil:
+		return "something else is in progress"
+	case f.Owner.Paused || f.Cluster.Paused || f.Move != "" || len(f.Policy.Paused) > 0 || f.Policy.Unreadable != "" || f.Policy.Name == "":
+		return "somebody else has the owner in hand"
+	case f.Owner.RollingOut != "" || int(f.Owner.Replicas) != len(f.Machines) || slices.ContainsFunc(f.Machines, func(m remediator.Machine) bool { return m.Deleting || m.Node == "" }):
+		return "machines come or go"
+	}
+	for _, m := range f.Etcd.Members {
+		_, done := g.state.Care.Done[m.Node]
+		switch {
+		case m.Answers != object.True || m.Learner:
+			return m.Node + " does not answer, or does not vote"
+		case e.Leader && !m.Leader && !done && m.Size >= 100<<20 && (m.Size-m.InUse)*2 > m.Size:
+			return "the leader comes before " + m.Node
+		}
+	}
+	for _, u := range g.state.Unhealthy {
+		if u.Mark != nil && !full {
+			return u.Name + " is unhealthy"
 		}
 	}
 	return ""
@@ -80,6 +119,9 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 
 func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
 	g.begun = g.faults
+	if g.state.Care.Active != nil {
+		return "begun while a member of etcd is defragmented"
+	}
 	unhealthy := g.state.Unhealthy[victim.UID]
 	if unhealthy == nil || unhealthy.Mark == nil || unhealthy.Mark.State != remediator.Unhealthy {
 		return victim.Name + " is not marked unhealthy"

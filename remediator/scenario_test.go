@@ -252,6 +252,10 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			}
 			*to = n << 20
 		}
+	case "dying":
+		w.dying = word(1) != "off"
+	case "stalls":
+		w.stalls = word(1) != "off"
 	case "complains":
 		m.Complains = value != "off"
 	case "alarms":
@@ -376,6 +380,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		w.target = word(1)
 	case "dies":
 		s.store(t, b, remediator.Claimed{Holder: "another"})
+		w.care = remediator.CareFacts{}
 	default:
 		d.Fatalf(t, "%s: no such thing happens", verb)
 	}
@@ -454,6 +459,14 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 				p.Checks.Notices = append(p.Checks.Notices, n)
 				return nil
 			},
+			"defragment": func() error { // the pause between two members, and the deadline of each
+				pause, deadline, _ := strings.Cut(value, "/")
+				p.Defragmentation = remediator.Defragmentation{
+					Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: duration(d, t, pause), Deadline: duration(d, t, deadline),
+				}
+				return nil
+			},
+			"disarm": boolean(&p.Defragmentation.Disarm, value),
 			"survey": span(&p.Survey), "hold": span(&p.Hold), "scale-up": span(&p.Timeouts.ScaleUp), "ready": span(&p.Timeouts.Ready), "removal": span(&p.Timeouts.Removal),
 			"hooks": func() error { p.Hooks = strings.Split(value, ","); return nil },
 			"off": func() error {
@@ -632,8 +645,15 @@ func telling(e remediator.Event, now time.Time) string {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err.Error()
 	}
-	if r, ok := e.(remediator.EtcdReported); ok {
-		return reported(r)
+	switch e := e.(type) {
+	case remediator.EtcdReported:
+		return reported(e)
+	case remediator.DefragmentationStarted:
+		return fmt.Sprintf("%s %s, leads %t, within %s, %s: %s", out, e.Before.Node, e.Leader, e.Until.Sub(now), e.Before, e.Reason)
+	case remediator.DefragmentationEnded:
+		return strings.TrimRight(fmt.Sprintf("%s %s %s: %s, then %s %s %s", out, e.Node, e.Outcome, e.Before, e.After, e.Reason, e.Next), " ")
+	case remediator.NoSpaceDisarmed:
+		return fmt.Sprintf("%s %s", out, e.Members)
 	}
 	delete(fields, "failureDomain") // of a mark: where a machine is does not change
 	if d, ok := e.(remediator.Decided); ok {

@@ -33,6 +33,7 @@ func (p *player) settle() {
 	}
 	w.policy.Unreadable = ""
 	w.policy.Name, w.policy.Paused, w.owner.Paused, w.cluster.Reach, w.etcdErr, w.behind = "default", nil, false, object.True, "", false
+	w.stalls, w.alarms = false, nil
 	if w.stacked() && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Leader }) {
 		w.elect("")
 	}
@@ -181,6 +182,8 @@ func (g *guard) unsettled() string {
 		return fmt.Sprintf("the owner has the annotations %q %q", w.owner.Relaxed, w.owner.Touched)
 	case len(w.orphans) > 0:
 		return "etcd has a member of no machine"
+	case g.state.Care.Active != nil:
+		return "a member of etcd is being defragmented"
 	}
 	for _, m := range w.machines {
 		if wrong := g.unsettledMachine(m); wrong != "" {
@@ -190,6 +193,13 @@ func (g *guard) unsettled() string {
 	for _, unhealthy := range g.state.Unhealthy {
 		if (unhealthy.Mark != nil || unhealthy.EscalationStep != "") && !w.stale(w.machine(unhealthy.Name)) {
 			return unhealthy.Name + " is in the state"
+		}
+	}
+	if w.policy.Defragmentation.Wanted && w.stacked() && !slices.ContainsFunc(w.machines, w.stale) {
+		for _, m := range w.machines {
+			if (m.Database.Size-m.Database.InUse)*2 > m.Database.Size {
+				return "the database of " + m.Name + " is fragmented"
+			}
 		}
 	}
 	return ""

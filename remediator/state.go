@@ -36,6 +36,8 @@ type State struct {
 
 	// Etcd is what its members said, as it was recorded last; nil without.
 	Etcd *EtcdReport
+	// Care is what was done about its databases.
+	Care EtcdCare
 
 	Failure      string
 	FailingSince time.Time
@@ -214,6 +216,7 @@ func (s *State) Clone() *State {
 		c.Active = &active
 	}
 	c.Mass = s.Mass.clone()
+	c.Care.Done = maps.Clone(s.Care.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c
 }

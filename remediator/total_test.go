@@ -57,6 +57,10 @@ func kinds() []remediator.Event {
 		remediator.MassFailurePassed{},
 		remediator.Admitted{},
 		remediator.EtcdReported{},
+		remediator.DefragmentationWaits{},
+		remediator.DefragmentationStarted{},
+		remediator.DefragmentationEnded{},
+		remediator.NoSpaceDisarmed{},
 	}
 }
 
@@ -222,6 +226,10 @@ func anyWorld(t *rapid.T, now time.Time) *world {
 		w.add(domain)
 	}
 	w.owner.Replicas, w.cluster.TopologyReplicas = int32(n), int32(n) //nolint:gosec // a handful
+	if w.stacked() && rapid.IntRange(0, 2).Draw(t, "defragmentation") == 0 {
+		w.policy.Survey = 5 * time.Minute
+		w.policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}
+	}
 	if rapid.IntRange(0, 5).Draw(t, "ladder") == 0 {
 		w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 5 * time.Minute}}
 	}

@@ -36,6 +36,9 @@ type world struct {
 	etcdErr  string
 	alarms   []string // of etcd, as remediator.Etcd has them
 	asked    remediator.Asked
+	care     remediator.CareFacts
+	dying    bool // the process dies before it defragments anything
+	stalls   bool // a member that is defragmented does not come back by itself
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
 	target     string // the template that the owner clones from now: another one is a rollout of somebody's
@@ -294,7 +297,7 @@ func (w *world) look(asked bool) *remediator.Facts {
 	w.settle()
 	w.owner.RollingOut = w.rollout()
 	w.owner.OnDelete = w.onDelete
-	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, Asked: w.asked}
+	f := &remediator.Facts{Owner: w.owner, Cluster: w.cluster, Policy: w.policy, Ledger: w.ledger, Fleet: w.fleet, Move: w.move, Asked: w.asked, Care: w.care}
 	f.Cluster.FailureDomains = slices.Clone(w.cluster.FailureDomains)
 	w.topology(f)
 	f.Policy.Methods, f.Policy.Escalation = maps.Clone(w.policy.Methods), slices.Clone(w.policy.Escalation)

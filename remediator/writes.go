@@ -27,7 +27,7 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 		actions[i].ours = true
 	}
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	return slices.DeleteFunc(slices.Concat(actions, housekeeping(s, f, now), serving(s, f)), func(a Action) bool { return !g.permits(a) })
+	return slices.DeleteFunc(slices.Concat(actions, housekeeping(s, f, now), serving(s, f), caring(s, f, now)), func(a Action) bool { return !g.permits(a) })
 }
 
 // asking are the writes of a step in which the machine exists, and its owner is asked to replace it. While the
@@ -167,6 +167,8 @@ func (g gate) permits(a Action) bool {
 		return false
 	case !a.risks():
 		return true
+	case a.Type == Defragment, a.Type == Disarm:
+		return g.state.hinders(g.facts) == "" && g.facts.Policy.Name != "" && g.facts.Policy.Defragmentation.Wanted
 	default:
 		return g.consents(a) && g.holds(a)
 	}
@@ -175,7 +177,7 @@ func (g gate) permits(a Action) bool {
 // risks says that after the write a machine may be away, or what it runs may be.
 func (a Action) risks() bool {
 	switch a.Type {
-	case HandOver, CreateStepObject, SkipDrain, SkipDetach:
+	case HandOver, CreateStepObject, SkipDrain, SkipDetach, Defragment, Disarm:
 		return true
 	default:
 		return a.Type == SetOutOfService && a.Value != ""

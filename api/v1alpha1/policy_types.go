@@ -201,12 +201,46 @@ type RepairOutOfService struct {
 	InfrastructureConditions []InfrastructureCondition `json:"infrastructureConditions"`
 }
 
-// RepairEtcd says how often the members of etcd are asked while nothing needs them.
+// RepairEtcd says how often the members of etcd are asked while nothing needs them, and what is done about their databases.
 type RepairEtcd struct {
 	// Interval between two surveys of the etcd of one control plane, for example 1h. Its leader, learners, alarms and the sizes of its
 	// databases are recorded when they change.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Interval Duration `json:"interval"`
+	// Defragmentation of databases that have much free space. Without it, they are only reported.
+	// +optional
+	Defragmentation *RepairDefragmentation `json:"defragmentation,omitempty"`
+}
+
+// RepairDefragmentation says when a member of etcd is defragmented. It answers no requests meanwhile. One member is defragmented at a
+// time, the leader last, and none while a machine of its control plane is replaced or unhealthy.
+type RepairDefragmentation struct {
+	// FreePercent is how much of a database must be free.
+	// +optional
+	// +kubebuilder:default=45
+	// +kubebuilder:validation:Minimum=10
+	// +kubebuilder:validation:Maximum=95
+	FreePercent int32 `json:"freePercent,omitempty"`
+	// MinSizeMiB is how large a database must be on disk, in MiB.
+	// +optional
+	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1048576
+	MinSizeMiB int32 `json:"minSizeMiB,omitempty"`
+	// Pause between two members of one control plane.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
+	Pause *Duration `json:"pause,omitempty"`
+	// Deadline until which a member must be defragmented and answer again. Nothing is begun for its control plane before.
+	// +optional
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('5m')",message="must be between 10s and 5m"
+	Deadline *Duration `json:"deadline,omitempty"`
+	// DisarmNoSpace has the alarm NOSPACE disarmed when defragmentations have brought every database below 75 % of its quota.
+	// Otherwise the alarm is left to people. Members before etcd 3.6 do not say their quota, so theirs is never disarmed.
+	// +optional
+	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`
 }
 
 // InfrastructureCondition is a condition of an infrastructure machine.

@@ -38,6 +38,8 @@ type Executor struct {
 	Client client.Client
 	// Leader is asked to Lead. Without one, leadership is not moved, and the action fails saying so.
 	Leader Leader
+	// Databases defragments databases of etcd. Without one none is, and the action fails saying so.
+	Databases Databases
 	// Nodes taints nodes of workload clusters. Without one none is tainted, and the action fails saying so.
 	Nodes Nodes
 	// Template is the object that an escalation step of a RepairPolicy creates; nil without an error when there is no
@@ -48,7 +50,11 @@ type Executor struct {
 // Perform does one action about the owner that the facts are of. Of the facts it uses names and identities only, and
 // reads all else again. An error that is ErrPreconditionFailed says that nothing was written because a precondition has changed.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
-	ctx, cancel := context.WithTimeout(ctx, performFor)
+	deadline := a.Until // of what takes its time; what comes after it is short
+	if deadline.IsZero() {
+		deadline = time.Now().Add(performFor)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	d := &execution{Executor: e, Action: a, facts: f}
 	if err := d.perform(ctx); err != nil {
@@ -104,6 +110,10 @@ func (d *execution) perform(ctx context.Context) error {
 		return d.makeRequest(ctx)
 	case remediator.DeleteRequest:
 		return d.dropRequest(ctx)
+	case remediator.Defragment:
+		return d.defragment(ctx)
+	case remediator.Disarm:
+		return d.disarm(ctx)
 	default:
 		return fmt.Errorf("%q is nothing that this version knows how to do", d.Type)
 	}

@@ -11,13 +11,15 @@ import (
 // leadFor bounds the asking of etcd by every way, which is tried once: at the next try, another member may be the better choice.
 const leadFor = 20 * time.Second
 
+var errNoLeader = errors.New("cannot transfer etcd leadership: no etcd client configured")
+
 // lead has etcd led by a member that stays, before its leader goes.
 func (d *execution) lead(ctx context.Context) error {
 	switch {
 	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
 		return errors.New("only a control plane has an etcd")
 	case d.Leader == nil:
-		return errors.New("cannot transfer etcd leadership: no etcd client configured")
+		return errNoLeader
 	case d.Value == "":
 		return errors.New("no node is named whose member shall lead")
 	}

@@ -152,6 +152,7 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	}
 	if s.Etcd != nil {
 		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
+		f.Defragmentation = defragmentation(s.Etcd.Defragmentation)
 	}
 	if s.OutOfService != nil {
 		for _, c := range s.OutOfService.InfrastructureConditions {
@@ -180,6 +181,18 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	}
 	f.Paused = slices.Clone(f.Paused)
 	return f
+}
+
+// defragmentation that a policy asks for; nil is none.
+func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentation {
+	if d == nil {
+		return remediator.Defragmentation{}
+	}
+	return remediator.Defragmentation{
+		Wanted: true, FreePercent: int(cmp.Or(d.FreePercent, 45)), MinSize: int64(cmp.Or(d.MinSizeMiB, 100)) << 20,
+		Pause: max(time.Minute, duration(d.Pause, 10*time.Minute)), Deadline: min(max(10*time.Second, duration(d.Deadline, time.Minute)), 5*time.Minute),
+		Disarm: d.DisarmNoSpace,
+	}
 }
 
 func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {

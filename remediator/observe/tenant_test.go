@@ -61,6 +61,10 @@ type node struct {
 	url     string // where its peers reach it
 	answers *grpc.Server
 	errors  []string
+	size    int64 // of its database
+	full    bool  // the alarm NOSPACE is raised for it
+	learner bool
+	hangs   func() // called when a defragmentation begins that never ends
 	kubelet string // why it takes no connection, "" when it does; or one of those below
 }
 
@@ -276,7 +280,7 @@ func (tn *workload) lead(id uint64) {
 }
 
 func (n *node) Status(context.Context, *etcd.StatusRequest) (*etcd.StatusResponse, error) {
-	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leads(), Errors: n.errors}, nil
+	return &etcd.StatusResponse{Header: &etcd.ResponseHeader{MemberId: n.id}, Leader: n.tenant.leads(), Errors: n.errors, DbSize: n.size}, nil
 }
 
 func (n *node) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd.MemberListResponse, error) {
@@ -286,13 +290,32 @@ func (n *node) MemberList(ctx context.Context, r *etcd.MemberListRequest) (*etcd
 	}
 	list := &etcd.MemberListResponse{}
 	for _, m := range n.tenant.nodes {
-		list.Members = append(list.Members, &etcd.Member{ID: m.id, Name: m.name, ClientURLs: []string{m.url}})
+		list.Members = append(list.Members, &etcd.Member{ID: m.id, Name: m.name, ClientURLs: []string{m.url}, IsLearner: m.learner})
 	}
 	return list, nil
 }
 
-func (n *node) Alarm(context.Context, *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
-	return &etcd.AlarmResponse{}, nil
+func (n *node) Alarm(_ context.Context, r *etcd.AlarmRequest) (*etcd.AlarmResponse, error) {
+	answer := &etcd.AlarmResponse{}
+	for _, m := range n.tenant.nodes {
+		if r.Action == etcd.AlarmRequest_DEACTIVATE && r.MemberID == m.id && r.Alarm == etcd.AlarmType_NOSPACE {
+			m.full = false
+		}
+		if m.full {
+			answer.Alarms = append(answer.Alarms, &etcd.AlarmMember{MemberID: m.id, Alarm: etcd.AlarmType_NOSPACE})
+		}
+	}
+	return answer, nil
+}
+
+func (n *node) Defragment(ctx context.Context, _ *etcd.DefragmentRequest) (*etcd.DefragmentResponse, error) {
+	if n.hangs != nil {
+		n.hangs()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	n.size = 1
+	return &etcd.DefragmentResponse{}, nil
 }
 
 func (n *node) MoveLeader(_ context.Context, r *etcd.MoveLeaderRequest) (*etcd.MoveLeaderResponse, error) {

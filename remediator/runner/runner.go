@@ -175,6 +175,7 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 	for {
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
+		f.Care = r.care(e)
 		now := r.now()
 		if remediator.NeedsEtcdProbe(e.agg.State, f, now) {
 			return mustAsk, nil
@@ -254,6 +255,9 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 			continue
 		}
 		err := r.Executor.Perform(ctx, f, a)
+		if a.Type == remediator.Defragment {
+			e.defragmented(a.Until, err)
+		}
 		if err == nil {
 			r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Type, "machine", a.Machine.Name)
 			continue

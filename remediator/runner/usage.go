@@ -21,6 +21,9 @@ type tracker struct {
 	answeredAt time.Time
 	// when it was asked, answered or not.
 	when remediator.Asked
+	// tried is the defragmentation, by the time at which it must be over, that was carried out, and triedErr how it failed.
+	tried    time.Time
+	triedErr string
 	usage
 }
 
@@ -50,6 +53,8 @@ type usage struct {
 	toll      remediator.Toll
 	mass      map[string]time.Time // when the mass failures ended
 	awaited   []remediator.Limit   // of the fleet
+	// occupied is until when a member of its etcd is being defragmented at the latest, zero for none.
+	occupied time.Time
 	// turnedAt is when the owner had its last turn, zero before the first.
 	turnedAt time.Time
 }
@@ -72,7 +77,8 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 // accountOf an owner, by the facts of its last turn; nil before the first.
 func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) usage {
 	return usage{
-		party: party, awaited: remediator.Awaited(s),
+		occupied: remediator.OccupiedUntil(s),
+		party:    party, awaited: remediator.Awaited(s),
 		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}

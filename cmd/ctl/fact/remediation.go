@@ -92,6 +92,14 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 		return Fact{What: "admitted", Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}, true
 	case remediator.EtcdReported:
 		return Fact{What: "etcd reported", Detail: etcd(e)}, true
+	case remediator.DefragmentationWaits:
+		return Fact{What: "defragmentation waits", Task: e.Node, Detail: e.Reason}, true
+	case remediator.DefragmentationStarted:
+		return Fact{What: "defragmentation", Task: e.Node, Detail: fmt.Sprintf("%s: %s; it ends by %s", e.Before, e.Reason, term.Second(e.Until))}, true
+	case remediator.DefragmentationEnded:
+		return Fact{What: "defragmented", Task: e.Node, Detail: join(defragmented(e), e.Next)}, true
+	case remediator.NoSpaceDisarmed:
+		return Fact{What: "alarm disarmed", Detail: "NOSPACE of " + few(e.Members)}, true
 	case remediator.MassFailurePassed:
 		return Fact{What: "mass failure passed", Detail: cmp.Or(e.Domain, "of the fleet")}, true
 	default:
@@ -164,6 +172,17 @@ func etcd(e remediator.EtcdReported) string {
 		parts = append(parts, d.Node+" "+d.String())
 	}
 	return strings.Join(parts, ", ")
+}
+
+func defragmented(e remediator.DefragmentationEnded) string {
+	out := fmt.Sprintf("%s: %s before", e.Outcome, e.Before)
+	if e.After.Size > 0 {
+		out += ", " + e.After.String() + " after"
+	}
+	if e.Reason != "" {
+		out += ": " + e.Reason
+	}
+	return out
 }
 
 func surge(e remediator.SurgeRequested) string {

@@ -57,6 +57,11 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.Frozen{Reason: "replicas were changed", Next: "set them back"},
 		remediator.Thawed{},
 		remediator.EtcdReported{},
+		remediator.DefragmentationWaits{Node: "n1", Reason: "a member of etcd is a learner"},
+		remediator.DefragmentationStarted{Node: "n1", Leader: true, Before: remediator.Database{Node: "n1", Size: 400 << 20, InUse: 100 << 20}, Reason: "much is free", Until: at},
+		remediator.DefragmentationEnded{Node: "n1", Outcome: remediator.DefragmentationDone, Before: remediator.Database{Node: "n1", Size: 400 << 20, InUse: 100 << 20}, After: remediator.Database{Node: "n1", Size: 100 << 20, InUse: 100 << 20}, Next: "etcdctl alarm disarm"},
+		remediator.DefragmentationEnded{Node: "n1", Outcome: remediator.DefragmentationTimedOut, Before: remediator.Database{Node: "n1", Size: 400 << 20}, Reason: "it does not answer"},
+		remediator.NoSpaceDisarmed{Members: []string{"n1"}},
 		remediator.EtcdReported{
 			Problems: []remediator.EtcdProblem{{Kind: v1alpha1.EtcdNoSpace, Members: []string{"n1"}}}, Leader: "n2", Learners: []string{"n3"},
 			Databases: []remediator.Database{{Node: "n1", Size: 2 << 30, InUse: 1 << 30, Quota: 2 << 30}},

@@ -180,7 +180,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 // control starts the controllers.
 func (r *remedies) control() error {
 	watched := r.eye.Cache()
-	r.runner.Observer, r.runner.Executor = r.eye, &act.Executor{Client: r.live, Leader: r.eye, Nodes: r.eye}
+	r.runner.Observer, r.runner.Executor = r.eye, &act.Executor{Client: r.live, Leader: r.eye, Databases: r.eye, Nodes: r.eye}
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)

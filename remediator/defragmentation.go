@@ -1,0 +1,306 @@
+package remediator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
+)
+
+// Defragmentation is what a policy has done about databases with much free space; the zero value is nothing.
+type Defragmentation struct {
+	Wanted bool
+	// A database is defragmented when it has at least MinSize bytes, of which FreePercent are free.
+	FreePercent int
+	MinSize     int64
+	// Pause between two members, and Deadline of each.
+	Pause, Deadline time.Duration
+	// Disarm the alarm NOSPACE when all databases have room again.
+	Disarm bool
+}
+
+// Defragmenting is a member of etcd that is being defragmented.
+type Defragmenting struct {
+	DefragmentationStarted
+	At time.Time
+}
+
+// EtcdCare is what was done about the databases of an owner's etcd.
+type EtcdCare struct {
+	// Active is the member that is being defragmented, nil for none.
+	Active *Defragmenting
+	// Done are when members were defragmented, by node; those of the last careAgain.
+	Done map[string]time.Time
+	// EndedAt is when the last defragmentation ended, and Failed that it did not do what it should.
+	EndedAt time.Time
+	Failed  bool
+	// Waits is why one that is due was not begun, as it was recorded last.
+	Waits string
+	// DisarmedAt is when the alarm NOSPACE was disarmed that is, or was, raised; zero without.
+	DisarmedAt time.Time
+}
+
+// CareFacts are what the runner knows of defragmentations that the log of the owner does not.
+type CareFacts struct {
+	// Elsewhere is the owner of another etcd that is being defragmented, "" for none.
+	Elsewhere string
+	// Tried is the defragmentation, by the time at which it must be over, that this process has carried out, and Err how it failed.
+	Tried time.Time
+	Err   string
+}
+
+const (
+	// careAgain is how long a member that was defragmented is left alone, and all of an etcd after one that failed. What writes so
+	// much that its database is fragmented again before that is not helped by it.
+	careAgain = time.Hour
+	// disarmFor bounds the attempts to disarm an alarm.
+	disarmFor = time.Minute
+)
+
+// care says what follows for the databases of etcd.
+func care(s *State, f *Facts, now time.Time) []Event {
+	switch d := f.Policy.Defragmentation; {
+	case s.Care.Active != nil:
+		return s.Care.Active.ends(f, now)
+	case !d.Wanted || f.Policy.DryRun || f.Etcd == nil || f.Etcd.Err != "" || !f.isControlPlane() || f.Policy.Name == "" || f.Policy.Unreadable != "":
+		return nil
+	case d.Disarm && s.Care.DisarmedAt.IsZero() && len(s.Care.Done) > 0 && f.roomAgain() && s.hinders(f) == "":
+		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(nil).Databases}}
+	default:
+		return s.defragments(f, now)
+	}
+}
+
+// defragments begins with the member that comes first, unless something hinders that.
+func (s *State) defragments(f *Facts, now time.Time) []Event {
+	m := s.fragmented(f, now)
+	if m == nil {
+		return nil
+	}
+	why := s.hinders(f)
+	switch {
+	case why != "" && why != s.Care.Waits:
+		return []Event{DefragmentationWaits{Node: m.Node, Reason: why}}
+	case why != "", f.Care.Elsewhere != "", now.Before(s.careFrom(f)):
+		return nil
+	}
+	return []Event{DefragmentationStarted{
+		Node: m.Node, Leader: m.Leader, Before: m.Database(), Until: now.Add(f.Policy.Defragmentation.Deadline),
+		Reason: fmt.Sprintf("its database has at least %s, and %d %% of it are free", binary(f.Policy.Defragmentation.MinSize), f.Policy.Defragmentation.FreePercent),
+	}}
+}
+
+// careFrom is when the next member may be defragmented.
+func (s *State) careFrom(f *Facts) time.Time {
+	switch {
+	case s.Care.EndedAt.IsZero():
+		return time.Time{}
+	case s.Care.Failed:
+		return s.Care.EndedAt.Add(max(careAgain, f.Policy.Defragmentation.Pause))
+	default:
+		return s.Care.EndedAt.Add(f.Policy.Defragmentation.Pause)
+	}
+}
+
+// fragmented is the member that must be defragmented first, nil for none: the followers in the order of their names, then the leader.
+func (s *State) fragmented(f *Facts, now time.Time) *Member {
+	d := f.Policy.Defragmentation
+	var found []*Member
+	for i := range f.Etcd.Members {
+		m := &f.Etcd.Members[i]
+		done, ok := s.Care.Done[m.Node]
+		if m.Size > 0 && m.Size >= d.MinSize && m.Size-m.InUse >= m.Size/100*int64(d.FreePercent) && (!ok || !now.Before(done.Add(careAgain))) {
+			found = append(found, m)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return slices.MinFunc(found, func(a, b *Member) int {
+		return cmp.Or(cmp.Compare(count(a.Leader), count(b.Leader)), cmp.Compare(a.Node, b.Node))
+	})
+}
+
+// hinders is why no member of the etcd may be defragmented now, "" for nothing. A full database (NOSPACE) makes machines and their
+// components unhealthy, and is what a defragmentation helps against.
+func (s *State) hinders(f *Facts) string {
+	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
+	switch {
+	case !f.mayBegin():
+		return "the cluster is moved or paused, or there is a pause request"
+	case f.Owner.Deleting || f.Cluster.Deleting:
+		return f.Owner.Name + " is being deleted"
+	case s.Active != nil:
+		return unwell(s.Active.Victim.Name)
+	case s.escalating() != nil:
+		return "an escalation step is tried for machine " + s.escalating().Name
+	case f.Cluster.Reach != object.True:
+		return "the API server of the cluster does not answer"
+	case f.Etcd == nil || f.Etcd.Err != "" || q.Voters == 0:
+		return "the members of etcd could not be listed"
+	case len(f.Etcd.alarmed("CORRUPT")) > 0:
+		return "etcd has the alarm CORRUPT"
+	case q.Learners > 0:
+		return "a member of etcd is a learner"
+	case len(q.Silent) > 0:
+		return "a member of etcd does not answer: " + strings.Join(q.Silent, ", ")
+	case !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Leader }):
+		return "etcd has no leader"
+	case f.Owner.RollingOut != "" || f.Cluster.UpgradePending:
+		return "a rollout or an upgrade is in progress"
+	case f.Owner.Relaxed != "":
+		return f.Owner.Name + " is remediating a machine by itself"
+	case f.leaving() > 0 || int(f.wanted()) != len(f.Machines) || int(f.Owner.Replicas) != len(f.Machines) || len(f.Etcd.Members) != len(f.Machines):
+		return "machines or members of etcd are added or removed"
+	}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		u := s.Unhealthy[m.UID]
+		switch {
+		case f.Etcd.member(m) == nil:
+			return "machine " + m.Name + " has no member of etcd"
+		case !full && (u != nil && u.Mark != nil || len(m.broken(false)) > 0):
+			return unwell(m.Name)
+		}
+	}
+	return ""
+}
+
+func unwell(machine string) string {
+	return "machine " + machine + " is not healthy, or is being replaced"
+}
+
+// ends says how a defragmentation ended, once it has. A member that has a smaller database was defragmented, by whatever process.
+func (d *Defragmenting) ends(f *Facts, now time.Time) []Event {
+	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
+	expired := !now.Before(d.Until)
+	tried := f.Care.Tried.Equal(d.Until)
+	var m *Member
+	if f.Etcd != nil {
+		if i := slices.IndexFunc(f.Etcd.Members, func(m Member) bool { return m.Node == d.Node }); i >= 0 {
+			m = &f.Etcd.Members[i]
+		}
+	}
+	if m != nil && m.Size > 0 {
+		end.After = m.Database()
+	}
+	switch answers := m.answering(); {
+	case answers && (m.Size > 0 && m.Size < d.Before.Size || tried && f.Care.Err == ""):
+		end.Outcome = DefragmentationDone
+		if len(f.Etcd.alarmed("NOSPACE")) > 0 && !f.Policy.Defragmentation.Disarm {
+			end.Next = "when all members have room again: etcdctl alarm disarm"
+		}
+	case answers && expired && tried: // before, it may continue though its connection ended
+		end.Outcome, end.Reason = DefragmentationFailed, f.Care.Err
+	case answers && expired:
+		end.Outcome, end.Reason = DefragmentationFailed, "it was not carried out in time"
+	case expired:
+		end.Outcome, end.Reason = DefragmentationTimedOut, "the member could not be asked, or does not answer, since it was begun"
+		end.Next = "see whether the member answers again: a large database takes minutes; if it does not, restart it"
+	default:
+		return nil
+	}
+	return []Event{end}
+}
+
+// roomAgain says that etcd has the alarm NOSPACE, and that every member's database is far enough from its quota.
+func (f *Facts) roomAgain() bool {
+	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
+		return m.Quota == 0 || m.Size == 0 || m.Database().nearQuota(true)
+	})
+}
+
+// caring are the writes to etcd itself that are due.
+func caring(s *State, f *Facts, now time.Time) []Action {
+	c := &s.Care
+	switch {
+	case f.Etcd == nil:
+		return nil
+	case c.Active != nil && now.Before(c.Active.Until) && !f.Care.Tried.Equal(c.Active.Until):
+		for i := range f.Machines {
+			if m := &f.Machines[i]; m.Node == c.Active.Node {
+				return []Action{{Type: Defragment, Machine: m.subject(), Value: m.Node, To: f.successor(m.Node), Size: c.Active.Before.Size, Until: c.Active.Until}}
+			}
+		}
+	case !c.DisarmedAt.IsZero() && now.Before(c.DisarmedAt.Add(disarmFor)) && f.roomAgain():
+		return []Action{{Type: Disarm}}
+	}
+	return nil
+}
+
+// successor is the node of the member that leads while that of a node is defragmented, "" where that one does not lead: everybody would
+// wait for it. A single member has none.
+func (f *Facts) successor(node string) string {
+	to := ""
+	for _, m := range f.Etcd.Members {
+		switch {
+		case m.Node == node && !m.Leader:
+			return ""
+		case m.Node != node && to == "" && m.answering() && !m.Learner:
+			to = m.Node
+		}
+	}
+	return to
+}
+
+// occupied is the wait for a member that is being defragmented. It answers nothing, and is not at fault.
+func (s *State) occupied() *Decision {
+	if s.Care.Active == nil {
+		return nil
+	}
+	return wait("defragmentation", "the member of etcd on %s is being defragmented; that ends by %s", s.Care.Active.Node, s.Care.Active.Until.UTC().Format(time.RFC3339))
+}
+
+// careIn is how long until etcd must be asked for a defragmentation that is in progress, or for the next member; ok is false for never.
+func (s *State) careIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
+	if s.Care.Active != nil {
+		return 0, true
+	}
+	next := s.careFrom(f)
+	if !f.Policy.Defragmentation.Wanted || next.IsZero() || next.Before(f.Asked.First) || !f.Asked.Last.Before(next) {
+		return 0, false
+	}
+	return max(0, next.Sub(now)), true
+}
+
+// OccupiedUntil is when the defragmentation of a member of the owner's etcd is over at the latest, whatever becomes of the process that
+// began it; zero for none.
+func OccupiedUntil(s *State) time.Time {
+	if s.Care.Active == nil {
+		return time.Time{}
+	}
+	return s.Care.Active.Until
+}
+
+// take folds what was done about databases into the state.
+func (c *EtcdCare) take(e Event, at time.Time) {
+	switch e := e.(type) {
+	case DefragmentationWaits:
+		c.Waits = e.Reason
+	case DefragmentationStarted:
+		c.Active, c.Waits = &Defragmenting{DefragmentationStarted: e, At: at}, ""
+	case DefragmentationEnded:
+		c.Active, c.EndedAt, c.Failed = nil, at, e.Outcome != DefragmentationDone
+		for node, done := range c.Done {
+			if at.Sub(done) >= careAgain {
+				delete(c.Done, node)
+			}
+		}
+		if !c.Failed {
+			if c.Done == nil {
+				c.Done = make(map[string]time.Time)
+			}
+			c.Done[e.Node] = at
+		}
+	case NoSpaceDisarmed:
+		c.DisarmedAt = at
+	case EtcdReported:
+		if !slices.ContainsFunc(e.Problems, func(p EtcdProblem) bool { return p.Kind == v1alpha1.EtcdNoSpace }) {
+			c.DisarmedAt = time.Time{}
+		}
+	}
+}

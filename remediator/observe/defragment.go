@@ -1,0 +1,125 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	etcd "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+)
+
+// Defragment defragments the database of the member on a node, which answers no requests meanwhile, unless it has less than size bytes.
+// It returns when the member says that it is done, or when ctx ends; the member continues then.
+func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
+	d, err := o.reach(ctx, key)
+	if err == nil {
+		err = d.defragment(ctx, nodes, node, size)
+	}
+	if err != nil {
+		return fmt.Errorf("defragmenting the member of etcd on %s in %s: %w", node, key, err)
+	}
+	return nil
+}
+
+// Disarm disarms the alarm NOSPACE of all members of etcd.
+func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
+	d, err := o.reach(ctx, key)
+	if err == nil {
+		err = d.disarm(ctx, nodes)
+	}
+	if err != nil {
+		return fmt.Errorf("disarming the alarm NOSPACE of etcd in %s: %w", key, err)
+	}
+	return nil
+}
+
+// reach prepares connections to the etcd of a cluster.
+func (o *Observer) reach(ctx context.Context, key types.NamespacedName) (*dialer, error) {
+	cluster, err := o.workload(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.dialer(ctx, key, cluster)
+}
+
+// defragment looks at all members again: nothing is done while another one is silent or joining, or while data differ.
+func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
+	by, err := d.quiet(ctx, nodes, node)
+	if err != nil {
+		return err
+	}
+	if by.size < size {
+		return nil // it was defragmented already
+	}
+	line, err := d.open(ctx, node, by.way)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	if _, err := etcd.NewMaintenanceClient(line.ClientConn).Defragment(ctx, &etcd.DefragmentRequest{}); err != nil {
+		return line.failed(ctx, err)
+	}
+	return nil
+}
+
+// quiet is the answer of the member on a node, if all members answer and vote, and none has corrupt data.
+func (d *dialer) quiet(ctx context.Context, nodes []string, node string) (answer, error) {
+	asking, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	heard := d.askEverybody(asking, nodes)
+	if heard.list == nil {
+		return answer{}, fmt.Errorf("no member could list the members: %s", whys(heard.each))
+	}
+	found := conclude(heard.list, heard.alarms, heard.each)
+	for _, m := range found.Members {
+		if m.Answers != object.True || m.Learner {
+			return answer{}, fmt.Errorf("the member on %s is a learner, or does not answer: %s", m.Node, m.Why)
+		}
+	}
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.node == node })
+	switch {
+	case named(heard.list, node) == nil || i < 0:
+		return answer{}, errors.New("it has no member")
+	case heard.each[i].way.peer != "":
+		return answer{}, fmt.Errorf("it can be asked by %s alone", heard.each[i].way)
+	}
+	return heard.each[i], nil
+}
+
+func (d *dialer) disarm(ctx context.Context, nodes []string) error {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	heard := d.askEverybody(ctx, nodes)
+	i := slices.IndexFunc(heard.each, func(a answer) bool { return a.answers == object.True && a.way.peer == "" })
+	if i < 0 {
+		return fmt.Errorf("no member could be asked: %s", whys(heard.each))
+	}
+	line, err := d.open(ctx, heard.each[i].node, heard.each[i].way)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	for _, alarm := range heard.alarms {
+		if alarm.Alarm != etcd.AlarmType_NOSPACE {
+			continue
+		}
+		request := &etcd.AlarmRequest{Action: etcd.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
+		if _, err := etcd.NewMaintenanceClient(line.ClientConn).Alarm(ctx, request); err != nil {
+			return line.failed(ctx, err)
+		}
+	}
+	return nil
+}
+
+// failed is what the error of a call that changes something means.
+func (l *line) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("it did not answer in time")
+	}
+	_, why := l.meaning(err)
+	return errors.New(why)
+}

@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDefragment: a member is defragmented by whichever way reaches it itself, and none while another one is silent or a learner.
+func TestDefragment(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		open   []string
+		breaks func(*workload)
+		size   int64 // of the database when it was decided
+		left   int64 // of the database afterwards
+		why    string
+	}{
+		{name: "all is well", size: 400, left: 1},
+		{name: "it is smaller than it was", size: 401, left: 400},
+		{name: "kubelet dead, client port open", open: []string{"b"}, breaks: func(tn *workload) { tn.node("b").kubelet = dead }, size: 400, left: 1},
+		{name: "kubelet dead", breaks: func(tn *workload) { tn.node("b").kubelet = dead }, size: 400, left: 400, why: "it can be asked by etcdctl in etcd-"},
+		{name: "another is down", breaks: func(tn *workload) { tn.node("c").answers.Stop() }, size: 400, left: 400, why: "the member on c is a learner, or does not answer"},
+		{name: "another is a learner", breaks: func(tn *workload) { tn.node("c").learner = true }, size: 400, left: 400, why: "the member on c is a learner"},
+		{name: "it takes too long", breaks: func(tn *workload) { tn.node("b").hangs = func() {} }, size: 400, left: 400, why: "it did not answer in time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tn := newTenant(t, "a", "b", "c")
+			tn.node("b").size = 400
+			if c.breaks != nil {
+				c.breaks(tn)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if tn.node("b").hangs != nil {
+				tn.node("b").hangs = cancel
+			}
+			err := tn.dialer(c.open...).defragment(ctx, []string{"a", "b", "c"}, "b", c.size)
+			if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%v", err)
+			}
+			if size := tn.node("b").size; size != c.left {
+				t.Errorf("the database has %d", size)
+			}
+		})
+	}
+}
+
+// TestDisarm: the alarm is disarmed for all members for which it is raised, by one that answers.
+func TestDisarm(t *testing.T) {
+	tn := newTenant(t, "a", "b", "c")
+	tn.node("a").kubelet, tn.node("a").full, tn.node("b").full = dead, true, true
+	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if tn.node("a").full || tn.node("b").full {
+		t.Error("the alarm is still raised")
+	}
+	for _, n := range tn.nodes {
+		n.kubelet = dead
+	}
+	if err := tn.dialer().disarm(t.Context(), []string{"a", "b", "c"}); err == nil {
+		t.Error("nobody could be asked")
+	}
+}

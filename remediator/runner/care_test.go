@@ -1,0 +1,178 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
+	"scute.dev/remediator"
+	"scute.dev/remediator/runner"
+)
+
+// fragmented is a world with members of etcd whose databases have much free space; the first leads.
+type fragmented struct {
+	*world
+	sizes map[string]int64
+	done  []string // the members that were defragmented
+	fails error
+}
+
+func newFragmented(name string) *fragmented {
+	w := &fragmented{world: newWorld(name), sizes: map[string]int64{"m1": 400 << 20, "m2": 400 << 20, "m3": 400 << 20}}
+	w.facts.Policy.Survey = time.Minute
+	w.facts.Policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: 10 * time.Minute, Deadline: time.Minute}
+	return w
+}
+
+func (w *fragmented) Ask(ctx context.Context, f *remediator.Facts) error {
+	err := w.world.Ask(ctx, f)
+	for i := range f.Etcd.Members {
+		m := &f.Etcd.Members[i]
+		m.Size, m.InUse, m.Leader = w.sizes[m.Node], 50<<20, i == 0
+	}
+	return err
+}
+
+func (w *fragmented) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+	if a.Type != remediator.Defragment {
+		return w.world.Perform(ctx, f, a)
+	}
+	if w.done = append(w.done, a.Value); w.fails == nil {
+		w.sizes[a.Value] = 50 << 20
+	}
+	return w.fails
+}
+
+func (w *fragmented) process(t *testing.T, name string, l aggregate.Log) *runner.Runner {
+	t.Helper()
+	r := process(t, name, l, w.world)
+	r.Observer, r.Executor = w, w
+	return r
+}
+
+func (w *fragmented) reconcile(t *testing.T, r *runner.Runner) {
+	t.Helper()
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(time.Minute)
+}
+
+// TestDefragmentationIsPaced: one member after another, the leader last, with the pause of the policy between them, and none a second time.
+func TestDefragmentationIsPaced(t *testing.T) {
+	l, w := logtest.Open(t), newFragmented("paced")
+	r := w.process(t, "one", l)
+	for minute := range 60 {
+		w.reconcile(t, r)
+		if most := 1 + minute/10; len(w.done) > most {
+			t.Fatalf("%d members were defragmented in %d minutes", len(w.done), minute)
+		}
+	}
+	if len(w.done) != 3 || w.done[0] != "m2" || w.done[1] != "m3" || w.done[2] != "m1" {
+		t.Errorf("%v were defragmented", w.done)
+	}
+	if s := stateOf(t, l, w.facts.Owner.Owner); s.Care.Active != nil || len(s.Care.Done) == 0 {
+		t.Errorf("%+v", s.Care)
+	}
+}
+
+// fleet of worlds, by the names of their clusters.
+type fragmentedFleet map[string]*fragmented
+
+func (m fragmentedFleet) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
+	return m[owner.Cluster].Look(ctx, owner, made)
+}
+
+func (m fragmentedFleet) Ask(ctx context.Context, f *remediator.Facts) error {
+	return m[f.Owner.Cluster].Ask(ctx, f)
+}
+
+func (m fragmentedFleet) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+	return m[f.Owner.Cluster].Perform(ctx, f, a)
+}
+
+// TestOneDefragmentationInTheFleet: while the member of one control plane is defragmented, that of another one waits, also in another
+// process. One that does not end keeps it waiting no longer than its deadline.
+func TestOneDefragmentationInTheFleet(t *testing.T) {
+	l, one, two := logtest.Open(t), newFragmented("one"), newFragmented("two")
+	one.fails = errors.New("the connection broke")
+	fleet := fragmentedFleet{"one": one, "two": two}
+	now := one.now
+	start := func(name string) *runner.Runner {
+		r := process(t, name, l, one.world)
+		for _, w := range fleet {
+			for _, stored := range records(t, l, w.facts.Owner.Owner) {
+				if err := r.View.Apply(stored); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		r.Observer, r.Executor, r.Now = fleet, fleet, func() time.Time { return now }
+		return r
+	}
+	r := start("a")
+	reconcile := func(w *fragmented) {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reconcile(one)
+	reconcile(two)
+	now = now.Add(time.Minute) // by then each is asked for the first time
+	for range 3 {
+		reconcile(one)
+		reconcile(two)
+	}
+	r = start("b")
+	reconcile(two)
+	now = now.Add(59 * time.Second)
+	if reconcile(two); len(one.done) != 1 || len(two.done) != 0 {
+		t.Fatalf("of one %v, of the other %v were defragmented", one.done, two.done)
+	}
+	now = now.Add(time.Minute)
+	if reconcile(two); len(two.done) != 1 {
+		t.Errorf("of the other %v were defragmented", two.done)
+	}
+}
+
+// TestDefragmentationOutlivesTheProcess: one that has recorded it dies. The next one carries it out, or says that it was not in time.
+func TestDefragmentationOutlivesTheProcess(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   time.Duration
+		outcome remediator.DefragmentationOutcome
+		done    int
+	}{
+		"in time": {10 * time.Second, remediator.DefragmentationDone, 1},
+		"late":    {5 * time.Minute, remediator.DefragmentationFailed, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, w := logtest.Open(t), newFragmented("dies")
+			owner := w.facts.Owner.Owner
+			began := &aggregate.Root[remediator.Event, *remediator.State]{
+				Log: l, Catalog: remediator.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: owner.ID()},
+				Actor: "daemon/one", Now: func() time.Time { return w.now }, State: new(remediator.State),
+			}
+			if err := began.Append(t.Context(), remediator.Registered{Owner: owner}, remediator.Claimed{Holder: "one"}, remediator.DefragmentationStarted{
+				Node: "m2", Before: remediator.Database{Node: "m2", Size: 400 << 20, InUse: 50 << 20}, Until: w.now.Add(time.Minute),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			w.now = w.now.Add(c.after)
+			r := w.process(t, "two", l)
+			w.reconcile(t, r)
+			w.now = w.now.Add(-50 * time.Second)
+			if len(w.done) != c.done {
+				t.Fatalf("%v were defragmented", w.done)
+			}
+			w.reconcile(t, r)
+			if s := stateOf(t, l, owner); s.Care.Active != nil || s.Care.Failed != (c.outcome == remediator.DefragmentationFailed) {
+				t.Errorf("%+v", s.Care)
+			}
+		})
+	}
+}
