@@ -122,6 +122,8 @@ func (b *writer) machine(m *machine) {
 	if m.Node == "" {
 		b.over(m.Created, 4*time.Minute)
 	}
+	left := m.stops().Sub(n.w.now) // until it stops: within the next step of time, later, or never
+	b.add(m.Annotations != nil, left <= 5*time.Minute)
 	if m.Deleting {
 		b.over(m.DeletingSince, 4*time.Minute)
 	}

@@ -53,6 +53,10 @@ func smallWorlds() []smallWorld {
 		w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
 	}
 	workers := func(w *world) { w.owner.Kind = string(remediator.Deployment) }
+	notices := func(w *world) {
+		w.owner.CertificateTrigger = true
+		w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
+	}
 	return []smallWorld{
 		{"one-rollout", lever, 1},
 		{"one-replicas", replicas, 1},
@@ -60,6 +64,8 @@ func smallWorlds() []smallWorld {
 		{"three-replicas", replicas, 3},
 		{"three-owner", plain, 3},
 		{"workers", workers, 2},
+		{"one-notice", notices, 1},
+		{"three-notices", notices, 3},
 	}
 }
 

@@ -73,8 +73,23 @@ func (n *node) round() string {
 			return wrong
 		}
 	}
-	n.w.now = n.w.now.Add(time.Minute)
+	n.pass(time.Minute)
 	return ""
+}
+
+// pass lets time pass. A machine that was about to stop stops when its time has come: that is no fault more.
+func (n *node) pass(d time.Duration) {
+	n.w.now = n.w.now.Add(d)
+	for _, m := range n.w.machines {
+		if at := m.stops(); m.Node != "" && m.Kubelet && !at.IsZero() && !n.w.now.Before(at) {
+			n.faults++
+			m.Kubelet, m.Etcd = false, false
+			if m.Leader {
+				n.w.elect("")
+			}
+			n.tell("%s stops", m.Name)
+		}
+	}
 }
 
 func (n *node) told(did, who string) {
@@ -159,7 +174,7 @@ func (n *node) asItIs() bool {
 	var ill *machine
 	for _, m := range w.machines {
 		starts := m.Node == "" && !m.Doomed
-		if w.well(m) || m.Deleting || starts {
+		if w.well(m) && !w.noticed(m) || m.Deleting || starts {
 			continue
 		}
 		if ill != nil {
@@ -167,7 +182,7 @@ func (n *node) asItIs() bool {
 		}
 		ill = m
 	}
-	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed {
+	if ill == nil || ill.Node != "" && ill.Kubelet && !ill.Pressed && !w.noticed(ill) {
 		return false // its pods are not observed
 	}
 	if !w.alive(ill) || !silentShort && !ill.Etcd && len(w.machines) != int(n.wish) {
@@ -184,7 +199,7 @@ func (n *node) lead() {
 }
 
 func (n *node) heal(m *machine) {
-	m.Pressed, m.Doomed = false, false
+	m.Pressed, m.Doomed, m.Annotations = false, false, nil
 	if m.Node != "" {
 		m.Kubelet, m.Pods, m.Etcd = true, true, m.Member
 	}
@@ -223,13 +238,13 @@ func (n *node) ways(only ...string) []way {
 		case m.Node == "":
 			try(m.Name+" joins", func(c *node) (bool, string) { return c.w.join(c.w.machines[i]), "" })
 		}
-		if !m.Deleting && (m.Doomed || m.Node != "" && !n.w.well(m)) {
+		if !m.Deleting && (m.Doomed || m.Node != "" && (!n.w.well(m) || n.w.noticed(m))) {
 			try(m.Name+" recovers", func(c *node) (bool, string) { c.heal(c.w.machines[i]); c.lead(); return true, "" })
 		}
 	}
-	try("time passes", func(c *node) (bool, string) { c.w.now = c.w.now.Add(5 * time.Minute); return true, "" })
+	try("time passes", func(c *node) (bool, string) { c.pass(5 * time.Minute); return true, "" })
 	if a := n.state.Active; a != nil && a.Step == remediator.Cancelling {
-		try("half a minute passes", func(c *node) (bool, string) { c.w.now = c.w.now.Add(31 * time.Second); return true, "" })
+		try("half a minute passes", func(c *node) (bool, string) { c.pass(31 * time.Second); return true, "" })
 	}
 	if n.left > 0 {
 		n.misfortunes(func(move string, do func(*node)) {
@@ -286,6 +301,11 @@ func (n *node) misfortunes(try func(string, func(*node))) {
 				try(m.Name+" never joins", func(c *node) { c.w.machines[i].Doomed = true })
 			}
 			continue
+		}
+		if len(w.policy.Checks.Notices) > 0 && m.Annotations == nil {
+			try(m.Name+" is about to stop", func(c *node) {
+				c.w.machines[i].Annotations = map[string]string{maintenance: w.now.Add(7 * time.Minute).Format(time.RFC3339)}
+			})
 		}
 		if m.Kubelet {
 			try("the kubelet of "+m.Name+" dies", func(c *node) { c.w.machines[i].Kubelet = false })

@@ -209,6 +209,8 @@ func (g *guard) unsettledMachine(m *machine) string {
 	switch w := g.w; {
 	case !w.well(m):
 		return "is not well"
+	case w.noticed(m):
+		return "is about to stop"
 	case w.stale(m):
 		return ""
 	case m.Mark != "" || m.DeleteMark != "" || m.Certificates != "" || m.ClonedFrom != m.Template || m.Request != nil:
