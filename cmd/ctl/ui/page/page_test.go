@@ -178,6 +178,9 @@ func TestHostileLog(t *testing.T) {
 			if strings.Contains(string(body), "<hostile") || strings.Contains(string(body), `"><`+"hostile") {
 				t.Errorf("%s%s has markup of the log", address, at)
 			}
+			if strings.ContainsAny(string(body), "\u202e\u009b") {
+				t.Errorf("%s%s has characters that control a terminal or the direction of writing", address, at)
+			}
 			shown += strings.Count(string(body), "&lt;hostile")
 		}
 	}

@@ -9,9 +9,12 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/cmd/ctl/ui/feed"
 	"scute.dev/cmd/ctl/ui/world"
 )
@@ -101,7 +104,19 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	default:
 		err = s.feed.Now(build)
 	}
-	return out.Bytes(), seq, err
+	return cleaned(out.Bytes()), seq, err
+}
+
+// cleaned is a page without the characters that clean takes out of one line. That of a whole page keeps the ends of lines, as in the
+// inputs of a task.
+func cleaned(body []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
+			return r
+		}
+		clean, _ := utf8.DecodeRuneInString(term.Clean(string(r)))
+		return clean
+	}, body)
 }
 
 // moment reads the parameter at: a sequence, or a time.
@@ -127,5 +142,5 @@ func (s *Site) Error(err error) []byte {
 	if parsed != nil || t.Execute(&out, err.Error()) != nil {
 		return []byte("this page could not be made")
 	}
-	return out.Bytes()
+	return cleaned(out.Bytes())
 }
