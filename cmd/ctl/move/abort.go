@@ -20,6 +20,7 @@ type abortOptions struct {
 	noun         *noun
 	Name, Reason string
 	Wait         kit.Wait
+	seen         *kit.Seen
 }
 
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
@@ -55,8 +56,32 @@ func (o *abortOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
+	return o.in(ctx, p)
+}
+
+// Abort is `abort move` of the one that was seen, if the user may change it. It does not wait for the daemon's answer.
+func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	o := &abortOptions{Kit: k, noun: newNoun(), Name: name, Reason: reason, seen: seen}
+	p, err := kit.InCluster(k, o.noun)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	m := &v1alpha1.Move{}
+	id := func() string { return m.Status.MoveID }
+	if err := seen.Permit(ctx, p.Cluster, p.Key(name), m, id, func() { m.Spec.Abort = !m.Spec.Abort }); err != nil {
+		return err
+	}
+	return o.in(ctx, p)
+}
+
+// in a place.
+func (o *abortOptions) in(ctx context.Context, p *place) error {
 	m, err := p.Get(ctx, p.Key(o.Name))
 	if err != nil {
+		return err
+	}
+	if err := o.seen.Check(m, m.Status.MoveID); err != nil {
 		return err
 	}
 	if settled, err := o.tooLate(m); settled {
@@ -106,7 +131,7 @@ func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) erro
 		if unreached != nil {
 			o.Env.Notef("The log could not be reached, so spec.abort is set instead: %v", unreached)
 		}
-		if err := patch(ctx, p, m, func(s *v1alpha1.MoveSpec) { s.Abort = true }); err != nil {
+		if err := patch(ctx, p, m, o.seen, func(s *v1alpha1.MoveSpec) { s.Abort = true }); err != nil {
 			return err
 		}
 		if o.Reason != "" {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
@@ -126,7 +125,7 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 	if o.Action != abandon {
 		return fmt.Errorf("the log could not be reached, and this decision is kept nowhere else: %w", why)
 	}
-	if err := patch(ctx, p, m, func(s *v1alpha1.MoveSpec) { s.AbandonTarget = true }); err != nil {
+	if err := patch(ctx, p, m, nil, func(s *v1alpha1.MoveSpec) { s.AbandonTarget = true }); err != nil {
 		return err
 	}
 	o.Env.Notef("The log could not be reached, so spec.abandonTarget is set instead, and the reason is not kept: %v", why)
@@ -135,12 +134,12 @@ func (o *decideOptions) intend(ctx context.Context, p *place, m *v1alpha1.Move, 
 }
 
 // patch writes what has changed of the spec, and nothing else.
-func patch(ctx context.Context, p *place, m *v1alpha1.Move, change func(*v1alpha1.MoveSpec)) error {
+func patch(ctx context.Context, p *place, m *v1alpha1.Move, seen *kit.Seen, change func(*v1alpha1.MoveSpec)) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	after := m.DeepCopy()
 	change(&after.Spec)
-	if err := p.Cluster.Client.Patch(ctx, after, client.MergeFrom(m)); err != nil {
+	if err := p.Cluster.Client.Patch(ctx, after, seen.Patch(m)); err != nil {
 		return fmt.Errorf("writing the spec of move %s: %w", key(m), p.Cluster.Explain(err))
 	}
 	return nil

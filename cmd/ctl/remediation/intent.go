@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
@@ -22,6 +21,7 @@ type intent struct {
 	noun *noun
 	Name string
 	Wait kit.Wait
+	seen *kit.Seen
 
 	// change sets the spec, and says in words what is asked for; an error refuses.
 	change func(r *v1alpha1.SurgeRemediation) (said string, err error)
@@ -53,6 +53,11 @@ func (o *intent) run(ctx context.Context) error {
 	if o.Flags.LogAlone() || o.Flags.Local {
 		return cli.Usagef("what an operator wants is written into the SurgeRemediation, in a management cluster: --local, --log and --nats do not lead to one")
 	}
+	return o.write(ctx)
+}
+
+// write changes the spec in the management cluster.
+func (o *intent) write(ctx context.Context) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
@@ -63,6 +68,9 @@ func (o *intent) run(ctx context.Context) error {
 	}
 	if before.DeletionTimestamp != nil {
 		return fmt.Errorf("the SurgeRemediation of %s is being deleted: nothing was changed", key(before))
+	}
+	if err := o.seen.Check(before, before.Status.RemediationID); err != nil {
+		return err
 	}
 	after := before.DeepCopy()
 	said, err := o.change(after)
@@ -88,7 +96,7 @@ func (o *intent) run(ctx context.Context) error {
 func (o *intent) patch(ctx context.Context, cluster *connect.Cluster, before, after *v1alpha1.SurgeRemediation) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	if err := cluster.Client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+	if err := cluster.Client.Patch(ctx, after, o.seen.Patch(before)); err != nil {
 		return fmt.Errorf("writing the spec of remediation %s/%s: %w", before.Namespace, before.Name, cluster.Explain(err))
 	}
 	return nil
@@ -143,26 +151,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 		}
 		return nil
 	}
-	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) {
-		if over(r) && r.Status.FinishedAt != nil {
-			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
-		}
-		if UnderWay(r.Status.Phase) {
-			o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
-		}
-		before := r.Spec.Hold
-		r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
-		if length == 0 {
-			if before != nil && *before == *r.Spec.Hold {
-				o.Env.Notef("%s/%s is held until it is released already: nothing was changed.", r.Namespace, r.Name)
-				return "", nil
-			}
-			return "held until it is released", nil
-		}
-		until := metav1.NewTime(o.Env.Now().Add(length).UTC().Truncate(time.Second))
-		r.Spec.Hold.Until = &until
-		return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
-	}
+	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
 	o.heard = heldAsAsked
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
 		goOn := "To have it continue: " + o.line("release", r)
@@ -172,6 +161,28 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 		return goOn
 	}
 	return cmd
+}
+
+// hold for a time, or until it is released.
+func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.Duration) (string, error) {
+	if over(r) && r.Status.FinishedAt != nil {
+		return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
+	}
+	if UnderWay(r.Status.Phase) {
+		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
+	}
+	before := r.Spec.Hold
+	r.Spec.Hold = &v1alpha1.RemediationHold{Reason: reason}
+	if length == 0 {
+		if before != nil && *before == *r.Spec.Hold {
+			o.Env.Notef("%s/%s is held until it is released already: nothing was changed.", r.Namespace, r.Name)
+			return "", nil
+		}
+		return "held until it is released", nil
+	}
+	until := metav1.NewTime(o.Env.Now().Add(length).UTC().Truncate(time.Second))
+	r.Spec.Hold.Until = &until
+	return fmt.Sprintf("held for %s, until %s", length, term.Second(until.Time)), nil
 }
 
 // heldAsAsked: times of the API have whole seconds.
@@ -185,19 +196,21 @@ func newCmdRelease(env *cli.Env, n *noun) *cobra.Command {
 	cmd := o.command(env, "Take a hold off, and an abort: the machine is decided about again",
 		"A hold of the RepairPolicy's own (spec.hold) is not released: it ends by itself.",
 		"$ release remediation prod-cp-x7k2p -n fleet")
-	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) {
-		if r.Spec.Hold == nil && !r.Spec.Abort {
-			o.Env.Notef("%s/%s is neither held nor aborted: nothing was changed.", r.Namespace, r.Name)
-			return "", nil
-		}
-		r.Spec.Hold, r.Spec.Abort = nil, false
-		return "released", nil
-	}
+	o.change = o.release
 	o.heard = released
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
 		return "To follow it: " + o.line("watch", r)
 	}
 	return cmd
+}
+
+func (o *intent) release(r *v1alpha1.SurgeRemediation) (string, error) {
+	if r.Spec.Hold == nil && !r.Spec.Abort {
+		o.Env.Notef("%s/%s is neither held nor aborted: nothing was changed.", r.Namespace, r.Name)
+		return "", nil
+	}
+	r.Spec.Hold, r.Spec.Abort = nil, false
+	return "released", nil
 }
 
 // released: a status of before the release still tells of the hold, or is of another generation.
@@ -214,26 +227,29 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 		"The owner gets its replicas back, and the replacement goes; the machine stays, marked. A machine whose owner is deleting\nit already cannot be kept. It asks first; where nobody can be asked, --yes must be given.",
 		"$ abort remediation prod-cp-x7k2p -n fleet --yes")
 	kit.YesVar(cmd.Flags(), &yes)
-	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) {
-		switch {
-		case r.Spec.Abort:
-			o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
-			return "", nil
-		case over(r) && r.Status.FinishedAt != nil:
-			return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
-		case !yes:
-			if err := o.confirm(r); err != nil {
-				return "", err
-			}
-		}
-		r.Spec.Abort = true
-		return "abort asked for", nil
-	}
+	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, yes) }
 	o.heard = aborted
 	o.next = func(r *v1alpha1.SurgeRemediation) string {
 		return "To follow it: " + o.line("watch", r) + "; to have it decided again: " + o.line("release", r)
 	}
 	return cmd
+}
+
+// abort asks first unless yes is given.
+func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
+	switch {
+	case r.Spec.Abort:
+		o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
+		return "", nil
+	case over(r) && r.Status.FinishedAt != nil:
+		return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
+	case !yes:
+		if err := o.confirm(r); err != nil {
+			return "", err
+		}
+	}
+	r.Spec.Abort = true
+	return "abort asked for", nil
 }
 
 // confirm asks, and says what is aborted.

@@ -41,6 +41,10 @@ func (o *pauseOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer at.Close()
+	return o.pause(ctx, at, f)
+}
+
+func (o *pauseOptions) pause(ctx context.Context, at *place, f *Fold) error {
 	var in workflow.Input = workflow.PauseRun{Reason: o.Reason}
 	what := "paused"
 	if o.Task != "" {
@@ -112,11 +116,7 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		return o.here(ctx, at, f)
 	}
 	if o.Task == "" {
-		actor, err := o.tell(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
-		if err != nil {
-			return fmt.Errorf("run %s: %w", f.ID, err)
-		}
-		if _, err := fmt.Fprintf(o.Env.Err, "run %s: resumed by %s\n", f.ID, actor); err != nil {
+		if err := o.resume(ctx, at, f); err != nil {
 			return err
 		}
 	}
@@ -127,6 +127,16 @@ func (o *resumeOptions) run(ctx context.Context) error {
 		return err
 	}
 	return at.Follow(ctx, at.Key(o.Name), &o.Format)
+}
+
+// resume lets the daemon continue a run.
+func (o *pauseOptions) resume(ctx context.Context, at *place, f *Fold) error {
+	actor, err := o.tell(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
+	if err != nil {
+		return fmt.Errorf("run %s: %w", f.ID, err)
+	}
+	_, err = fmt.Fprintf(o.Env.Err, "run %s: resumed by %s\n", f.ID, actor)
+	return err
 }
 
 // here drives a run of a folder.

@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui/act"
 	"scute.dev/cmd/ctl/ui/feed"
 	"scute.dev/cmd/ctl/ui/page"
 	"scute.dev/cmd/ctl/ui/spool"
@@ -26,8 +27,9 @@ const shutdown = 2 * time.Second
 
 type options struct {
 	*kit.Kit
-	From string
-	Port int
+	From     string
+	Port     int
+	ReadOnly bool
 }
 
 // NewCmd is `scutectl ui`.
@@ -40,8 +42,9 @@ func NewCmd(env *cli.Env) *cobra.Command {
 
 The pages are served on 127.0.0.1, to who has the token of the address that is printed. The log is found in the daemon's pod, behind a
 port-forward, with your own kubeconfig; or in a folder (--local, --log), on a NATS server (--nats), or in a file that
-` + "`scutectl log export`" + ` wrote (--from). Nothing is installed in the cluster, and nothing can be changed from the pages: each shows the
-commands that do.`,
+` + "`scutectl log export`" + ` wrote (--from). Nothing is installed in the cluster. Of a management cluster the pages can pause and
+resume runs and policies, abort moves, and hold, release and abort remediations: with your own credentials, after a confirmation.
+--read-only leaves that out. For everything else each page shows the command.`,
 		Example: kit.Examples(env, "$ ui", "$ ui --local", "$ ui --from export.jsonl --port 8080"),
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -49,6 +52,7 @@ commands that do.`,
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export): read it instead of a log")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
+	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Let nothing be changed from the pages")
 	return cmd
 }
 
@@ -104,6 +108,17 @@ func over(ctx, reading context.Context) error {
 	return nil
 }
 
+// desk does what pages ask for; nil where there is nothing to change: in a folder or an export, and without a management cluster.
+func (o *options) desk() *act.Desk {
+	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
+		return nil
+	}
+	if _, err := o.Flags.Cluster(); err != nil { // of a server of NATS alone
+		return nil
+	}
+	return act.New(o.Kit)
+}
+
 // serve serves the pages until ctx ends.
 func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	site, err := page.New(f, o.Kit, o.where())
@@ -116,7 +131,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	}
 	host, token := listener.Addr().String(), rand.Text()
 	_, port, _ := net.SplitHostPort(host)
-	handler, err := web.New(site, f, token, host, "localhost:"+port)
+	handler, err := web.New(site, f, o.desk(), token, host, "localhost:"+port)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

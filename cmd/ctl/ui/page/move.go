@@ -41,6 +41,7 @@ type movePage struct {
 	Dropped  bool // the objects were forgotten when the move ended
 	Holder   string
 	Commands []string
+	Acts     []Act
 	Facts    []Fact
 	Earlier  int
 }
@@ -56,7 +57,7 @@ func move(v *view) (any, error) {
 	r := m.Resource()
 	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Levels: levels(&m.State)}
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
-	p.Commands = v.commands(moveCommands(v, r))
+	p.Commands, p.Acts = v.commands(moveCommands(v, r)), v.moveActs(id, r)
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, factsOfThing)
 	return p, err
 }

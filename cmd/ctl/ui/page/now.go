@@ -25,6 +25,7 @@ type Thing struct {
 	Message    string
 	Next       string
 	Commands   []string
+	Acts       []Act
 	Since      time.Time
 	Progress   string
 	seq        uint64
@@ -71,6 +72,7 @@ func (p *nowPage) runs(v *view) {
 			Chip: chip(r.Phase()), Kind: "run", Name: r.Namespace + "/" + r.Name, Link: v.To("/run", "id", id), Message: r.Status.Message, Next: r.Status.Next,
 			Since: r.CreatedAt, Progress: r.Status.Progress + " tasks", seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}),
 		}
+		t.Acts = v.runActs(r)
 		switch {
 		case r.State.HandedOver != "", runs.Finished(r.Phase()):
 			p.Ended = append(p.Ended, t)
@@ -98,6 +100,7 @@ func (p *nowPage) moves(v *view) {
 			Chip: chip(r.Status.Phase), Kind: "move", Name: r.Namespace + "/" + r.Name, Link: v.To("/move", "id", id), Message: r.Status.Message, Next: r.Status.Next,
 			Since: m.State.PhaseSince, Progress: moved(r), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}),
 		}
+		t.Acts = v.moveActs(id, r)
 		switch {
 		case m.State.Finished():
 			p.Ended = append(p.Ended, t)
@@ -126,6 +129,7 @@ func (p *nowPage) remediations(v *view) {
 				Chip: chip(r.Status.Phase), Kind: "machine", Name: r.Namespace + "/" + r.Name, Link: v.To("/owner", "id", id), Message: r.Status.Message, Next: r.Status.Next,
 				Since: r.CreationTimestamp.Time, Progress: r.Status.Decision, seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
 			}
+			t.Acts = v.machineActs(r)
 			switch {
 			case !remediation.Open(r):
 				p.Ended = append(p.Ended, t)

@@ -27,6 +27,7 @@ type Case struct {
 	Attempts                               int
 	Open                                   bool
 	Commands                               []string
+	Acts                                   []Act
 }
 
 type ownerPage struct {
@@ -36,6 +37,7 @@ type ownerPage struct {
 	Active  *remediator.Active
 	Cases   []Case
 	Mass    []string
+	Acts    []Act
 	Facts   []Fact
 	Earlier int
 }
@@ -49,6 +51,7 @@ func owner(v *view) (any, error) {
 		return nil, err
 	}
 	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.Active, Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p.Acts = v.policyActs(p.Owner.Namespace, p.Cases)
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOfThing)
 	return p, err
 }
@@ -74,7 +77,7 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		}
 		c.decided(&f.State, r.Name)
 		if c.Open {
-			c.Commands = v.commands(machineCommands(v, r))
+			c.Commands, c.Acts = v.commands(machineCommands(v, r)), v.machineActs(r)
 		}
 		out = append(out, c)
 	}

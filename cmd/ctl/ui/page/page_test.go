@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -253,4 +254,29 @@ func reads(kind eventlog.Kind, ev eventlog.Event) bool {
 		_, err = remediator.NewCatalog().Decode(ev)
 	}
 	return err == nil
+}
+
+// TestActsAreOfThePresent: what can be done is offered where it can be changed, about the present alone.
+func TestActsAreOfThePresent(t *testing.T) {
+	log, f := logtest.Open(t), uitest.Feed(t)
+	saved := uitest.Saved(t, root, "decided-to-retry")
+	saved[0].Events = saved[0].Events[:18] // it waits for a decision
+	uitest.Interleaved(t, log, saved)
+	uitest.Fill(t, f, log)
+	s, head := site(t, f), fmt.Sprint(f.Commits.Head())
+	pages := []string{"/?", "/run?id=fleet/decided-to-retry/1"}
+	for _, address := range pages {
+		if strings.Contains(show(t, s, address), "/act?") {
+			t.Errorf("%s offers something that this command cannot do", address)
+		}
+	}
+	s.AllowActs()
+	for _, address := range pages {
+		if !strings.Contains(show(t, s, address), "/act?do=") {
+			t.Errorf("%s offers nothing", address)
+		}
+		if strings.Contains(show(t, s, address+"&at="+head), "/act?") {
+			t.Errorf("%s offers something about the past", address)
+		}
+	}
 }

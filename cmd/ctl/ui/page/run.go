@@ -35,6 +35,7 @@ type runPage struct {
 	Ended    time.Time
 	Counts   []Count
 	Commands []string
+	Acts     []Act
 	Picture  Picture
 	Gantt    *Gantt
 	Task     *Panel
@@ -59,7 +60,7 @@ func run(v *view) (any, error) {
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands = v.commands(runs.Next(v.site.kit, r))
+	p.Commands, p.Acts = v.commands(runs.Next(v.site.kit, r)), v.runActs(r)
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)

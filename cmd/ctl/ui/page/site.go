@@ -29,6 +29,8 @@ type Site struct {
 	where string
 	words *fact.Words
 	pages map[string]page
+	// acts says that the pages offer what can be done.
+	acts bool
 }
 
 // page builds the content of a page from a moment.

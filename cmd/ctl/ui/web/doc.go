@@ -1,5 +1,4 @@
-// Package web serves the pages of scutectl ui over HTTP, to one person on one machine: who has the token of its address. It reads and
-// changes nothing.
+// Package web serves the pages of scutectl ui over HTTP, to one person on one machine: who has the token of its address.
 //
 // What never may live here: what is on a page.
 package web

@@ -17,25 +17,42 @@ type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
 	hosts []string
-	next  http.Handler
+	// writes is the one path that takes forms; "" is none.
+	writes string
+	next   http.Handler
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser does not say where a form comes from
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case !g.meant(r):
 		http.Error(w, "This address is not served here: use the one that scutectl ui printed.", http.StatusForbidden)
+	case r.Method == http.MethodPost && g.writes != "" && r.URL.Path == g.writes:
+		g.form(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "Nothing can be changed here.", http.StatusMethodNotAllowed)
 	case g.same(r.URL.Query().Get("token")):
 		g.admit(w, r)
+	case !g.admitted(r):
+		http.Error(w, "The token is missing: use the address that scutectl ui printed, with its token.", http.StatusUnauthorized)
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// form lets a form in that was sent by a page of this server: a browser says so in Origin, and cannot be made to say it for another page.
+func (g *guard) form(w http.ResponseWriter, r *http.Request) {
+	from := r.Header.Get("Sec-Fetch-Site")
+	switch {
+	case r.Header.Get("Origin") != "http://"+r.Host || from != "" && from != "same-origin":
+		http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
 	case !g.admitted(r):
 		http.Error(w, "The token is missing: use the address that scutectl ui printed, with its token.", http.StatusUnauthorized)
 	default:

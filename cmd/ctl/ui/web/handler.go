@@ -5,20 +5,21 @@ import (
 	"net/http"
 	"strings"
 
+	"scute.dev/cmd/ctl/ui/act"
 	"scute.dev/cmd/ctl/ui/feed"
 	"scute.dev/cmd/ctl/ui/page"
 	"scute.dev/cmd/ctl/ui/world"
 )
 
-// New serves the pages of a site to who has the token. hosts are the names of the server, with its port.
-func New(site *page.Site, f *feed.Feed, token string, hosts ...string) (http.Handler, error) {
+// New serves the pages of a site to who has the token, and what the desk does; nil is none. hosts are the names of the server, with its port.
+func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
 	assets, err := static()
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/static/", assets)
-	h := &handler{site: site, feed: f, drawn: newDrawn()}
+	h := &handler{site: site, feed: f, desk: desk, drawn: newDrawn()}
 	for _, path := range site.Paths() {
 		pattern := path
 		if pattern == "/" {
@@ -27,12 +28,20 @@ func New(site *page.Site, f *feed.Feed, token string, hosts ...string) (http.Han
 		mux.HandleFunc(pattern, h.page)
 		mux.HandleFunc("/live"+pattern, h.live)
 	}
-	return &guard{token: token, hosts: hosts, next: mux}, nil
+	g := &guard{token: token, hosts: hosts, next: mux}
+	if desk != nil {
+		site.AllowActs()
+		mux.HandleFunc("GET "+acts, h.confirm)
+		mux.HandleFunc("POST "+acts, h.act)
+		g.writes = acts
+	}
+	return g, nil
 }
 
 type handler struct {
 	site  *page.Site
 	feed  *feed.Feed
+	desk  *act.Desk
 	drawn *drawn
 }
 

@@ -40,7 +40,7 @@ func served(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := New(site, f, token, host)
+	handler, err := New(site, f, nil, token, host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,95 @@
+package remediation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+)
+
+func seenIntent(k *kit.Kit, seen *kit.Seen, machine string) *intent {
+	return &intent{Kit: k, noun: newNoun(), Name: machine, seen: seen}
+}
+
+// Hold is `hold remediation` of the one that was seen, for a time, or until it is released if that is 0. It does not wait for the daemon.
+func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason string, length time.Duration) error {
+	o := seenIntent(k, seen, machine)
+	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
+	return o.write(ctx)
+}
+
+// Release is `release remediation` of the one that was seen. It does not wait for the daemon.
+func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
+	o := seenIntent(k, seen, machine)
+	o.change = o.release
+	return o.write(ctx)
+}
+
+// Abort is `abort remediation` of the one that was seen, of a user who was asked already. It does not wait for the daemon.
+func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
+	o := seenIntent(k, seen, machine)
+	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, true) }
+	return o.write(ctx)
+}
+
+// PausePolicy adds a request to spec.pauseRequests of a RepairPolicy that was seen: it begins nothing as long as there is one.
+func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
+		if slices.Contains(p.Spec.PauseRequests, reason) {
+			return "", fmt.Errorf("%w: RepairPolicy %s has this pause request already", kit.ErrChanged, name)
+		}
+		p.Spec.PauseRequests = append(p.Spec.PauseRequests, reason)
+		return "it begins nothing until this pause request is taken out", nil
+	})
+}
+
+// ResumePolicy takes a request out of spec.pauseRequests of a RepairPolicy that was seen.
+func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, request string) error {
+	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
+		i := slices.Index(p.Spec.PauseRequests, request)
+		if i < 0 {
+			return "", fmt.Errorf("%w: RepairPolicy %s does not have this pause request any more", kit.ErrChanged, name)
+		}
+		p.Spec.PauseRequests = slices.Delete(p.Spec.PauseRequests, i, i+1)
+		if n := len(p.Spec.PauseRequests); n > 0 {
+			return fmt.Sprintf("the pause request is taken out; %d more keep it from beginning anything", n), nil
+		}
+		return "the pause request is taken out: it may begin again", nil
+	})
+}
+
+func changePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, change func(*v1alpha1.RepairPolicy) (string, error)) error {
+	if seen == nil {
+		return cli.Usagef("say which RepairPolicy is meant: one that was seen")
+	}
+	cluster, err := k.Flags.Cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	p := &v1alpha1.RepairPolicy{}
+	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, p); err != nil {
+		return cluster.Explain(err)
+	}
+	if err := seen.Check(p, ""); err != nil {
+		return err
+	}
+	before := p.DeepCopy()
+	said, err := change(p)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Client.Patch(ctx, p, seen.Patch(before)); err != nil {
+		return fmt.Errorf("writing the spec of RepairPolicy %s/%s: %w", p.Namespace, p.Name, cluster.Explain(err))
+	}
+	_, err = fmt.Fprintf(k.Env.Out, "RepairPolicy %s/%s: %s\n", p.Namespace, p.Name, said)
+	return err
+}

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+)
+
+// Pause is `pause run` of the one that was seen, if the user may change its WorkflowRun.
+func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
+	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+		if w.Spec.Suspend {
+			return fmt.Errorf("spec.suspend of WorkflowRun %s is set: it starts nothing more already", f.ID)
+		}
+		return o.pause(ctx, at, f)
+	})
+}
+
+// Resume is `resume run` of the one that was seen, if the user may change its WorkflowRun. What spec.suspend keeps paused is resumed there,
+// because the daemon would pause it again.
+func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
+	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
+		if !w.Spec.Suspend {
+			return o.resume(ctx, at, f)
+		}
+		ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+		defer cancel()
+		before := w.DeepCopy()
+		w.Spec.Suspend = false
+		if err := at.Cluster.Client.Patch(ctx, w, seen.Patch(before)); err != nil {
+			return fmt.Errorf("writing the spec of WorkflowRun %s: %w", f.ID, at.Cluster.Explain(err))
+		}
+		if o.Reason != "" {
+			o.Env.Notef("The reason is not kept: spec.suspend was set, and a WorkflowRun has no place for it.")
+		}
+		_, err := fmt.Fprintf(o.Env.Out, "run %s: spec.suspend is no longer set\n", f.ID)
+		return err
+	})
+}
+
+// about a run that was seen: fn is given its resource as it is, and what the log has of it.
+func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+	at, err := kit.InCluster(o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	tried := &v1alpha1.WorkflowRun{}
+	var w *v1alpha1.WorkflowRun
+	id := func() string { return tried.Status.RunID }
+	err = seen.Permit(ctx, at.Cluster, at.Key(o.Name), tried, id, func() {
+		w = tried.DeepCopy()
+		tried.Spec.Suspend = !tried.Spec.Suspend
+	})
+	if err != nil {
+		return err
+	}
+	if err := at.ReachLog(ctx); err != nil {
+		return fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
+	}
+	f, err := fold(ctx, at.Log, seen.ID)
+	if err != nil {
+		return err
+	}
+	if !f.State.Known() {
+		return fmt.Errorf("the log at %s does not have run %s, or not all of its definition", at.Log.Where, seen.ID)
+	}
+	f.Look()
+	return fn(at, w, f)
+}

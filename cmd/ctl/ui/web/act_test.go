@@ -1,0 +1,258 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui/act"
+	"scute.dev/cmd/ctl/ui/page"
+	"scute.dev/cmd/ctl/ui/uitest"
+)
+
+// api is one SurgeRemediation behind the API of Kubernetes, as far as a deed needs it. The tests of the real pages have a real one.
+type api struct {
+	t      *testing.T
+	object v1alpha1.SurgeRemediation
+	// patches counts what was written.
+	patches int
+	// refuses patches as RBAC does, and conflicts is how many are refused because the object was written meanwhile.
+	refuses   bool
+	conflicts int
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	version := metav1.GroupVersionForDiscovery{GroupVersion: "scute.dev/v1alpha1", Version: "v1alpha1"}
+	switch {
+	case r.URL.Path == "/api":
+		a.send(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
+	case r.URL.Path == "/apis":
+		one := metav1.APIGroup{Name: "scute.dev", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+		a.send(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{one}})
+	case r.URL.Path == "/apis/scute.dev/v1alpha1":
+		a.send(w, metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.GroupVersion,
+			APIResources: []metav1.APIResource{{Name: "surgeremediations", SingularName: "surgeremediation", Namespaced: true, Kind: "SurgeRemediation", Verbs: metav1.Verbs{"get", "patch"}}},
+		})
+	case !strings.HasSuffix(r.URL.Path, "/namespaces/fleet/surgeremediations/cp-1"):
+		http.NotFound(w, r)
+	case r.Method == http.MethodPatch:
+		a.patch(w, r)
+	default:
+		a.send(w, a.object)
+	}
+}
+
+func (a *api) patch(w http.ResponseWriter, r *http.Request) {
+	if a.refuses {
+		a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden, `surgeremediations.scute.dev "cp-1" is forbidden: User "jane" cannot patch resource`)
+		return
+	}
+	if a.conflicts > 0 {
+		a.conflicts--
+		a.status(w, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
+		return
+	}
+	patch, err := io.ReadAll(r.Body)
+	if err != nil {
+		a.t.Error(err)
+	}
+	before, err := json.Marshal(a.object)
+	if err != nil {
+		a.t.Error(err)
+	}
+	after, err := jsonpatch.MergePatch(before, patch)
+	if err != nil {
+		a.t.Error(err)
+	}
+	var changed v1alpha1.SurgeRemediation
+	if err := json.Unmarshal(after, &changed); err != nil {
+		a.t.Error(err)
+	}
+	if changed.ResourceVersion != a.object.ResourceVersion || !strings.Contains(string(patch), "resourceVersion") {
+		a.t.Errorf("the patch does not hold what was seen: %s", patch)
+	}
+	changed.Generation++
+	a.object, a.patches = changed, a.patches+1
+	a.send(w, a.object)
+}
+
+func (a *api) status(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	w.WriteHeader(code)
+	a.send(w, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), //nolint:gosec // a status
+		Reason: reason, Message: message, Details: &metav1.StatusDetails{Group: "scute.dev", Kind: "surgeremediations", Name: "cp-1"},
+	})
+}
+
+func (a *api) send(w http.ResponseWriter, o any) {
+	if err := json.NewEncoder(w).Encode(o); err != nil {
+		a.t.Error(err)
+	}
+}
+
+// changing are pages of a user who has an object.
+func changing(t *testing.T) (*api, http.Handler) {
+	t.Helper()
+	a := &api{t: t, object: v1alpha1.SurgeRemediation{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "scute.dev/v1alpha1", Kind: "SurgeRemediation"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "cp-1", UID: "8c1f", ResourceVersion: "7", Generation: 1},
+		Status:     v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, RemediationID: "fleet/cp/0a1b/cp-1", Message: uitest.Markup},
+	}}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`, server.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := connect.New()
+	flags.Kubeconfig = file
+	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
+	f := uitest.Feed(t)
+	site, err := page.New(f, k, "logs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(site, f, act.New(k), token, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, h
+}
+
+// form is a request as a browser sends it from a page of the server.
+func form(t *testing.T, h http.Handler, values url.Values, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+"/act", strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Cookie", "scute-ui-4711="+token)
+	r.Header.Set("Origin", "http://"+host)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// asked opens the page that asks, and gives the form that it has.
+func asked(t *testing.T, h http.Handler, do string) url.Values {
+	t.Helper()
+	q := act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}.Query()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/act?"+q.Encode(), http.NoBody)
+	r.Header.Set("Cookie", "scute-ui-4711="+token)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	body := w.Body.String()
+	if w.Code != http.StatusOK || !strings.Contains(body, "8c1f") || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
+		t.Fatalf("%d %s", w.Code, body)
+	}
+	values := make(url.Values)
+	for _, field := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(body, -1) {
+		values.Set(field[1], html.UnescapeString(field[2]))
+	}
+	return values
+}
+
+func TestActs(t *testing.T) {
+	a, h := changing(t)
+	values := asked(t, h, "hold")
+	values.Set("reason", uitest.Markup)
+	values.Set("for", "2h")
+	a.conflicts = 2 // its status is written all the time
+	w := form(t, h, values)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "fleet/cp-1: held for 2h") || strings.Contains(w.Body.String(), "<hostile") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if a.object.Spec.Hold == nil || a.object.Spec.Hold.Reason != uitest.Markup || a.object.Spec.Hold.Until == nil {
+		t.Errorf("the hold is %+v", a.object.Spec.Hold)
+	}
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 {
+		t.Errorf("the same form was taken again: %d %s", w.Code, w.Body)
+	}
+	if w := form(t, h, asked(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := form(t, h, asked(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestActsAreRefused: a form that was not confirmed, or is not about what is there, changes nothing.
+func TestActsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		header []string
+		change func(*api, url.Values)
+		want   int
+		says   string
+	}{
+		"RBAC":                      {change: func(a *api, _ url.Values) { a.refuses = true }, want: http.StatusForbidden, says: `User "jane" cannot patch resource`},
+		"another site":              {header: []string{"Origin", "https://evil.example"}, want: http.StatusForbidden},
+		"another port":              {header: []string{"Origin", "http://127.0.0.1:80"}, want: http.StatusForbidden},
+		"no origin":                 {header: []string{"Origin", ""}, want: http.StatusForbidden},
+		"an opaque origin":          {header: []string{"Origin", "null"}, want: http.StatusForbidden},
+		"the browser says so":       {header: []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate"}, want: http.StatusForbidden},
+		"no cookie":                 {header: []string{"Cookie", ""}, want: http.StatusUnauthorized},
+		"no token of the form":      {change: func(_ *api, v url.Values) { v.Del("token") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another deed": {change: func(_ *api, v url.Values) { v.Set("do", "abort") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another UID":  {change: func(_ *api, v url.Values) { v.Set("uid", "other") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"no deed":                   {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
+		"no generation":             {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
+		"how long":                  {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "such as 2h"},
+		"too much of a reason":      {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},
+		"too much of everything":    {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", formBytes)) }, want: http.StatusBadRequest},
+		"created again":             {change: func(a *api, _ url.Values) { a.object.UID = "9d2e" }, want: http.StatusConflict, says: "was deleted and created again meanwhile"},
+		"changed meanwhile":         {change: func(a *api, _ url.Values) { a.object.Generation++ }, want: http.StatusConflict, says: "was changed meanwhile"},
+		"another in the log":        {change: func(a *api, _ url.Values) { a.object.Status.RemediationID = "fleet/cp/ffff/cp-1" }, want: http.StatusConflict, says: "in the log"},
+		"it is over": {change: func(a *api, _ url.Values) {
+			a.object.Status.Phase, a.object.Status.FinishedAt = v1alpha1.RemediationSucceeded, &metav1.Time{Time: time.Now()}
+		}, want: http.StatusBadGateway, says: "there is nothing to hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, h := changing(t)
+			values := asked(t, h, "hold")
+			if c.change != nil {
+				c.change(a, values)
+			}
+			w := form(t, h, values, c.header...)
+			if w.Code != c.want || !strings.Contains(html.UnescapeString(w.Body.String()), c.says) {
+				t.Errorf("%d, want %d and %q:\n%s", w.Code, c.want, c.says, w.Body)
+			}
+			if a.patches != 0 {
+				t.Error("it was written")
+			}
+		})
+	}
+}
+
+// TestAStalePageIsRefused: what a page speaks of is not what has its name now.
+func TestAStalePageIsRefused(t *testing.T) {
+	_, h := changing(t)
+	q := act.Ask{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/act?"+q.Encode(), http.NoBody)
+	r.Header.Set("Cookie", "scute-ui-4711="+token)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
