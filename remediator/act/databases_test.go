@@ -1,0 +1,88 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"scute.dev/remediator"
+)
+
+// called is an etcd that remembers what it was asked for, and until when.
+type called struct {
+	calls []string
+	until time.Time
+	stays error // why leadership stays
+}
+
+func (c *called) MoveLeader(_ context.Context, _ types.NamespacedName, _ []string, to string) error {
+	c.calls = append(c.calls, "lead "+to)
+	return c.stays
+}
+
+func (c *called) Defragment(ctx context.Context, _ types.NamespacedName, nodes []string, node string, _ int64) error {
+	c.until, _ = ctx.Deadline()
+	c.calls = append(c.calls, "defragment "+node+" of "+nodes[0]+" "+nodes[1])
+	return nil
+}
+
+func (c *called) Disarm(context.Context, types.NamespacedName, []string) error {
+	c.calls = append(c.calls, "disarm")
+	return nil
+}
+
+// TestDefragmentation: leadership moves before, pauses are read again, and the call has the time that the decision gave it.
+func TestDefragmentation(t *testing.T) {
+	until := time.Now().Add(4 * time.Minute).Round(0)
+	of := remediator.Action{Type: remediator.Defragment, Machine: remediator.Subject{Name: "m1", UID: "u1"}, Value: "n1", Until: until}
+	leads := of
+	leads.To = "n2"
+	for name, c := range map[string]struct {
+		action remediator.Action
+		paused bool
+		stays  error
+		want   []string
+		err    bool
+	}{
+		"a follower":                 {action: of, want: []string{"defragment n1 of n1 n2"}},
+		"the leader":                 {action: leads, want: []string{"lead n2", "defragment n1 of n1 n2"}},
+		"a leader that cannot leave": {action: leads, stays: errors.New("no"), want: []string{"lead n2"}, err: true},
+		"paused since":               {action: leads, paused: true, err: true},
+		"an alarm":                   {action: remediator.Action{Type: remediator.Disarm}, want: []string{"disarm"}},
+		"an alarm, paused since":     {action: remediator.Action{Type: remediator.Disarm}, paused: true, err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+			meta := func(name string, uid types.UID) metav1.ObjectMeta {
+				return metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: uid}
+			}
+			cluster := &clusterv1.Cluster{ObjectMeta: meta("prod", "c"), Spec: clusterv1.ClusterSpec{Paused: &c.paused}}
+			etcd := &called{stays: c.stays}
+			e := &Executor{Leader: etcd, Databases: etcd, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+				cluster, &controlplanev1.KubeadmControlPlane{ObjectMeta: meta("cp", "o")}, &clusterv1.Machine{ObjectMeta: meta("m1", "u1")},
+			).Build()}
+			f := &remediator.Facts{
+				Owner:    remediator.OwnerFacts{Owner: remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "o", Cluster: "prod"}},
+				Machines: []remediator.Machine{{Name: "m1", UID: "u1", Node: "n1"}, {Name: "m2", UID: "u2", Node: "n2"}},
+			}
+			if err := e.Perform(t.Context(), f, c.action); (err != nil) != c.err {
+				t.Error(err)
+			}
+			if !slices.Equal(etcd.calls, c.want) || !etcd.until.IsZero() && !etcd.until.Equal(until) {
+				t.Errorf("%v until %s", etcd.calls, etcd.until)
+			}
+		})
+	}
+}
