@@ -42,6 +42,11 @@ const (
 	// volumes to be detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
+	// KeepMachine puts KeepHook on Machine, which says Value, and notes that; ReleaseMachine takes the hook off. SetApart takes off the
+	// labels by which the MachineSet of a kept machine counts it.
+	KeepMachine    ActionType = "keep the machine after its replacement"
+	SetApart       ActionType = "set the kept machine apart"
+	ReleaseMachine ActionType = "release the kept machine"
 	// SetOutOfService taints the Node of Machine node.kubernetes.io/out-of-service:NoExecute; Value "" takes the taint off, if it is
 	// ours.
 	SetOutOfService ActionType = "take the node out of service"

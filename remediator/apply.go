@@ -57,6 +57,16 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.recordOf(e.Machine).OutOfService = e.Why
 	case NodeInService:
 		s.recordOf(e.Machine).OutOfService = ""
+	case MachineKept:
+		s.applyKept(e)
+	case MachineNotKept:
+		if s.Active != nil {
+			s.Active.KeepDecided = true
+		}
+	case MachineReleased:
+		s.applyReleased(e)
+	case KeepEnded:
+		delete(s.Kept, e.Machine.UID)
 	case SurgeRequested:
 		s.begin(e, at)
 	case HandedOver:

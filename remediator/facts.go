@@ -33,6 +33,8 @@ type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
+	// Kept are those that are kept after their replacement and count for nothing any more, by name.
+	Kept []Machine
 	// Etcd is nil when it was not asked: NeedsEtcdProbe says when it must be.
 	Etcd   *Etcd
 	Policy Policy
@@ -136,8 +138,9 @@ type Machine struct {
 	OffSince time.Time
 	// OutOfService is the value of scute.dev/out-of-service, "" without: its Node has, or is about to have, scute's taint.
 	OutOfService string
-	// Hooks are deletion hooks of somebody other than the owner, by phase and name: pre-drain/backup.
+	// Hooks are deletion hooks of somebody other than the owner and scute, by phase and name: pre-drain/backup.
 	Hooks []string
+	Keep  Keep
 
 	Paused     bool
 	Skip       bool   // cluster.x-k8s.io/skip-remediation
@@ -239,6 +242,7 @@ type Policy struct {
 	Limits     Limits
 	Timeouts   Timeouts
 	Removal    Removal
+	Forensics  Forensics
 	// Off are the conditions of an infrastructure machine by which it is known that the machine is off. Without any, no Node is
 	// taken out of service.
 	Off []InfrastructureCondition
@@ -301,6 +305,7 @@ type Removal struct{ Drain, Detach time.Duration }
 // not counted.
 type Ledger struct {
 	Active    int         // remediations in progress
+	Kept      int         // machines that are kept, or are about to be
 	Started   []time.Time // begun, as far back as the window
 	Watched   int         // machines, this owner's too
 	Unhealthy int         // of them unhealthy, this owner's too

@@ -15,6 +15,7 @@ const (
 	linkEscalates = "escalates" // the escalation step of a machine
 	linkEscalated = "escalated" // the end of one
 	linkService   = "service"   // the taint of a machine's Node
+	linkKept      = "kept"      // a machine after its replacement
 	linkStep      = "step"      // of the remediation in progress, of which an owner has one at most
 	linkFrozen    = "frozen"    // the remediation in progress
 	linkEnd       = "end"       // of the last remediation
@@ -69,6 +70,12 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(of(linkService, e.Machine)), Of: keys(of(linkMark, e.Machine))}
 	case NodeInService:
 		return aggregate.Links{Of: keys(of(linkService, e.Machine))}
+	case MachineKept:
+		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(about(linkStep))}
+	case MachineReleased:
+		return aggregate.Links{Is: keys(of(linkKept, e.Machine)), Of: keys(of(linkKept, e.Machine))}
+	case KeepEnded:
+		return aggregate.Links{Of: keys(of(linkKept, e.Machine))}
 	case SurgeRequested:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case HandedOver:
@@ -79,7 +86,7 @@ func Links(s *State, e Event) aggregate.Links {
 		return aggregate.Links{Is: keys(about(linkFrozen)), Of: keys(about(linkStep))}
 	case Thawed:
 		return aggregate.Links{Of: keys(about(linkFrozen))}
-	case TransientFailure, DrainSkipped, VolumeDetachSkipped:
+	case TransientFailure, DrainSkipped, VolumeDetachSkipped, MachineNotKept:
 		return aggregate.Links{Of: keys(about(linkStep))}
 	case Succeeded, Cancelled, SurgeConsumed:
 		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}

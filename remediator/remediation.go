@@ -26,12 +26,13 @@ type remediation struct {
 	// stranded are the other machines of a control plane that never joined, and are unhealthy.
 	stranded []*Machine
 	replicas int32 // of the object where they were asked for
+	kept     int   // machines of this owner that are kept, or are about to be
 	waits    int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
 	a := s.Active
-	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f)}
+	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), kept: CountKept(s)}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		veteran := contains(a.Request.Baseline, m)

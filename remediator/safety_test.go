@@ -33,7 +33,7 @@ func (g *guard) rest() {
 	if staying <= int(g.wish) {
 		g.excess = 0
 	}
-	if g.state.Active == nil && staying == len(g.w.machines) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
+	if g.state.Active == nil && staying == len(g.w.counted()) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
 		g.reverted = false
 	}
 }
@@ -234,6 +234,30 @@ func (g *guard) deletes(m *machine) string {
 func (g *guard) surplus(m *machine) bool {
 	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && g.last.Victim.UID == m.UID && m.DeleteMark == remediator.DeleteValue &&
 		len(g.w.machines)-deleting(g.w.machines) >= int(g.wish)
+}
+
+// kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.
+func (g *guard) kept() string {
+	hooks := 0
+	for _, m := range g.w.machines {
+		if hooks += ones(m.Keep.Hook); m.Keep.Hook && !m.Deleting && (g.state.Active == nil || g.state.Active.Victim.UID != m.UID) && g.state.Kept[m.UID] == nil && !g.w.idle() {
+			return m.Name + " has scute's deletion hook, and nothing of it is in the log"
+		}
+	}
+	if most := g.w.policy.Forensics.AtMost; hooks > most {
+		return fmt.Sprintf("%d machines are kept, and %d are allowed", hooks, most)
+	}
+	return ""
+}
+
+// idle: scute may write nothing.
+func (w *world) idle() bool { return w.cluster.Paused || w.move != "" }
+
+func ones(so bool) int {
+	if so {
+		return 1
+	}
+	return 0
 }
 
 // marks: no two machines that were there before are marked to be deleted at once.

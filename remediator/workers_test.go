@@ -15,13 +15,13 @@ func (w *world) actWorkers() (string, *machine) {
 	if did, deleted := w.remediateWorkers(); did != "" {
 		return did, deleted
 	}
-	wanted, n := int(w.owner.Replicas), len(w.machines)
+	wanted, n := int(w.owner.Replicas), len(w.counted())
 	old, current := w.sets()
 	switch {
 	case len(old) == 0 && n < wanted, w.onDelete && n < wanted:
 		return "makes " + w.provision("").Name, nil
 	case len(old) == 0:
-		return w.deleteFrom(w.machines, n-wanted)
+		return w.deleteFrom(w.counted(), n-wanted)
 	case w.onDelete:
 		// machinedeployment_rollout_ondelete.go, reconcileOldMachineSetsOnDelete: the oldest MachineSet gives, whatever is
 		// marked in a newer one.
@@ -34,7 +34,7 @@ func (w *world) actWorkers() (string, *machine) {
 // sets are the machines of older MachineSets, and those of the one of the current template. A MachineSet that no
 // MachineDeployment has holds all its machines, whatever they were cloned from.
 func (w *world) sets() (old, current []*machine) {
-	for _, m := range w.machines {
+	for _, m := range w.counted() {
 		if m.Template == w.target || w.owner.Kind == string(remediator.Set) {
 			current = append(current, m)
 		} else {
@@ -53,11 +53,11 @@ func (w *world) oldest(old []*machine) []*machine {
 // roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or the
 // other way round. The last case is reconcileDeadlockBreaker.
 func (w *world) roll(old, current []*machine) (string, *machine) {
-	wanted, n := int(w.owner.Replicas), len(w.machines)
+	wanted, n := int(w.owner.Replicas), len(w.counted())
 	surge, away := int(w.owner.MaxSurge), 1-min(1, int(w.owner.MaxSurge))
 	unavailable := func(m *machine) bool { return !w.available(m) }
 	starting, leaving := 0, 0
-	for _, m := range w.machines {
+	for _, m := range w.counted() {
 		switch {
 		case m.Deleting:
 			leaving++

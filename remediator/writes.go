@@ -27,7 +27,8 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 		actions[i].ours = true
 	}
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
-	return slices.DeleteFunc(slices.Concat(actions, housekeeping(s, f, now), serving(s, f), caring(s, f, now)), func(a Action) bool { return !g.permits(a) })
+	writes := slices.Concat(actions, housekeeping(s, f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
+	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
 // asking are the writes of a step in which the machine exists, and its owner is asked to replace it. While the
@@ -161,6 +162,8 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 // may have fallen silent, or somebody may have asked scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
+	case a.Type == ReleaseMachine: // whoever is gone, or cannot be read: no hook is left behind
+		return g.facts.Move == "" && !g.facts.Cluster.Paused
 	case g.allowed == writesNothing || a.ours && g.allowed < writesBack, !a.ours && !g.facts.Owner.Found:
 		return false
 	case g.dry && !a.takesOff() && !g.corrects(a):
@@ -187,7 +190,7 @@ func (a Action) risks() bool {
 // takesOff says that a write only takes off what scute has written.
 func (a Action) takesOff() bool {
 	switch a.Type {
-	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw:
+	case DeleteStepObject, DeleteRequest, ClearConditions, Withdraw, SetApart:
 		return true
 	case SetMark, SetDelete, SetRelaxed, SetOutOfService, Touch:
 		return a.Value == ""

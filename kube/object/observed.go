@@ -59,6 +59,8 @@ const (
 	TouchAnnotation = OwnPrefix + "touched"
 	// OutOfServiceAnnotation on a Machine says that its Node has scute's taint node.kubernetes.io/out-of-service.
 	OutOfServiceAnnotation = OwnPrefix + "out-of-service"
+	// KeptAnnotation on a Machine is scute's note that it keeps the machine for forensics, or kept it. It is JSON: see remediator.KeepNote.
+	KeptAnnotation = OwnPrefix + "kept"
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )

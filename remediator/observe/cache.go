@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator"
 )
 
 // The indexes of the cache.
@@ -104,11 +106,16 @@ func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
 	return made, nil
 }
 
+// controllerUID of a machine that is kept is also that of the owner in its note: its MachineSet may be gone before it.
 func controllerUID(o client.Object) []string {
+	var uids []string
 	if by := metav1.GetControllerOfNoCopy(o); by != nil {
-		return []string{string(by.UID)}
+		uids = append(uids, string(by.UID))
 	}
-	return nil
+	if note, kept := remediator.KeepNoteOf(o.GetAnnotations()); kept && note.Owner.UID != "" && !slices.Contains(uids, string(note.Owner.UID)) {
+		uids = append(uids, string(note.Owner.UID))
+	}
+	return uids
 }
 
 func clusterName(o client.Object) []string {

@@ -182,7 +182,7 @@ func countMachines(ctx context.Context, cache client.Reader, label string) (reme
 		if _, plane := m.Labels[clusterv1.MachineControlPlaneLabel]; plane {
 			by = in.controlPlane
 		}
-		if by != nil {
+		if _, kept := remediator.KeepNoteOf(m.Annotations); by != nil && !(kept && m.DeletionTimestamp != nil) {
 			counts.Add(remediator.Party{Namespace: m.Namespace, DryRun: by.dryRun}, remediator.Domain(in.region, domainOf(m)), 1)
 		}
 	}

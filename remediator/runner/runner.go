@@ -91,7 +91,7 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 	if err := r.settle(ctx, e, f); err != nil {
 		return 0, err
 	}
-	if !f.Owner.Found && !remediator.Due(e.agg.State) {
+	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 {
 		r.forget(owner)
 		return 0, nil
 	}

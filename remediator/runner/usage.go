@@ -47,6 +47,7 @@ type usage struct {
 	watched   int    // machines that it had then
 	unhealthy int
 	busy      bool
+	kept      int
 	started   []time.Time
 	storm     bool
 	passed    time.Time // when the last mass failure ended
@@ -79,7 +80,7 @@ func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, p
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
 		party:    party, awaited: remediator.Awaited(s),
-		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), started: remediator.Started(s),
+		policy: policy, watched: watched, unhealthy: remediator.CountUnhealthy(s), busy: remediator.Busy(s), kept: remediator.CountKept(s), started: remediator.Started(s),
 		storm: s.InStorm, passed: s.StormPassed, toll: remediator.TollOf(s, f), mass: maps.Clone(s.Mass.Passed),
 	}
 }
@@ -185,6 +186,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 		}
 		l.Watched += e.watched
 		l.Unhealthy += e.unhealthy
+		l.Kept += e.kept
 		if e.busy {
 			l.Active++
 		}
@@ -202,7 +204,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 
 // Totals is what one policy watches and does.
 type Totals struct {
-	Owners, Machines, Unhealthy, Active int
+	Owners, Machines, Unhealthy, Active, Kept int
 	// Storm says that a mass failure is in progress for at least one owner; StormPassed is when the last one ended.
 	Storm       bool
 	StormPassed time.Time
@@ -220,6 +222,7 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		t.Owners++
 		t.Machines += e.watched
 		t.Unhealthy += e.unhealthy
+		t.Kept += e.kept
 		t.Storm = t.Storm || e.storm
 		if e.busy {
 			t.Active++
