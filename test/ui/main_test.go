@@ -85,21 +85,27 @@ func (p *place) example(names ...string) {
 func (p *place) serve() string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), built.scutectl, "ui", "--local")
-	cmd.Dir, cmd.Stderr = p.dir, os.Stderr
+	cmd.Dir = p.dir
+	return serve(p.t, cmd)
+}
+
+func serve(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
-	p.t.Cleanup(func() {
+	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})
 	var address string
 	if _, err := fmt.Fscanln(out, &address); err != nil {
-		p.t.Fatalf("scutectl ui printed no address: %v", err)
+		t.Fatalf("scutectl ui printed no address: %v", err)
 	}
 	return address
 }
