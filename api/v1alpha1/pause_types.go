@@ -119,6 +119,9 @@ type PauseStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	WaitingFor []PauseWaiting `json:"waitingFor,omitempty"`
+	// LogID is the ID of the event log that logSequence counts in.
+	// +optional
+	LogID string `json:"logID,omitempty"`
 	// LogSequence is the sequence of the Pause's last commit that this status reflects.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`

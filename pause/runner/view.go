@@ -13,6 +13,8 @@ import (
 type Pauses struct {
 	// Changed is called after a pause has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string)
+	// LogID is the ID of the log that is folded in. It is set before use and not changed.
+	LogID string
 
 	view *aggregate.View[request.Event, *request.State]
 }
@@ -39,7 +41,7 @@ func (p *Pauses) Status(id string) (status v1alpha1.PauseStatus, known bool) {
 			return
 		}
 		known, status = true, request.Status(e.State)
-		status.PauseID, status.LogSequence = id, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
+		status.PauseID, status.LogID, status.LogSequence = id, p.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 		if e.Err != nil {
 			status.Message = "stopped: " + e.Err.Error()
 			status.Next = "run the version of scute that wrote this event, or a newer one"

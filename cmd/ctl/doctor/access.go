@@ -37,6 +37,14 @@ func needed(v *visit) []rights {
 			own, Problem, "you cannot look at WorkflowRuns", "ask for the ClusterRole scute-viewer, or scute-operator to make WorkflowRuns too",
 		},
 		{
+			[]right{{"get", "scute.dev", "pauses", ""}, {"list", "scute.dev", "pauses", ""}, {"watch", "scute.dev", "pauses", ""}},
+			own, Warning, "you cannot look at Pauses", "ask for the ClusterRole scute-viewer, or scute-operator to pause clusters too",
+		},
+		{
+			[]right{{"create", "scute.dev", "pauses", ""}, {"delete", "scute.dev", "pauses", ""}},
+			own, Warning, "you cannot pause and resume clusters", "ask for the ClusterRole scute-operator, if you are to",
+		},
+		{
 			[]right{{"create", "scute.dev", "workflowruns", ""}},
 			own, Warning, "you cannot make WorkflowRuns", "ask for the ClusterRole scute-operator, if you are to",
 		},

@@ -67,6 +67,8 @@ type visit struct {
 	hasMoves  bool // all could be listed
 	installed bool // scute's kinds are served
 	workflows []v1alpha1.WorkflowRun
+	pauses    []*v1alpha1.Pause
+	hasPauses bool // pauses could be listed in all namespaces
 }
 
 // check is one question. It reports what it finds, and says whether it makes sense to ask on.
@@ -74,7 +76,7 @@ type check func(ctx context.Context, v *visit) (goOn bool)
 
 // run asks everything, in the order in which one answer makes the next one possible.
 func (v *visit) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, served, daemon, permissions, waitingRuns, listed} {
+	for _, c := range []check{apiServer, clusterAPI, served, daemon, permissions, waitingRuns, waitingPauses, listed} {
 		if !c(ctx, v) {
 			break
 		}

@@ -70,7 +70,7 @@ func unread(subject, kind string, o stored) Result {
 	}
 	ref := strings.ToLower(kind) + " " + o.GetName()
 	remedy := "correct the field: kubectl " + in + "edit " + ref
-	if kind == "Move" || kind == "WorkflowRun" {
+	if kind == "Move" || kind == "Pause" || kind == "WorkflowRun" {
 		remedy = "its spec is fixed: make another one without the mistake, and delete this: kubectl " + in + "delete " + ref
 	}
 	return problem(subject, remedy, "%s: %s", name, part)

@@ -114,7 +114,7 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 		return own, marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
 	marks.Lease = trust.MarkOf(lease.Annotations)
-	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.WorkflowRuns, statuses.Remediations)
+	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Remediations)
 	if err != nil {
 		return own, marks, cluster.Explain(err)
 	}

@@ -112,7 +112,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.view.Remediations.Changed = feed.Changed
 	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News}
-	d.view.Moves.Home, d.view.Runs.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log
+	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
 	if o.LeaderElection {

@@ -41,7 +41,7 @@ func newInstalled(t *testing.T) *installed {
 	open := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "open"}}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "uid-here"}}
 	return &installed{
-		kube:   ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(open, ns).WithStatusSubresource(open).Build(),
+		kube:   ctrlfake.NewClientBuilder().WithScheme(scheme).WithObjects(open, ns).WithStatusSubresource(open, &v1alpha1.Pause{}).Build(),
 		leases: fake.NewClientset(),
 	}
 }
@@ -244,6 +244,16 @@ func TestSurvey(t *testing.T) {
 	}
 	is(0, now.Add(surveyAge-1))
 	is(7, now.Add(surveyAge))
+	pause := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "held"}}
+	pause.Spec.Clusters = []string{"prod"}
+	if err := w.kube.Create(t.Context(), pause); err != nil {
+		t.Fatal(err)
+	}
+	pause.Status.LogID, pause.Status.LogSequence = "aaaa", 9
+	if err := w.kube.Status().Update(t.Context(), pause); err != nil {
+		t.Fatal(err)
+	}
+	is(9, now.Add(2*surveyAge))
 	if failing != 1 {
 		t.Errorf("%d lists failed, want the first of one survey", failing)
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	Moves        = "Move"
 	WorkflowRuns = "WorkflowRun"
+	Pauses       = "Pause"
 	Remediations = "SurgeRemediation"
 )
 

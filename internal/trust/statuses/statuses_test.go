@@ -56,18 +56,19 @@ func TestMark(t *testing.T) {
 		want   trust.Mark
 		asked  int
 	}{
-		"nothing there":      {pages{}, trust.Mark{}, 3},
-		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, WorkflowRuns: {at("own", int64(6))}}}, trust.Mark{LogID: "own", Sequence: 7}, 3},
-		"of another log":     {pages{statuses: map[string][]any{Moves: {at("other", int64(9)), at("", int64(8)), nil}}}, trust.Mark{}, 3},
-		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, at("own", int64(9)))}}, trust.Mark{LogID: "own", Sequence: 9}, 5},
-		"cannot be read":     {pages{statuses: map[string][]any{Moves: {at("own", "9"), at("own", 9.5), []any{"own"}, at("own", int64(2))}}}, trust.Mark{LogID: "own", Sequence: 2}, 3},
-		"below zero":         {pages{statuses: map[string][]any{Moves: {at("own", int64(-9))}}}, trust.Mark{}, 3},
-		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Remediations: missing}}, trust.Mark{LogID: "own", Sequence: 4}, 2},
-		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, trust.Mark{LogID: "own", Sequence: 4}, 2},
-		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, trust.Mark{}, 3},
+		"nothing there":      {pages{}, trust.Mark{}, 4},
+		"of this log":        {pages{statuses: map[string][]any{Moves: {at("own", int64(7)), at("own", int64(5))}, WorkflowRuns: {at("own", int64(6))}}}, trust.Mark{LogID: "own", Sequence: 7}, 4},
+		"of a Pause":         {pages{statuses: map[string][]any{Moves: {at("own", int64(7))}, Pauses: {at("own", int64(8))}}}, trust.Mark{LogID: "own", Sequence: 8}, 4},
+		"of another log":     {pages{statuses: map[string][]any{Moves: {at("other", int64(9)), at("", int64(8)), nil}}}, trust.Mark{}, 4},
+		"on the third page":  {pages{statuses: map[string][]any{Remediations: append(many, at("own", int64(9)))}}, trust.Mark{LogID: "own", Sequence: 9}, 6},
+		"cannot be read":     {pages{statuses: map[string][]any{Moves: {at("own", "9"), at("own", 9.5), []any{"own"}, at("own", int64(2))}}}, trust.Mark{LogID: "own", Sequence: 2}, 4},
+		"below zero":         {pages{statuses: map[string][]any{Moves: {at("own", int64(-9))}}}, trust.Mark{}, 4},
+		"a kind not mapped":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{Remediations: missing}}, trust.Mark{LogID: "own", Sequence: 4}, 3},
+		"a kind not served":  {pages{statuses: map[string][]any{Moves: {at("own", int64(4))}}, fails: map[string]error{WorkflowRuns: apierrors.NewNotFound(schema.GroupResource{}, "")}}, trust.Mark{LogID: "own", Sequence: 4}, 3},
+		"without any status": {pages{statuses: map[string][]any{Moves: {nil}}}, trust.Mark{}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Remediations)
+			got, err := Mark(t.Context(), &c.server, "own", Moves, WorkflowRuns, Pauses, Remediations)
 			if err != nil || got != c.want {
 				t.Errorf("the mark is %v, want %v; %v", got, c.want, err)
 			}

@@ -1,0 +1,88 @@
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/doctor/provider"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube/object"
+)
+
+// waitingPauses looks for Pauses that nobody takes up, and for those that wait.
+func waitingPauses(ctx context.Context, v *visit) bool {
+	const subject = "pauses"
+	reader := pause.InCluster(v.cluster, nil)
+	list, err := reader.List(ctx, "")
+	v.hasPauses = err == nil
+	if apierrors.IsForbidden(err) {
+		list, err = reader.List(ctx, v.cluster.Namespace)
+	}
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list Pauses, or upgrade the chart", "%v", err))
+		return true
+	}
+	v.pauses = list
+	busy, bad := 0, 0
+	for _, p := range list {
+		if p.Status.FinishedAt == nil {
+			busy++
+		}
+		if r, waits := v.judgePause(subject, p); waits {
+			bad++
+			v.report(r)
+		}
+	}
+	if bad == 0 {
+		v.report(ok(subject, "%d in force, %d in all; none waits", busy, len(list)))
+	}
+	return true
+}
+
+// judgePause says of a Pause that waits for what, since when, and what to do.
+func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits bool) {
+	name, look := p.Namespace+"/"+p.Name, v.kit.Hint(p.Namespace, "describe", "pause", p.Name)
+	s, since := p.Status, p.CreationTimestamp.Time
+	if s.PhaseSince != nil {
+		since = s.PhaseSince.Time
+	}
+	long := v.now().Sub(since) > patience
+	switch {
+	case s.FinishedAt != nil:
+		return r, false
+	case s.Phase == "" || s.Phase == v1alpha1.PausePending:
+		return problem(subject, "see scuted above, and its log lines", "%s was made %s and no daemon has taken it up", name, term.Ago(v.now(), p.CreationTimestamp.Time)),
+			v.now().Sub(p.CreationTimestamp.Time) > patience
+	case s.Next != "":
+		return problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
+	case s.Phase != v1alpha1.PauseAcknowledged && long:
+		return warning(subject, look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
+	case p.Spec.Reason == provider.Reason && s.Phase == v1alpha1.PauseAcknowledged && long:
+		return warning(subject, v.kit.Hint(p.Namespace, "resume", "cluster", p.Name),
+			"%s was left behind by a check of providers that was killed; its clusters stay paused", name), true
+	default:
+		return r, false
+	}
+}
+
+// pausedByPause reports a cluster that has the mark of a Pause which is gone; held says whether it has the mark of one at all.
+func pausedByPause(v *visit, subject, name string, o object.Observed) (held, orphan bool) {
+	for mark, holder := range o.Holds {
+		uid, is := strings.CutPrefix(mark, object.PausePrefix)
+		if !is {
+			continue
+		}
+		held = true
+		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }) {
+			orphan = true
+			v.report(problem(subject, "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.BeforeAnnotation+", and unpause the cluster",
+				"%s has the mark of Pause %s, which does not exist", name, holder))
+		}
+	}
+	return held, orphan
+}

@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/doctor/provider"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/kube/object"
+)
+
+func pauseOf(name string, phase v1alpha1.PausePhase, since time.Duration, next string) *v1alpha1.Pause {
+	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name, UID: "1a", CreationTimestamp: metav1.NewTime(at().Add(-time.Hour))}}
+	p.Status = v1alpha1.PauseStatus{Phase: phase, PhaseSince: &metav1.Time{Time: at().Add(-since)}, Message: "waiting for Machine a", Next: next}
+	return p
+}
+
+func visitAt(report func(Result)) *visit {
+	return &visit{kit: &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}, now: at, report: report}
+}
+
+func TestPausesThatWait(t *testing.T) {
+	unheard, over, left := pauseOf("unheard", "", 0, ""), pauseOf("over", v1alpha1.PauseReleased, time.Hour, ""), pauseOf("left", v1alpha1.PauseAcknowledged, time.Hour, "")
+	unheard.Status, over.Status.FinishedAt, left.Spec.Reason = v1alpha1.PauseStatus{}, over.Status.PhaseSince, provider.Reason
+	var got []string
+	for _, p := range []*v1alpha1.Pause{
+		unheard, over, left, pauseOf("late", v1alpha1.PauseTimedOut, 5*time.Minute, "look at the controllers"),
+		pauseOf("slow", v1alpha1.PauseAcknowledging, 2*time.Minute, ""), pauseOf("begun", v1alpha1.PauseAcknowledging, time.Second, ""),
+		pauseOf("well", v1alpha1.PauseAcknowledged, time.Hour, ""), pauseOf("refused", v1alpha1.PauseRestoring, time.Second, "fix the webhook"),
+	} {
+		if r, waits := visitAt(nil).judgePause("pauses", p); waits {
+			got = append(got, r.Level.String()+" "+r.Message+" -> "+r.Remedy)
+		}
+	}
+	want := []string{
+		"problem fleet/unheard was made 60m ago and no daemon has taken it up -> see scuted above, and its log lines",
+		"warning fleet/left was left behind by a check of providers that was killed; its clusters stay paused -> `scutectl resume cluster left -n fleet`",
+		"problem fleet/late is TimedOut for 5m: waiting for Machine a -> look at the controllers; `scutectl describe pause late -n fleet`",
+		"warning fleet/slow is Acknowledging for 2m: waiting for Machine a -> `scutectl describe pause slow -n fleet`",
+		"problem fleet/refused is Restoring for 1s: waiting for Machine a -> fix the webhook; `scutectl describe pause refused -n fleet`",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMarksOfPauses(t *testing.T) {
+	o := object.Observed{Holds: map[string]string{object.PausePrefix + "1a": "fleet/maintenance", object.PauseAnnotation: "fleet/run/1/hold"}}
+	var got []Result
+	v := visitAt(func(r Result) { got = append(got, r) })
+	v.hasPauses, v.pauses = true, []*v1alpha1.Pause{pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
+	if held, orphan := pausedByPause(v, "clusters", "fleet/prod", o); !held || orphan || len(got) > 0 {
+		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
+	}
+	v.pauses = nil
+	if held, orphan := pausedByPause(v, "clusters", "fleet/prod", o); !held || !orphan || len(got) != 1 || !strings.Contains(got[0].Message, "Pause fleet/maintenance, which does not exist") {
+		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
+	}
+	v.hasPauses = false // one may be in a namespace that the user may not look at
+	if _, orphan := pausedByPause(v, "clusters", "fleet/prod", o); orphan {
+		t.Error("a Pause that cannot be looked for is taken for gone")
+	}
+	if held, _ := pausedByPause(v, "clusters", "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
+		t.Error("the mark of a run is taken for that of a Pause")
+	}
+}
