@@ -17,7 +17,7 @@ import (
 // ended bounds how many things are listed that ended last.
 const ended = 12
 
-// Thing is a run, a move or a remediation in a list.
+// Thing is a run, a move, a Pause or a remediation in a list.
 type Thing struct {
 	Chip
 	Kind, Name string
@@ -51,6 +51,7 @@ func now(v *view) (any, error) {
 	var p nowPage
 	p.runs(v)
 	p.moves(v)
+	p.pauses(v)
 	p.remediations(v)
 	for a, err := range v.world.Unreadable() {
 		p.Unreadable = append(p.Unreadable, Thing{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
@@ -119,6 +120,28 @@ func moved(m *v1alpha1.Move) string {
 		return fmt.Sprintf("%d objects", c.Objects)
 	}
 	return fmt.Sprintf("%d/%d created, %d/%d deleted", c.Created, c.Objects, c.Deleted, c.ToDelete)
+}
+
+// pauses have no separate page: what there is to say of one is short.
+func (p *nowPage) pauses(v *view) {
+	for id, r := range v.world.Pauses() {
+		t := Thing{
+			Chip: chip(r.Status.Phase), Kind: "pause", Name: r.Namespace + "/" + r.Name, Message: r.Status.Message, Next: r.Status.Next,
+			Progress: fmt.Sprintf("%d/%d objects", r.Status.Counts.Acknowledged, r.Status.Counts.Objects), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id}),
+		}
+		if r.Status.PhaseSince != nil {
+			t.Since = r.Status.PhaseSince.Time
+		}
+		switch {
+		case r.Status.FinishedAt != nil:
+			p.Ended = append(p.Ended, t)
+		case r.Status.Next != "":
+			t.Commands = v.commands([]string{v.command(r.Namespace, "describe", "pause", r.Name) + " shows what it waits for"})
+			p.Waiting = append(p.Waiting, t)
+		default:
+			p.Busy = append(p.Busy, t)
+		}
+	}
 }
 
 func (p *nowPage) remediations(v *view) {

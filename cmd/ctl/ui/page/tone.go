@@ -7,10 +7,10 @@ type Tone struct {
 	Sign  string
 }
 
-// toneOf a phase of a run, task, move or remediation, the outcome of an attempt, or a fact.
+// toneOf a phase of a run, task, move, Pause or remediation, the outcome of an attempt, or a fact.
 func toneOf(word string) Tone {
 	switch word {
-	case "Succeeded", "Recovered", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",
+	case "Succeeded", "Recovered", "Acknowledged", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",
 		"paused", "ready", "thawed", "preflight passed":
 		return Tone{"ok", "✓"}
 	case "Failed", "Aborted", "RollbackFailed", "UndoFailed", "Stranded", "failed", "aborted", "refused", "not readable", "undo failed", "handler failed",
@@ -22,14 +22,14 @@ func toneOf(word string) Tone {
 		"extra machine", "surge consumed", "log reconciled":
 		return Tone{"warn", "!"}
 	case "Paused", "PartiallyPaused", "Interrupted", "Waiting", "Held", "Marked", "task paused", "run paused", "interrupted", "asks", "waiting",
-		"held", "AwaitingAcks":
+		"held", "AwaitingAcks", "Acknowledging", "TimedOut":
 		return Tone{"warn", "‖"}
 	case "RollingBack", "Undoing", "Cancelling", "rollback started", "undo started", "cancel started", "abort requested":
 		return Tone{"warn", "◀"}
 	case "RolledBack", "Undone", "Cancelled", "undone", "rolled back", "cancelled", "given back":
 		return Tone{"warn", "↶"}
 	case "", "in progress", "Running", "Retrying", "Escalating", "Surging", "Replacing", "Removing", "Preflight", "Pausing", "Planned", "Creating",
-		"Verified", "Deleting", "Resuming", "started", "claimed", "handler started":
+		"Verified", "Deleting", "Restoring", "Resuming", "started", "claimed", "handler started":
 		return Tone{"busy", "▶"}
 	default: // Pending, Skipped, Unselected, and whatever else is said
 		return Tone{"idle", "·"}

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
@@ -85,6 +86,8 @@ func (w *World) begin(a eventlog.Aggregate) folder {
 		return &Move{ID: a.ID, catalog: w.moves}
 	case eventlog.KindRemediation:
 		return remediation.NewFold()
+	case eventlog.KindPause:
+		return pause.NewFold(a.ID)
 	default:
 		return nil
 	}
@@ -146,6 +149,19 @@ func (w *World) Runs() iter.Seq2[string, *run.Run] {
 
 // Moves are those that can be read, the one that changed last first.
 func (w *World) Moves() iter.Seq2[string, *Move] { return all[*Move](w, eventlog.KindMove) }
+
+// Pauses are those that can be read, the one that changed last first.
+func (w *World) Pauses() iter.Seq2[string, *v1alpha1.Pause] {
+	return func(yield func(string, *v1alpha1.Pause) bool) {
+		for id, f := range all[*pause.Fold](w, eventlog.KindPause) {
+			for _, item := range f.Items() {
+				if !yield(id, item.Value) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Owners of machines are those that can be read, the one that changed last first.
 func (w *World) Owners() iter.Seq2[string, *remediation.Fold] {
