@@ -1,8 +1,11 @@
 package supervise
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
 )
 
 // Drivers is what those that drive things of one kind share: news of the log for each, and why each starts nothing. The zero
@@ -24,6 +27,27 @@ func (d *Drivers) Alarm(after time.Duration) <-chan time.Time {
 		return d.After(after)
 	}
 	return time.After(after)
+}
+
+// Sleep waits, and no longer when news is of a commit after seq: an operator may have decided otherwise. Earlier commits are the
+// driver's own.
+func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uint64, seq uint64) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	over := d.Alarm(wait)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return nil
+		case newest := <-news:
+			if newest > seq {
+				return nil
+			}
+		}
+	}
 }
 
 // Listen begins to listen for news of an id: news has the sequence of the newest commit. At most one listens at a time.
@@ -106,3 +130,9 @@ const (
 	// QuotaExceeded: the namespace has appended as much to the log as it may.
 	QuotaExceeded = "QuotaExceeded"
 )
+
+// Pace is how long to wait before one looks or tries again: first, then less and less often, without an end.
+func Pace(first, longest time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
+		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
+}

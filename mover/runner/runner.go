@@ -73,7 +73,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	defer stop()
 	d := &drive{
 		move: m, runner: r, performer: r.Performer(id), place: r.Places.Place(m.State.Spec.Namespace), news: news,
-		look: pace(lookFirst, lookMax), retry: pace(retryFirst, retryMax),
+		look: supervise.Pace(lookFirst, lookMax), retry: supervise.Pace(retryFirst, retryMax),
 	}
 	defer d.place.Give()
 	for {
@@ -164,32 +164,7 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		wait = d.look.NextBackOff()
 	}
 	d.place.Give() // a step that only waits does not block others
-	return d.sleep(ctx, wait)
-}
-
-func pace(first, longest time.Duration) *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
-		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
-}
-
-// sleep waits, and no longer when others have appended something: an operator may have decided otherwise.
-func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	over := d.runner.Alarm(wait)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-over:
-			return nil
-		case seq := <-d.news:
-			if seq > d.Seq { // else it is a commit of this driver
-				return nil
-			}
-		}
-	}
+	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
 // Request asks for a move. Asking again for the same one changes nothing.

@@ -223,26 +223,6 @@ func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	}
 }
 
-// sleep waits, and no longer when others have appended something.
-func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 || d.State.Finished() {
-		return ctx.Err()
-	}
-	over := d.runner.Alarm(wait)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-over:
-			return nil
-		case seq := <-d.news:
-			if seq > d.Seq { // else it is a commit of this driver
-				return nil
-			}
-		}
-	}
-}
-
 // resting says that nothing is expected to change soon.
 func resting(s *request.State) bool {
 	return s.Late || s.Phase == v1alpha1.PauseAcknowledged && s.Pending.Total == 0

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/internal/redact"
@@ -111,8 +109,8 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	news, stop := r.Listen(id)
 	defer stop()
 	d := &drive{Root: root, runner: r, news: news, place: r.Places.Place(root.State.Spec.Namespace), blocked: make(map[object.Ref]bool)}
-	d.look, d.retry = pace(lookFirst, lookMax), pace(retryFirst, retryMax)
-	for !d.State.Finished() {
+	d.look, d.retry = supervise.Pace(lookFirst, lookMax), supervise.Pace(retryFirst, retryMax)
+	for {
 		if err := d.Refresh(ctx, r.Incarnation); err != nil {
 			return err
 		}
@@ -132,14 +130,11 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		default:
 			d.retry.Reset()
 		}
-		if err := d.sleep(ctx, wait); err != nil {
+		if d.State.Finished() {
+			return nil
+		}
+		if err := r.Sleep(ctx, wait, d.news, d.Seq); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func pace(first, longest time.Duration) *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
-		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
 }
