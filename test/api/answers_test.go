@@ -13,26 +13,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/kube"
+	"scute.dev/test/harness"
 )
 
 // TestUnpermitted: what the authorizer denies is told from what an admission policy denies with the same code.
 func TestUnpermitted(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	side := bed.Side("one")
 	meta := metav1.ObjectMeta{Namespace: "unpermitted", Name: "unpermitted"}
-	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace}}))
-	must(t, admin().Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}))
+	harness.Must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace}}))
+	harness.Must(t, admin().Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}))
 	config, _, err := side.ServiceAccountConfig(ctx, meta.Namespace, meta.Name)
-	must(t, err)
+	harness.Must(t, err)
 	c, err := kube.Connect("source", config)
-	must(t, err)
+	harness.Must(t, err)
 	maps := kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
 	try := func() error {
 		return c.Do(ctx, "delete", func(ctx context.Context) error {
 			return c.Resource(maps, meta.Namespace).Delete(ctx, "it", metav1.DeleteOptions{})
 		})
 	}
-	must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
+	harness.Must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "it"}}))
 	if err := try(); !kube.Unpermitted(err) {
 		t.Errorf("a namespaced resource: %v", err)
 	}
@@ -41,8 +42,8 @@ func TestUnpermitted(t *testing.T) {
 	}
 
 	rule := rbacv1.PolicyRule{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}
-	must(t, admin().Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}))
-	must(t, admin().Create(ctx, &rbacv1.RoleBinding{
+	harness.Must(t, admin().Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}))
+	harness.Must(t, admin().Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
 	}))
@@ -62,15 +63,15 @@ func TestUnpermitted(t *testing.T) {
 
 // TestTryDelete: nothing is deleted in a dry run, be it held by a finalizer or not, and a policy is asked all the same.
 func TestTryDelete(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	c, err := kube.Connect("source", bed.Side("one").Config())
-	must(t, err)
+	harness.Must(t, err)
 	maps := kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
-	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "try"}}))
+	harness.Must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "try"}}))
 	for _, finalizers := range [][]string{nil, {"scute.dev/test"}} {
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", GenerateName: "it-", Finalizers: finalizers}}
-		must(t, admin().Create(ctx, o))
-		must(t, c.TryDelete(ctx, maps, "try", o.Name))
+		harness.Must(t, admin().Create(ctx, o))
+		harness.Must(t, c.TryDelete(ctx, maps, "try", o.Name))
 		got, err := c.Get(ctx, maps, "try", o.Name)
 		if err != nil || got.GetDeletionTimestamp() != nil {
 			t.Errorf("finalizers %v: it was deleted: %v", finalizers, err)
@@ -79,7 +80,7 @@ func TestTryDelete(t *testing.T) {
 	if err := c.TryDelete(ctx, kube.Namespaces(), "", "try"); err != nil {
 		t.Error(err)
 	}
-	must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", Name: "protected"}}))
+	harness.Must(t, admin().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "try", Name: "protected"}}))
 	protect(t, "try", "try")
 	wait(ctx, t, "the policy denies", func() error {
 		if err := c.TryDelete(ctx, maps, "try", "protected"); !apierrors.IsForbidden(err) {
@@ -92,7 +93,7 @@ func TestTryDelete(t *testing.T) {
 // protect denies deletions in a namespace by a policy.
 func protect(t *testing.T, name, namespace string) {
 	t.Helper()
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	forbidden := metav1.StatusReasonForbidden
 	namespaced := admissionv1.NamespacedScope // a selector of namespaces matches every object of the whole cluster
 	all := admissionv1.RuleWithOperations{
@@ -100,7 +101,7 @@ func protect(t *testing.T, name, namespace string) {
 		Rule:       admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}, Scope: &namespaced},
 	}
 	there := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
-	must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
+	harness.Must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{
@@ -109,7 +110,7 @@ func protect(t *testing.T, name, namespace string) {
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "it is protected", Reason: &forbidden}},
 		},
 	}))
-	must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+	harness.Must(t, admin().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/harness"
 )
 
 // changeable are the fields of a spec that may be changed, of the kinds whose spec is otherwise fixed.
@@ -16,7 +18,7 @@ func changeable() map[string][]string {
 
 // TestFixedSpecs: whatever is added to a fixed spec, taken out of it, or changed in it, is refused by the field's name.
 func TestFixedSpecs(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := admin()
 	serve(ctx, t, definitions(t)...)
 	for _, crd := range definitions(t) {

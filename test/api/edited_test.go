@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 )
@@ -16,21 +17,21 @@ import (
 // TestEditedManifest: `run -f` with a manifest that was edited since its run began is refused, with the plan by which it can be
 // adopted. The API server compares the two, by a dry run of an update.
 func TestEditedManifest(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	in := install(ctx, t)
 	serve(ctx, t, definitions(t)...)
 	dir, err := in.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	d, err := in.Start(scuted.DaemonOptions{LogDir: dir, Listen: listen})
-	must(t, err)
-	defer func() { must(t, d.Stop(ctx)) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, d.Stop(ctx)) }()
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	run := func(message string) (code int, said string) {
 		t.Helper()
 		manifest := "apiVersion: scute.dev/v1alpha1\nkind: WorkflowRun\nmetadata: {name: edited, namespace: good}\n" +
 			"spec: {tasks: [{name: a, kind: Approve, with: {message: '" + message + "'}}]}\n"
-		must(t, os.WriteFile(file, []byte(manifest), 0o600))
+		harness.Must(t, os.WriteFile(file, []byte(manifest), 0o600))
 		out, err := in.Scutectl(ctx, "run", "-f", file, "--nats", "nats://"+listen).CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {

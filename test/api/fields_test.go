@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/test/assets"
+	"scute.dev/test/harness"
 )
 
 // schema is that of a field, as the CRD has it.
@@ -21,15 +22,15 @@ type schema = apiextensionsv1.JSONSchemaProps
 func definitions(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	root, err := assets.Root()
-	must(t, err)
+	harness.Must(t, err)
 	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "*.yaml"))
-	must(t, err)
+	harness.Must(t, err)
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		must(t, err)
+		harness.Must(t, err)
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		must(t, yaml.UnmarshalStrict(data, crd))
+		harness.Must(t, yaml.UnmarshalStrict(data, crd))
 		all = append(all, crd)
 	}
 	if len(all) == 0 {

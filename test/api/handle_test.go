@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 )
 
 // of are the values that come to an end.
@@ -33,11 +34,11 @@ func areReported(ctx context.Context, t *testing.T, all []trial) {
 	objects := make([]*unstructured.Unstructured, len(all))
 	for i := range all {
 		objects[i] = fresh(all[i].object, fmt.Sprintf("wrong-%d", i))
-		must(t, admin().Create(ctx, objects[i]))
+		harness.Must(t, admin().Create(ctx, objects[i]))
 	}
 	for i, o := range objects {
 		wait(ctx, t, all[i].String()+" is reported", func() error {
-			must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
+			harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
 			if said := complaints(o); !strings.Contains(said, all[i].known()) {
 				return fmt.Errorf("its condition Stalled says %q, and not %s", said, all[i].known())
 			}
@@ -84,7 +85,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 		base := &unstructured.Unstructured{}
 		base.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind))
 		base = fresh(object(ctx, t, admin(), crd, 0), "rewritten")
-		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, base)))
+		harness.Must(t, client.IgnoreAlreadyExists(admin().Create(ctx, base)))
 		before := settled(ctx, t, base)
 		byWhat := make(map[string][]trial)
 		for _, wrong := range all {
@@ -96,7 +97,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 			overwrite(ctx, t, crd, base, byWhat[what])
 			wait(ctx, t, fmt.Sprintf("the status of a %s with %s in %d fields is rewritten", kind, what, len(byWhat[what])), func() error {
 				now := base.DeepCopy()
-				must(t, admin().Get(ctx, client.ObjectKeyFromObject(base), now))
+				harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(base), now))
 				if diff := cmp.Diff(before, timeless(t, now)); diff != "" {
 					return fmt.Errorf("(-before +now):\n%s", diff)
 				}
@@ -111,7 +112,7 @@ func areRewritten(ctx context.Context, t *testing.T, crds []*apiextensionsv1.Cus
 func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, o *unstructured.Unstructured, wrong []trial) {
 	t.Helper()
 	wait(ctx, t, "the status of a "+o.GetKind()+" can be written", func() error {
-		must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
+		harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
 		for i := range wrong {
 			o.Object = with(o, crd.Spec.Versions[0].Schema.OpenAPIV3Schema, wrong[i].path, wrong[i].value).Object
 		}
@@ -123,14 +124,14 @@ func overwrite(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomRes
 	})
 	now := o.DeepCopy()
 	now.SetAnnotations(map[string]string{"example.org/round": wrong[0].what})
-	must(t, admin().Patch(ctx, now, client.MergeFrom(o)))
+	harness.Must(t, admin().Patch(ctx, now, client.MergeFrom(o)))
 }
 
 // settled is the status of an object when nothing more happens to it.
 func settled(ctx context.Context, t *testing.T, o *unstructured.Unstructured) (status map[string]any) {
 	t.Helper()
 	wait(ctx, t, "a good "+o.GetKind()+" rests", func() error {
-		must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
+		harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(o), o))
 		status = timeless(t, o)
 		conditions, _, _ := unstructured.NestedSlice(status, "conditions")
 		for _, c := range conditions {
@@ -168,7 +169,7 @@ func fresh(o *unstructured.Unstructured, name string) *unstructured.Unstructured
 func remove(ctx context.Context, t *testing.T, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
-		must(t, client.IgnoreNotFound(admin().Delete(ctx, o)))
+		harness.Must(t, client.IgnoreNotFound(admin().Delete(ctx, o)))
 	}
 	for _, o := range objects {
 		wait(ctx, t, o.GetKind()+" "+o.GetName()+" is gone", func() error {

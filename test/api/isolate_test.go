@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -38,12 +39,12 @@ func unreadable() map[string]struct{ spec, field string } {
 // TestUnreadableObjects: objects that cannot be read, stored under an older schema, are reported on themselves, and keep no
 // other from being handled: not when they come, and not when the daemon starts again under the schema of today.
 func TestUnreadableObjects(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	in := install(ctx, t)
 	crds := definitions(t)
 	serve(ctx, t, crds...)
 	dir, err := in.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	stop := daemon(ctx, t, in, dir)
 	good(ctx, t, in, "before")
 
@@ -76,15 +77,15 @@ var installed *scuted.Installation //nolint:gochecknoglobals // as bed
 func install(ctx context.Context, t *testing.T) *scuted.Installation {
 	t.Helper()
 	if installed != nil {
-		must(t, installed.ForgetLog(ctx))
+		harness.Must(t, installed.ForgetLog(ctx))
 		return installed
 	}
 	programs, err := scuted.Build(ctx, os.Stderr)
-	must(t, err)
+	harness.Must(t, err)
 	in, err := scuted.Install(ctx, bed.Side("one"), programs)
-	must(t, err)
+	harness.Must(t, err)
 	for _, name := range []string{"good", "bad"} {
-		must(t, client.IgnoreAlreadyExists(admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+		harness.Must(t, client.IgnoreAlreadyExists(admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
 	}
 	installed = in
 	return in
@@ -94,7 +95,7 @@ func install(ctx context.Context, t *testing.T) *scuted.Installation {
 func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir string) (stop func()) {
 	t.Helper()
 	d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
-	must(t, err)
+	harness.Must(t, err)
 	return func() {
 		if err := d.Stop(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
@@ -106,19 +107,19 @@ func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir stri
 func good(ctx context.Context, t *testing.T, in *scuted.Installation, name string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun("good", name, "", "tasks: [{name: a, kind: Approve, with: {message: 'go on?'}}]")
-	must(t, err)
+	harness.Must(t, err)
 	c, err := in.Client()
-	must(t, err)
-	must(t, c.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, c.Create(ctx, w))
 	_, err = in.WaitWorkflowRun(ctx, "good", name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunPaused })
-	must(t, err)
+	harness.Must(t, err)
 }
 
 // relax serves a kind without a schema, as an older version might have, or with that of today again.
 func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, off bool) {
 	t.Helper()
 	now := &apiextensionsv1.CustomResourceDefinition{}
-	must(t, admin().Get(ctx, client.ObjectKeyFromObject(crd), now))
+	harness.Must(t, admin().Get(ctx, client.ObjectKeyFromObject(crd), now))
 	before := now.DeepCopy()
 	now.Spec.Versions[0].Schema = crd.Spec.Versions[0].Schema.DeepCopy()
 	if off {
@@ -126,7 +127,7 @@ func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourc
 		open := schema{Type: "object", XPreserveUnknownFields: &anything}
 		now.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = open
 	}
-	must(t, admin().Patch(ctx, now, client.MergeFrom(before)))
+	harness.Must(t, admin().Patch(ctx, now, client.MergeFrom(before)))
 	wait(ctx, t, crd.Name+" has another schema", func() error {
 		o := spoil(t, crd)
 		call(o, "bad", "probe")
@@ -141,7 +142,7 @@ func relax(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourc
 func spoil(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal([]byte("spec: "+unreadable()[crd.Spec.Names.Kind].spec), &o.Object))
+	harness.Must(t, yaml.Unmarshal([]byte("spec: "+unreadable()[crd.Spec.Names.Kind].spec), &o.Object))
 	o.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	o.SetKind(crd.Spec.Names.Kind)
 	call(o, "bad", "bad")
@@ -151,7 +152,7 @@ func spoil(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *unstruc
 func spoiled(ctx context.Context, t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
 	t.Helper()
 	o := spoil(t, crd)
-	must(t, admin().Create(ctx, o))
+	harness.Must(t, admin().Create(ctx, o))
 	return o
 }
 

@@ -11,23 +11,24 @@ import (
 	apifield "k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/internal/crd"
+	"scute.dev/test/harness"
 )
 
 // TestLocalSchema: without a cluster the wrong values of all specs are refused as by the API server, in the same fields.
 func TestLocalSchema(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	crds := definitions(t)
 	serve(ctx, t, crds...)
 	for _, d := range crds {
 		local, err := crd.New(d.Spec.Names.Kind)
-		must(t, err)
+		harness.Must(t, err)
 		all := slices.DeleteFunc(trials(ctx, t, admin(), d), func(wrong trial) bool { return wrong.status })
 		refused := 0
 		for i, err := range answers(ctx, t, all) {
 			data, broken := all[i].object.MarshalJSON()
-			must(t, broken)
+			harness.Must(t, broken)
 			sent := all[i].object.DeepCopy() // with the types of numbers that JSON has
-			must(t, sent.UnmarshalJSON(data))
+			harness.Must(t, sent.UnmarshalJSON(data))
 			here := local.Validate(ctx, sent.Object)
 			if diff := cmp.Diff(causes(err), fields(here)); diff != "" {
 				t.Errorf("%s (-API server +local):\n%s%v\n%v", &all[i], diff, err, here.ToAggregate())

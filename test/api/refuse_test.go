@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 )
 
 // bases are the simplest objects of each kind. A kind whose fields exclude each other has several: of them the first that
@@ -124,7 +125,7 @@ func baseFor(ctx context.Context, t *testing.T, c client.Client, crd *apiextensi
 func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, i int) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal([]byte(bases(crd.Spec.Names.Kind)[i]), &o.Object))
+	harness.Must(t, yaml.Unmarshal([]byte(bases(crd.Spec.Names.Kind)[i]), &o.Object))
 	o.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	o.SetKind(crd.Spec.Names.Kind)
 	call(o, metav1.NamespaceDefault, fmt.Sprintf("base-%d", i))
@@ -132,7 +133,7 @@ func object(ctx context.Context, t *testing.T, c client.Client, crd *apiextensio
 	if apierrors.IsAlreadyExists(err) {
 		err = c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	}
-	must(t, err)
+	harness.Must(t, err)
 	return o
 }
 
@@ -179,7 +180,7 @@ func names(err error, f field) bool {
 // TestWrongValues: each wrong value of each field of each kind is refused by the field's name; or taken says what becomes of
 // it, and so it does, while good objects of another namespace are taken up.
 func TestWrongValues(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	crds, rules := definitions(t), taken()
 	serve(ctx, t, crds...)
 	var all []trial
@@ -196,7 +197,7 @@ func TestWrongValues(t *testing.T) {
 	}
 	in := install(ctx, t)
 	dir, err := in.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	stop := daemon(ctx, t, in, dir)
 	defer stop()
 	good(ctx, t, in, "before-wrong-values")
@@ -244,6 +245,6 @@ func answers(ctx context.Context, t *testing.T, all []trial) []error {
 			return nil
 		})
 	}
-	must(t, group.Wait())
+	harness.Must(t, group.Wait())
 	return errs
 }

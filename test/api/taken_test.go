@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 )
 
 // ending is what becomes of a value of the table that the API server takes.
@@ -88,7 +89,7 @@ func (t *trial) isLeftOut(ctx context.Context, test *testing.T) {
 	var read [2]any
 	for i, o := range []*unstructured.Unstructured{t.object, t.without} {
 		stored, err := try(ctx, admin(), o, t.status)
-		must(test, err)
+		harness.Must(test, err)
 		read[i] = understood(test, stored)[t.path[0]]
 	}
 	if diff := cmp.Diff(read[1], read[0]); diff != "" {
@@ -100,14 +101,14 @@ func (t *trial) isLeftOut(ctx context.Context, test *testing.T) {
 func understood(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	must(t, v1alpha1.AddToScheme(scheme))
+	harness.Must(t, v1alpha1.AddToScheme(scheme))
 	into, err := scheme.New(o.GroupVersionKind())
-	must(t, err)
+	harness.Must(t, err)
 	data, err := o.MarshalJSON()
-	must(t, err)
-	must(t, json.Unmarshal(data, into))
+	harness.Must(t, err)
+	harness.Must(t, json.Unmarshal(data, into))
 	data, err = json.Marshal(into)
-	must(t, err)
+	harness.Must(t, err)
 	fields, ok := decoded(data).(map[string]any)
 	if !ok {
 		t.Fatalf("%s is no object: %s", o.GetKind(), data)

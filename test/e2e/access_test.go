@@ -18,6 +18,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -25,19 +26,19 @@ import (
 // TestAccess holds what the chart's roles grant against what the API servers saw: a move that is rolled back and one
 // that succeeds are never refused anything, and use every permission that they have.
 func TestAccess(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "access"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 	// Finalizers: an object is patched at the source only where it has some.
 	beside := metav1.ObjectMeta{
 		Namespace: ns, Name: "beside", Finalizers: []string{"example.org/kept"},
 		Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": "", "cluster.x-k8s.io/cluster-name": "tiny"},
 	}
-	must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: beside}))
-	must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{ObjectMeta: beside}))
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: beside}))
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{ObjectMeta: beside}))
 	source, target := auditTrail(t, shared.blue), auditTrail(t, shared.green)
-	d := daemon(t, shared.blue, scuted.DaemonOptions{})
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	t.Run("a permission that is missing is named", func(t *testing.T) {
 		lack(ctx, t, "delete", "machines") // which no other role of the chart grants
@@ -63,7 +64,7 @@ func TestAccess(t *testing.T) {
 	pausesAndResumes(ctx, t, ns)
 	s := workflowStage(ctx, t, "access-run")
 	s.run(ctx, t, "made", v1alpha1.RunSucceeded, "tasks:\n"+apply("a", configMap("made", "1"), ""))
-	must(t, d.Stop(ctx))
+	harness.Must(t, d.Stop(ctx))
 
 	account := "system:serviceaccount:access-run:" + s.account
 	asAccount := source.requests(t, ofTasks)
@@ -84,9 +85,9 @@ func TestAccess(t *testing.T) {
 	}
 	admin := shared.blue.Side.Client()
 	daemonRole, targetRole, lease := &rbacv1.ClusterRole{}, &rbacv1.ClusterRole{}, &rbacv1.Role{}
-	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, daemonRole))
-	must(t, admin.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "scute-lease"}, lease))
-	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, daemonRole))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "scute-lease"}, lease))
+	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Name: "scute-move-target"}, targetRole))
 	allUsed(t, "ClusterRole scute-daemon", daemonRole.Rules, asDaemon,
 		"patch events.events.k8s.io", // of an event that repeats: a move has none
 		"list moves.scute.dev",       // by servers that cannot begin a watch with what there is
@@ -103,9 +104,9 @@ func TestAccess(t *testing.T) {
 func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	c, err := shared.blue.Client()
-	must(t, err)
+	harness.Must(t, err)
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "held"}, Spec: v1alpha1.PauseSpec{Clusters: []string{"none"}}}
-	must(t, c.Create(ctx, p))
+	harness.Must(t, c.Create(ctx, p))
 	eventually := func(what string, is func(err error, now *v1alpha1.Pause) bool) {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -122,7 +123,7 @@ func pausesAndResumes(ctx context.Context, t *testing.T, namespace string) {
 		}
 	}
 	eventually("says what it waits for", func(_ error, now *v1alpha1.Pause) bool { return len(now.Status.WaitingFor) == 1 })
-	must(t, c.Delete(ctx, p))
+	harness.Must(t, c.Delete(ctx, p))
 	eventually("is gone", func(err error, _ *v1alpha1.Pause) bool { return apierrors.IsNotFound(err) })
 }
 
@@ -193,7 +194,7 @@ func lack(ctx context.Context, t *testing.T, verb, resource string) {
 		}
 	}
 	role := &rbacv1.ClusterRole{}
-	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, role))
-	must(t, set(ctx, without(verb, resource)(role.Rules), false))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-daemon"}, role))
+	harness.Must(t, set(ctx, without(verb, resource)(role.Rules), false))
 	cleanup(t, func(ctx context.Context) error { return set(ctx, role.Rules, true) })
 }

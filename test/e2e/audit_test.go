@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -87,7 +88,7 @@ type trail struct {
 func auditTrail(t *testing.T, on *scuted.Installation) *trail {
 	t.Helper()
 	info, err := os.Stat(on.Side.AuditLog())
-	must(t, err)
+	harness.Must(t, err)
 	return &trail{path: on.Side.AuditLog(), from: info.Size()}
 }
 
@@ -95,7 +96,7 @@ func auditTrail(t *testing.T, on *scuted.Installation) *trail {
 func (tr *trail) requests(t *testing.T, keep func(request) bool) []request {
 	t.Helper()
 	content, err := os.ReadFile(tr.path)
-	must(t, err)
+	harness.Must(t, err)
 	content = content[tr.from:]
 	content = content[:bytes.LastIndexByte(content, '\n')+1]
 	var found []request

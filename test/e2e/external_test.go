@@ -26,6 +26,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -34,20 +35,20 @@ import (
 // TestExternalLog runs several daemons on one NATS server. The leader is killed in the middle of a move, then the server
 // is restarted, then a leader is stopped for longer than its lease lasts, and wakes again.
 func TestExternalLog(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	killed, frozen := testbed.Tiny("external-killed", "tiny"), testbed.Tiny("external-frozen", "tiny")
 	for _, c := range []testbed.Cluster{killed, frozen} {
 		_, err := shared.blue.Side.CreateCluster(ctx, c)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	for _, c := range []testbed.Cluster{killed, frozen} {
-		must(t, shared.blue.Side.WaitAvailable(ctx, c.Namespace, c.Name))
-		must(t, shared.blue.PutTarget(ctx, c.Namespace, shared.green))
+		harness.Must(t, shared.blue.Side.WaitAvailable(ctx, c.Namespace, c.Name))
+		harness.Must(t, shared.blue.PutTarget(ctx, c.Namespace, shared.green))
 	}
 	n := startNATS(t)
-	must(t, shared.blue.ForgetLog(ctx))
+	harness.Must(t, shared.blue.ForgetLog(ctx))
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: n.url(), TLS: eventlog.TLSFiles{CA: n.cert, Cert: n.cert, Key: n.key}, Create: true})
-	must(t, err)
+	harness.Must(t, err)
 	defer log.Close()
 
 	t.Setenv("SCUTE_FAULT", "after:40:move") // in the midst of creating
@@ -57,7 +58,7 @@ func TestExternalLog(t *testing.T) {
 	t.Run("the leader is killed, then NATS is restarted", func(t *testing.T) {
 		w, paused := shared.witness(ctx, t), watchPauses(t, shared.blue, killed.Namespace)
 		m := scuted.NewMove(killed.Namespace, "killed", shared.green, "tiny")
-		must(t, shared.blue.Create(ctx, m))
+		harness.Must(t, shared.blue.Create(ctx, m))
 		select {
 		case <-first.Done():
 		case <-ctx.Done():
@@ -65,26 +66,26 @@ func TestExternalLog(t *testing.T) {
 		}
 		died := time.Now()
 		_, err := shared.blue.Wait(ctx, m.Namespace, m.Name, func(m *v1alpha1.Move) bool { return m.Status.Phase == mover.PhaseDeleting || scuted.Over(m) })
-		must(t, err)
+		harness.Must(t, err)
 		t.Logf("deleting %s after the leader died", time.Since(died).Round(time.Second))
 		n.restart(t)
 		over, err := shared.blue.Wait(ctx, m.Namespace, m.Name, scuted.Over)
-		must(t, err)
+		harness.Must(t, err)
 		ended(ctx, t, over, w, paused)
 		fenced(ctx, t, log, over)
-		must(t, second.Exited())
+		harness.Must(t, second.Exited())
 	})
 	third := n.replica(t, "")
 	t.Run("the leader is frozen and wakes", func(t *testing.T) {
 		w, paused := shared.witness(ctx, t), watchPauses(t, shared.blue, frozen.Namespace)
 		m := scuted.NewMove(frozen.Namespace, "frozen", shared.green, "tiny")
-		must(t, shared.blue.Create(ctx, m))
+		harness.Must(t, shared.blue.Create(ctx, m))
 		_, err := shared.blue.Wait(ctx, m.Namespace, m.Name, func(m *v1alpha1.Move) bool { return m.Status.Phase == mover.PhaseCreating })
-		must(t, err)
-		must(t, syscall.Kill(second.PID(), syscall.SIGSTOP))
+		harness.Must(t, err)
+		harness.Must(t, syscall.Kill(second.PID(), syscall.SIGSTOP))
 		over, err := shared.blue.Wait(ctx, m.Namespace, m.Name, scuted.Over)
-		must(t, err)
-		must(t, syscall.Kill(second.PID(), syscall.SIGCONT))
+		harness.Must(t, err)
+		harness.Must(t, syscall.Kill(second.PID(), syscall.SIGCONT))
 		select {
 		case <-second.Done(): // it has lost its lease, and says so by ending: a pod starts again
 		case <-ctx.Done():
@@ -92,7 +93,7 @@ func TestExternalLog(t *testing.T) {
 		}
 		ended(ctx, t, over, w, paused)
 		fenced(ctx, t, log, over)
-		must(t, third.Exited())
+		harness.Must(t, third.Exited())
 	})
 }
 
@@ -104,7 +105,7 @@ func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, p
 	if left := objects(ctx, t, shared.blue, over.Namespace); len(left) > 0 {
 		t.Errorf("left at the source: %v", names(left))
 	}
-	must(t, shared.green.Side.WaitAvailable(ctx, over.Namespace, "tiny"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, over.Namespace, "tiny"))
 	untouched(t, objects(ctx, t, shared.green, over.Namespace))
 	w.clean(ctx, t)
 	paused.none(t)
@@ -114,11 +115,11 @@ func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, p
 func fenced(ctx context.Context, t *testing.T, log *eventlog.Log, m *v1alpha1.Move) {
 	t.Helper()
 	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}, 0)
-	must(t, err)
+	harness.Must(t, err)
 	holder, claims := "", 0
 	for _, r := range records {
 		events, err := r.Events()
-		must(t, err)
+		harness.Must(t, err)
 		for _, e := range events {
 			if strings.Contains(e.Type, ".claimed.") && e.Actor != holder {
 				holder, claims = e.Actor, claims+1
@@ -161,13 +162,13 @@ type natsServer struct {
 func startNATS(t *testing.T) *natsServer {
 	t.Helper()
 	_, port, err := net.SplitHostPort(ports.AddressForTest(t))
-	must(t, err)
+	harness.Must(t, err)
 	n := &natsServer{options: server.Options{
 		ServerName: "nats", Host: "127.0.0.1", JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 40,
 		NoSigs: true, NoLog: true, TLS: true, TLSVerify: true, TLSTimeout: 5,
 	}}
 	n.options.Port, err = strconv.Atoi(port)
-	must(t, err)
+	harness.Must(t, err)
 	n.certify(t)
 	n.start(t)
 	t.Cleanup(func() { n.running.Shutdown(); n.running.WaitForShutdown() })
@@ -181,7 +182,7 @@ func (n *natsServer) start(t *testing.T) {
 	options := n.options
 	var err error
 	n.running, err = server.NewServer(&options)
-	must(t, err)
+	harness.Must(t, err)
 	n.running.Start()
 	if !n.running.ReadyForConnections(20 * time.Second) {
 		t.Fatal("NATS does not start")
@@ -198,24 +199,24 @@ func (n *natsServer) restart(t *testing.T) {
 func (n *natsServer) certify(t *testing.T) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	harness.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	must(t, err)
+	harness.Must(t, err)
 	key, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
+	harness.Must(t, err)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
 	dir := t.TempDir()
 	n.cert, n.key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	must(t, os.WriteFile(n.cert, certPEM, 0o600))
-	must(t, os.WriteFile(n.key, keyPEM, 0o600))
+	harness.Must(t, os.WriteFile(n.cert, certPEM, 0o600))
+	harness.Must(t, os.WriteFile(n.key, keyPEM, 0o600))
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	must(t, err)
+	harness.Must(t, err)
 	known := x509.NewCertPool()
 	known.AppendCertsFromPEM(certPEM)
 	n.options.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: known, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
@@ -232,7 +233,7 @@ func (n *natsServer) run(t *testing.T, on *scuted.Installation, o scuted.DaemonO
 	t.Helper()
 	o.Args = append(o.Args, "--nats-url", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key)
 	d, err := on.Start(o)
-	must(t, err)
+	harness.Must(t, err)
 	cleanup(t, d.Kill)
 	return d
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -44,7 +45,7 @@ func (s *suite) guard(ctx context.Context, t *testing.T, namespaces ...string) *
 	}
 	client := func(in *scuted.Installation) dynamic.Interface {
 		c, err := dynamic.NewForConfig(in.Side.Config())
-		must(t, err)
+		harness.Must(t, err)
 		return c
 	}
 	blue, green := client(s.blue), client(s.green)

@@ -9,6 +9,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -20,7 +21,7 @@ import (
 // process, and lets some process start from every state that a death can leave. Then the same with many calls in
 // flight, where a death leaves several half done.
 func TestKillMatrix(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	for name, s := range map[string]struct {
 		faults  scuted.Faults
 		workers string
@@ -33,7 +34,7 @@ func TestKillMatrix(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ns := "killed-" + name
 			shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-			must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+			harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 			m := scuted.NewMove(ns, name, shared.green, "tiny")
 			sweep(ctx, t, sweepOptions{from: shared.blue, to: shared.green, move: m, faults: s.faults, workers: s.workers, phase: mover.PhaseSucceeded})
 		})
@@ -68,16 +69,16 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	journal := scuted.NewJournal(t.TempDir())
 	t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
 
-	must(t, o.from.Create(ctx, o.move))
+	harness.Must(t, o.from.Create(ctx, o.move))
 	started := time.Now()
 	over, logDir, deaths := live(ctx, t, o)
 	if over.Status.Phase != o.phase {
 		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
 	inLog, err := o.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindMove))
-	must(t, err)
+	harness.Must(t, err)
 	r, err := journal.Read(o.faults)
-	must(t, err)
+	harness.Must(t, err)
 	t.Logf("%s: killed %d times at %s in %s; %d writes were reached in all, %d of them appends", o.phase, deaths, o.faults,
 		time.Since(started).Round(time.Second), r.Writes, r.Appends)
 	if wrong := o.faults.PassedOver(deaths, r, inLog); wrong != "" {
@@ -90,7 +91,7 @@ func sweep(ctx context.Context, t *testing.T, o sweepOptions) {
 	} else {
 		paused.none(t)
 	}
-	must(t, stands.Side.WaitAvailable(ctx, o.move.Namespace, "tiny"))
+	harness.Must(t, stands.Side.WaitAvailable(ctx, o.move.Namespace, "tiny"))
 	if left := objects(ctx, t, empty, o.move.Namespace); len(left) > 0 {
 		t.Errorf("left on %s: %v", empty.Side.Name(), names(left))
 	}
@@ -107,11 +108,11 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 	t.Helper()
 	from, m := o.from, o.move
 	logDir, err := from.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	for ; ; deaths++ {
 		t.Setenv("SCUTE_FAULT", o.faults.Point(deaths))
 		d, err := from.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--move-workers", o.workers}})
-		must(t, err)
+		harness.Must(t, err)
 		life, cancel := context.WithTimeout(ctx, time.Minute)
 		ended := make(chan *v1alpha1.Move, 1)
 		go func() {
@@ -128,7 +129,7 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 			}
 		case over := <-ended:
 			cancel()
-			must(t, d.Stop(ctx))
+			harness.Must(t, d.Stop(ctx))
 			if d.Killed() { // it came to its fault point before it was asked to end
 				deaths++
 			}

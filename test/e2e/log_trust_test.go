@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/trust"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 )
@@ -25,17 +26,17 @@ import (
 func question(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string) {
 	t.Helper()
 	c, err := on.Client()
-	must(t, err)
-	must(t, client.IgnoreAlreadyExists(on.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})))
+	harness.Must(t, err)
+	harness.Must(t, client.IgnoreAlreadyExists(on.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})))
 	w, err := scuted.NewWorkflowRun(namespace, name, "default", "tasks:\n- {name: ask, kind: Approve, with: {message: 'go on?'}}\n")
-	must(t, err)
-	must(t, c.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, c.Create(ctx, w))
 }
 
 func untilRun(ctx context.Context, t *testing.T, on *scuted.Installation, namespace, name string, done func(*v1alpha1.WorkflowRun) bool) *v1alpha1.WorkflowRun {
 	t.Helper()
 	w, err := on.WaitWorkflowRun(ctx, namespace, name, done)
-	must(t, err)
+	harness.Must(t, err)
 	return w
 }
 
@@ -56,26 +57,26 @@ func asks(w *v1alpha1.WorkflowRun) bool {
 // TestLogOfThePast restores an older copy of the log, and then begins with an empty one: nothing is driven, everything says
 // what to do, and an operator's decision opens the way.
 func TestLogOfThePast(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "log-of-the-past"
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	o := &operator{namespace: ns, nats: "nats://" + listen}
 	life := func(dir string) *scuted.Daemon {
-		return daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen})
+		return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen})
 	}
 
 	d := life(dir)
 	question(ctx, t, shared.blue, ns, "first")
 	untilRun(ctx, t, shared.blue, ns, "first", asks)
-	must(t, d.Stop(ctx))
+	harness.Must(t, d.Stop(ctx))
 	old := filepath.Join(t.TempDir(), "copy")
-	must(t, os.CopyFS(old, os.DirFS(dir)))
+	harness.Must(t, os.CopyFS(old, os.DirFS(dir)))
 	d = life(dir)
 	question(ctx, t, shared.blue, ns, "second")
 	second := untilRun(ctx, t, shared.blue, ns, "second", asks)
-	must(t, d.Stop(ctx))
+	harness.Must(t, d.Stop(ctx))
 
 	t.Run("it went back", func(t *testing.T) {
 		d := life(old)
@@ -91,33 +92,33 @@ func TestLogOfThePast(t *testing.T) {
 		untilRun(ctx, t, shared.blue, ns, "third", asks)
 		untilRun(ctx, t, shared.blue, ns, "second", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunStranded })
 		o.run(ctx, t, 0, []string{"Nothing needs to be reconciled"}, "log", "reconcile", "--nats", o.nats)
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 	})
 	t.Run("it was lost", func(t *testing.T) {
 		d := life(t.TempDir())
 		untilRun(ctx, t, shared.blue, ns, "first", stalled(trust.Replaced))
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 	})
 	t.Run("the newest copy is put back", func(t *testing.T) {
 		d := life(old)
 		untilRun(ctx, t, shared.blue, ns, "first", asks)
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 	})
 }
 
 // TestTwoInstallations runs two daemons with a log each on one management cluster: one acts, the other says who does.
 func TestTwoInstallations(t *testing.T) {
-	ctx := deadline(t, 3*time.Minute)
+	ctx := harness.Deadline(t, 3*time.Minute)
 	const ns = "two-installations"
 	health := ports.AddressForTest(t)
-	acting := daemon(t, shared.blue, scuted.DaemonOptions{Health: health})
-	must(t, acting.WaitReady(ctx))
+	acting := harness.Daemon(t, shared.blue, scuted.DaemonOptions{Health: health})
+	harness.Must(t, acting.WaitReady(ctx))
 	question(ctx, t, shared.blue, ns, "first")
 	untilRun(ctx, t, shared.blue, ns, "first", asks)
-	other := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: t.TempDir()})
+	other := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: t.TempDir()})
 	for {
 		var list eventsv1.EventList
-		must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(trust.LeaseNamespace)))
+		harness.Must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(trust.LeaseNamespace)))
 		found := ""
 		for i := range list.Items {
 			if list.Items[i].Reason == "AnotherInstallation" {
@@ -129,18 +130,18 @@ func TestTwoInstallations(t *testing.T) {
 		}
 		pause(ctx, t, 100*time.Millisecond)
 	}
-	must(t, acting.Exited())
-	must(t, other.Exited())
-	must(t, acting.WaitReady(ctx))
+	harness.Must(t, acting.Exited())
+	harness.Must(t, other.Exited())
+	harness.Must(t, acting.WaitReady(ctx))
 }
 
 // TestTwoClustersOnOneLog: a log belongs to the management cluster that it began on; a daemon of another one does nothing.
 func TestTwoClustersOnOneLog(t *testing.T) {
-	ctx := deadline(t, 3*time.Minute)
+	ctx := harness.Deadline(t, 3*time.Minute)
 	const ns = "two-clusters"
 	n := startNATS(t)
-	must(t, shared.blue.ForgetLog(ctx))
-	must(t, shared.green.ForgetLog(ctx))
+	harness.Must(t, shared.blue.ForgetLog(ctx))
+	harness.Must(t, shared.green.ForgetLog(ctx))
 	n.replica(t, "")
 	question(ctx, t, shared.blue, ns, "first")
 	untilRun(ctx, t, shared.blue, ns, "first", asks)

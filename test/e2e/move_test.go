@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -24,25 +25,25 @@ func inNamespace(namespace string) client.InNamespace { return client.InNamespac
 // move makes a Move and waits for its end.
 func move(ctx context.Context, t *testing.T, from *scuted.Installation, m *v1alpha1.Move) *v1alpha1.Move {
 	t.Helper()
-	must(t, from.Create(ctx, m))
+	harness.Must(t, from.Create(ctx, m))
 	over, err := from.Wait(ctx, m.Namespace, m.Name, scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	return over
 }
 
 // TestMove moves a cluster with everything a cluster can have, and then lets the target's controllers work.
 func TestMove(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "moving"
 	shared.cluster(ctx, t, shared.blue, testbed.Cluster{Namespace: ns, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 	// With the namespace there, the preflight tries every object on the target.
-	must(t, shared.green.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+	harness.Must(t, shared.green.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
 
 	before := objects(ctx, t, shared.blue, ns)
 	w := shared.witness(ctx, t)
 	paused := watchPauses(t, shared.blue, ns)
-	daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "prod-to-green", shared.green, "prod"))
 	if over.Status.Phase != mover.PhaseSucceeded {
@@ -58,7 +59,7 @@ func TestMove(t *testing.T) {
 	}
 	untouched(t, after)
 	sameManagers(t, before, after)
-	must(t, shared.green.Side.WaitAvailable(ctx, ns, "prod"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "prod"))
 	w.clean(ctx, t)
 	paused.none(t)
 
@@ -89,13 +90,13 @@ func scaleWorkers(ctx context.Context, t *testing.T, on *scuted.Installation, ns
 	t.Helper()
 	admin := on.Side.Client()
 	c := &clusterv1.Cluster{}
-	must(t, admin.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, c))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, c))
 	patch := client.MergeFrom(c.DeepCopy())
 	c.Spec.Topology.Workers.MachineDeployments[0].Replicas = ptr.To(replicas)
-	must(t, admin.Patch(ctx, c, patch))
+	harness.Must(t, admin.Patch(ctx, c, patch))
 	for {
 		machines := &clusterv1.MachineList{}
-		must(t, admin.List(ctx, machines, inNamespace(ns), client.HasLabels{clusterv1.MachineDeploymentNameLabel}))
+		harness.Must(t, admin.List(ctx, machines, inNamespace(ns), client.HasLabels{clusterv1.MachineDeploymentNameLabel}))
 		ready := 0
 		for _, m := range machines.Items {
 			if m.Status.NodeRef.Name != "" {
@@ -111,7 +112,7 @@ func scaleWorkers(ctx context.Context, t *testing.T, on *scuted.Installation, ns
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	must(t, on.Side.WaitAvailable(ctx, ns, name))
+	harness.Must(t, on.Side.WaitAvailable(ctx, ns, name))
 }
 
 func names(objects map[string]*unstructured.Unstructured) []string {

@@ -18,32 +18,33 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
 
 // TestSharedClass moves two clusters that share a ClusterClass and a Secret one by one, and then the whole namespace back.
 func TestSharedClass(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	const ns = "shared"
 	for _, name := range []string{"one", "two"} {
 		_, err := shared.blue.Side.CreateCluster(ctx, testbed.Tiny(ns, name))
-		must(t, err)
+		harness.Must(t, err)
 	}
 	for _, name := range []string{"one", "two"} {
-		must(t, shared.blue.Side.WaitAvailable(ctx, ns, name))
+		harness.Must(t, shared.blue.Side.WaitAvailable(ctx, ns, name))
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "credentials", OwnerReferences: clusterOwners(ctx, t, shared.blue, ns, "one", "two")},
 		StringData: map[string]string{"token": "t"},
 	}
-	must(t, shared.blue.Side.Client().Create(ctx, secret))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-	d := daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, secret))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	t.Run("the first, and the other never notices", func(t *testing.T) { firstOfTwo(ctx, t, ns) })
 	belongs(ctx, t, shared.green, secret, "one")
-	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), &corev1.Secret{}))
 	class := objects(ctx, t, shared.green, ns)["ClusterClass in-memory"]
 	t.Run("the second takes the class that is there", func(t *testing.T) {
 		w := shared.witness(ctx, t)
@@ -57,9 +58,9 @@ func TestSharedClass(t *testing.T) {
 			t.Errorf("the Secret at the source, which nobody uses any more: %v", err)
 		}
 	})
-	must(t, d.Stop(ctx))
-	daemon(t, shared.green, scuted.DaemonOptions{})
-	must(t, shared.green.PutTarget(ctx, ns, shared.blue))
+	harness.Must(t, d.Stop(ctx))
+	harness.Daemon(t, shared.green, scuted.DaemonOptions{})
+	harness.Must(t, shared.green.PutTarget(ctx, ns, shared.blue))
 	t.Run("the whole namespace back", func(t *testing.T) {
 		w := shared.witness(ctx, t)
 		before := names(objects(ctx, t, shared.green, ns))
@@ -83,7 +84,7 @@ func clusterOwners(ctx context.Context, t *testing.T, on *scuted.Installation, n
 	var refs []metav1.OwnerReference
 	for _, name := range names {
 		c := &clusterv1.Cluster{}
-		must(t, on.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+		harness.Must(t, on.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
 		refs = append(refs, metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: c.UID})
 	}
 	return refs
@@ -93,7 +94,7 @@ func clusterOwners(ctx context.Context, t *testing.T, on *scuted.Installation, n
 func belongs(ctx context.Context, t *testing.T, on *scuted.Installation, secret *corev1.Secret, names ...string) {
 	t.Helper()
 	have := &corev1.Secret{}
-	must(t, on.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), have))
+	harness.Must(t, on.Side.Client().Get(ctx, client.ObjectKeyFromObject(secret), have))
 	owners := slices.SortedFunc(slices.Values(have.OwnerReferences), func(a, b metav1.OwnerReference) int { return strings.Compare(a.Name, b.Name) })
 	if diff := cmp.Diff(clusterOwners(ctx, t, on, secret.Namespace, names...), owners); diff != "" {
 		t.Errorf("owners of the Secret on %s (-want +got):\n%s", on.Side.Name(), diff)
@@ -130,8 +131,8 @@ func firstOfTwo(ctx context.Context, t *testing.T, ns string) {
 	}
 	untouched(t, stays)
 	untouched(t, copied)
-	must(t, shared.blue.Side.WaitAvailable(ctx, ns, "two"))
-	must(t, shared.green.Side.WaitAvailable(ctx, ns, "one"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, ns, "two"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "one"))
 	w.clean(ctx, t)
 }
 
@@ -152,7 +153,7 @@ func succeeded(ctx context.Context, t *testing.T, over *v1alpha1.Move, from, to 
 		t.Errorf("left on %s: %v", from.Side.Name(), names(left))
 	}
 	for _, name := range []string{"one", "two"} {
-		must(t, to.Side.WaitAvailable(ctx, over.Namespace, name))
+		harness.Must(t, to.Side.WaitAvailable(ctx, over.Namespace, name))
 	}
 	untouched(t, objects(ctx, t, to, over.Namespace))
 	w.clean(ctx, t)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -26,7 +27,7 @@ func waitGone(ctx context.Context, t *testing.T, on *scuted.Installation, o clie
 		if apierrors.IsNotFound(err) {
 			return
 		}
-		must(t, err)
+		harness.Must(t, err)
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%s is not gone: %v", o.GetName(), ctx.Err())
@@ -55,7 +56,7 @@ func annotate(ctx context.Context, t *testing.T, on *scuted.Installation, u *uns
 		v = `"` + s + `"`
 	}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+key+`":`+v+`}}}`))
-	must(t, on.Side.Client().Patch(ctx, u.DeepCopy(), patch))
+	harness.Must(t, on.Side.Client().Patch(ctx, u.DeepCopy(), patch))
 }
 
 // pausedCluster does what a user does with kubectl.
@@ -69,5 +70,5 @@ func pausedCluster(ctx context.Context, t *testing.T, on *scuted.Installation, n
 	if paused {
 		value = "true"
 	}
-	must(t, on.Side.Client().Patch(ctx, u, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":`+value+`}}`))))
+	harness.Must(t, on.Side.Client().Patch(ctx, u, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":`+value+`}}`))))
 }

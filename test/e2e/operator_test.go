@@ -21,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -70,16 +71,16 @@ func (o *operator) run(ctx context.Context, t *testing.T, code int, parts []stri
 
 // TestOperator goes through a move as an operator does, with scutectl alone.
 func TestOperator(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	o := &operator{namespace: "operated", target: filepath.Join(t.TempDir(), "target.kubeconfig")}
-	must(t, os.WriteFile(o.target, shared.green.Target, 0o600))
+	harness.Must(t, os.WriteFile(o.target, shared.green.Target, 0o600))
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(o.namespace, "tiny"))
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	o.nats = "nats://" + listen
-	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t)})
-	must(t, d.WaitReady(ctx))
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t)})
+	harness.Must(t, d.WaitReady(ctx))
 
 	t.Run("doctor finds all well", func(t *testing.T) {
 		o.run(ctx, t, 0, []string{"ok       Cluster API", "ok       scuted", "ok       permissions", "ok       event log"}, "doctor", "--nats", o.nats)
@@ -99,7 +100,7 @@ func TestOperator(t *testing.T) {
 	hash := ""
 	t.Run("the log", func(t *testing.T) { hash = o.log(ctx, t, id) })
 	t.Run("a stopped daemon", func(t *testing.T) {
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 		o.run(ctx, t, 1, []string{"problem  scuted", "nobody takes up moves", "remedy: "}, "doctor")
 		replayed := o.run(ctx, t, 0, []string{"Succeeded"}, "log", "replay", "--aggregate", "move/"+id, "--log", dir)
 		if hash == "" || !strings.Contains(replayed.out, hash) {
@@ -128,8 +129,8 @@ func (o *operator) refused(ctx context.Context, t *testing.T) {
 
 	// The Secret that scutectl made goes with the Move.
 	admin, err := shared.blue.Client()
-	must(t, err)
-	must(t, admin.Delete(ctx, &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "bad"}}))
+	harness.Must(t, err)
+	harness.Must(t, admin.Delete(ctx, &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "bad"}}))
 	waitGone(ctx, t, shared.blue, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "bad-target"}})
 }
 
@@ -139,7 +140,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	defer release()
 	o.create(ctx, t, 0, []string{"move operated/held created", "preflight passed"}, "held", "-c", "tiny")
 	m, err := shared.blue.Wait(ctx, o.namespace, "held", func(m *v1alpha1.Move) bool { return len(m.Status.WaitingFor) == 1 })
-	must(t, err)
+	harness.Must(t, err)
 
 	o.run(ctx, t, 0, []string{"NAME", "held", "AwaitingAcks"}, "get", "move", "-n", o.namespace)
 	o.run(ctx, t, 0, []string{"AwaitingAcks"}, "get", "move", "held", "-n", o.namespace, "-o", "jsonpath={.status.phase}")
@@ -159,7 +160,7 @@ func (o *operator) aborted(ctx context.Context, t *testing.T) {
 	o.create(ctx, t, 0, nil, "held-again", "-c", "tiny")
 	o.run(ctx, t, 0, []string{"spec.abort is set instead"}, "abort", "move", "held-again", "-n", o.namespace)
 	over, err := shared.blue.Wait(ctx, o.namespace, "held-again", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
 		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
@@ -170,12 +171,12 @@ func (o *operator) interrupted(ctx context.Context, t *testing.T) {
 	t.Helper()
 	cmd := o.command(ctx, "watch", "move", "held", "-n", o.namespace)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	harness.Must(t, err)
+	harness.Must(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "operated/held AwaitingAcks") {
 		t.Errorf("watching: %q, %v", line, err)
 	}
-	must(t, cmd.Process.Signal(syscall.SIGINT))
+	harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("interrupted: exit status %d, want 130", code)
@@ -199,12 +200,12 @@ func (o *operator) moved(ctx context.Context, t *testing.T) string {
 	}
 	o.run(ctx, t, 0, []string{"Succeeded"}, "watch", "move", "moved", "-n", o.namespace)
 	o.run(ctx, t, 1, []string{"has ended", "move them from the target to here"}, "abort", "move", "moved", "-n", o.namespace)
-	must(t, shared.green.Side.WaitAvailable(ctx, o.namespace, "tiny"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, o.namespace, "tiny"))
 	w.clean(ctx, t)
 	admin, err := shared.blue.Client()
-	must(t, err)
+	harness.Must(t, err)
 	m := &v1alpha1.Move{}
-	must(t, admin.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: "moved"}, m))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: "moved"}, m))
 	return m.Status.MoveID
 }
 
@@ -220,7 +221,7 @@ func (o *operator) log(ctx context.Context, t *testing.T, id string) string {
 		}
 	}
 	config, _, err := shared.green.Side.ServiceAccountConfig(ctx, scuted.Namespace, "scute-target")
-	must(t, err)
+	harness.Must(t, err)
 	if head, _, _ := strings.Cut(config.BearerToken, "."); strings.Contains(events.out, head) {
 		t.Error("a token is in the log")
 	}

@@ -21,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -47,11 +48,11 @@ type refusal struct {
 
 // TestRefusals: whatever is wrong is said before anything is changed, with the field and the remedy.
 func TestRefusals(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(refusalsNS, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, refusalsNS, shared.green))
-	must(t, shared.green.Side.Client().Create(ctx, namespace(refusalsNS)))
-	daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Must(t, shared.blue.PutTarget(ctx, refusalsNS, shared.green))
+	harness.Must(t, shared.green.Side.Client().Create(ctx, namespace(refusalsNS)))
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	list := slices.Concat(badTargets(), badPermissions(), badKinds(), badSources(), badCopies())
 	for i, r := range list {
@@ -157,7 +158,7 @@ func secretTarget(name, key string, kubeconfig func(context.Context, *testing.T)
 			if kubeconfig == nil {
 				return
 			}
-			must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{
+			harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: refusalsNS, Name: secret}, StringData: map[string]string{key: kubeconfig(ctx, t)},
 			}))
 		},
@@ -185,7 +186,7 @@ const kubeconfig = `{apiVersion: v1, kind: Config, current-context: c, contexts:
 func badTargets() []refusal {
 	here := func(_ context.Context, t *testing.T) string {
 		config, err := shared.blue.Side.Kubeconfig()
-		must(t, err)
+		harness.Must(t, err)
 		return string(config)
 	}
 	stale := func(context.Context, *testing.T) string {
@@ -237,16 +238,16 @@ func accountOnGreen(name string, rules func([]rbacv1.PolicyRule) []rbacv1.Policy
 		admin := shared.green.Side.Client()
 		meta := metav1.ObjectMeta{Namespace: scuted.Namespace, Name: name}
 		role := &rbacv1.ClusterRole{}
-		must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-move-target"}, role))
-		must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}))
-		must(t, admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules(role.Rules)}))
-		must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-move-target"}, role))
+		harness.Must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}))
+		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules(role.Rules)}))
+		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: scuted.Namespace, Name: name}},
 		}))
 		_, config, err := shared.green.Side.ServiceAccountConfig(ctx, scuted.Namespace, name)
-		must(t, err)
+		harness.Must(t, err)
 		return string(config)
 	}
 }
@@ -310,7 +311,7 @@ func badSources() []refusal {
 			name: "a cluster that is being deleted", spoil: name("half"),
 			prepare: func(ctx context.Context, t *testing.T) {
 				half("example.org/hold")(ctx, t)
-				must(t, shared.blue.Side.Client().Delete(ctx, clusterObject("half")))
+				harness.Must(t, shared.blue.Side.Client().Delete(ctx, clusterObject("half")))
 			},
 			want: append(unready, finding(object, "it is being deleted", "finalizers")),
 		},
@@ -363,7 +364,7 @@ func badCopies() []refusal {
 			prepare: func(ctx context.Context, t *testing.T) {
 				refuse(ctx, t, shared.green, refusalsNS, "devmachines")
 				for err := error(nil); !apierrors.IsInvalid(err); { // the policy takes a moment to act
-					must(t, ctx.Err())
+					harness.Must(t, ctx.Err())
 					err = shared.green.Side.Client().Create(ctx, devMachine(), client.DryRunAll)
 					time.Sleep(50 * time.Millisecond)
 				}
@@ -376,8 +377,8 @@ func badCopies() []refusal {
 func refusedEmpty(ctx context.Context) func(*testing.T) {
 	return func(t *testing.T) {
 		const ns = "refusals-empty"
-		must(t, shared.blue.Side.Client().Create(ctx, namespace(ns)))
-		must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+		harness.Must(t, shared.blue.Side.Client().Create(ctx, namespace(ns)))
+		harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 		m := scuted.NewMove(ns, "nothing", shared.green)
 		m.Spec.Selection.All = true
 		isRefused(t, move(ctx, t, shared.blue, m), []v1alpha1.MoveFinding{finding("spec.selection.all", "has no Clusters", "in the namespace of the Clusters")})
@@ -402,7 +403,7 @@ func refusedByAPI(ctx context.Context) func(*testing.T) {
 		no("no Secret", shared.blue.Create(ctx, unnamed), "spec.target.kubeconfigSecretRef.name")
 
 		admin, err := shared.blue.Client()
-		must(t, err)
+		harness.Must(t, err)
 		m := scuted.NewMove(refusalsNS, "fixed", shared.green, "nope")
 		over := move(ctx, t, shared.blue, m)
 		change := func(what, says string, f func(*v1alpha1.Move)) {
@@ -451,14 +452,14 @@ func rivals(ctx context.Context) func(*testing.T) {
 		release := annotation(ctx, t, shared.blue, refusalsNS, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 		both := []string{"rival-a", "rival-b"}
 		for _, name := range both {
-			must(t, shared.blue.Create(ctx, scuted.NewMove(refusalsNS, name, shared.green, "tiny")))
+			harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(refusalsNS, name, shared.green, "tiny")))
 		}
 		var first string
 		for _, name := range both {
 			m, err := shared.blue.Wait(ctx, refusalsNS, name, func(m *v1alpha1.Move) bool {
 				return scuted.Over(m) || m.Status.Phase == mover.PhaseAwaitingAcks && len(m.Status.WaitingFor) == 1
 			})
-			must(t, err)
+			harness.Must(t, err)
 			switch {
 			case !scuted.Over(m):
 				first += name
@@ -478,14 +479,14 @@ func rivals(ctx context.Context) func(*testing.T) {
 		})
 		release()
 		over, err := shared.blue.Wait(ctx, refusalsNS, first, scuted.Over)
-		must(t, err)
+		harness.Must(t, err)
 		if over.Status.Phase != mover.PhaseSucceeded {
 			t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 		}
 		if left := objects(ctx, t, shared.blue, refusalsNS); len(left) > 0 {
 			t.Errorf("left at the source: %v", names(left))
 		}
-		must(t, shared.green.Side.WaitAvailable(ctx, refusalsNS, "tiny"))
+		harness.Must(t, shared.green.Side.WaitAvailable(ctx, refusalsNS, "tiny"))
 		w.clean(ctx, t)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -21,15 +22,15 @@ import (
 // TestRemediatorAccess holds what the chart grants for remediation against what the API server saw. Without a policy
 // nothing of Cluster API is watched; with one, nothing is refused, and every permission has its use.
 func TestRemediatorAccess(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "remedies"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
 	c, err := shared.blue.Client()
-	must(t, err)
+	harness.Must(t, err)
 	admin := shared.blue.Side.Client() // knows Cluster API's kinds
 	before := auditTrail(t, shared.blue)
-	d := daemon(t, shared.blue, scuted.DaemonOptions{})
-	until(ctx, t, "the daemon watches for policies", func() string {
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Await(ctx, t, "the daemon watches for policies", func() string {
 		if len(before.requests(t, func(r request) bool { return ofDaemon(r) && r.resource() == "repairpolicies.scute.dev" })) > 0 {
 			return ""
 		}
@@ -50,11 +51,11 @@ func TestRemediatorAccess(t *testing.T) {
 			}},
 		},
 	}
-	must(t, c.Create(ctx, p))
+	harness.Must(t, c.Create(ctx, p))
 	limits := &v1alpha1.RepairLimits{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName}}
-	must(t, c.Create(ctx, limits))
-	until(ctx, t, "the limits say how many machines there are", func() string {
-		must(t, c.Get(ctx, client.ObjectKeyFromObject(limits), limits))
+	harness.Must(t, c.Create(ctx, limits))
+	harness.Await(ctx, t, "the limits say how many machines there are", func() string {
+		harness.Must(t, c.Get(ctx, client.ObjectKeyFromObject(limits), limits))
 		if limits.Status.Machines == 0 {
 			return "they say " + limits.Status.Message
 		}
@@ -62,52 +63,52 @@ func TestRemediatorAccess(t *testing.T) {
 	})
 	checks := func() []clusterv1.MachineHealthCheck {
 		list := &clusterv1.MachineHealthCheckList{}
-		must(t, admin.List(ctx, list, client.InNamespace(ns), client.HasLabels{"scute.dev/policy"}))
+		harness.Must(t, admin.List(ctx, list, client.InNamespace(ns), client.HasLabels{"scute.dev/policy"}))
 		return list.Items
 	}
 	template := &v1alpha1.SurgeRemediationTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "scute-repair"}}
-	until(ctx, t, "the policy owns a health check and a template", func() string {
+	harness.Await(ctx, t, "the policy owns a health check and a template", func() string {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(template), template); err != nil {
 			return err.Error()
 		}
 		return expect(1, len(checks()), "health checks")
 	})
 	// Somebody changes both.
-	must(t, c.Patch(ctx, template, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))))
+	harness.Must(t, c.Patch(ctx, template, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":null}}`))))
 	check := checks()[0]
-	must(t, admin.Patch(ctx, &check, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"checks":{"nodeStartupTimeoutSeconds":77}}}`))))
-	until(ctx, t, "both are mended", func() string {
-		must(t, c.Get(ctx, client.ObjectKeyFromObject(template), template))
+	harness.Must(t, admin.Patch(ctx, &check, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"checks":{"nodeStartupTimeoutSeconds":77}}}`))))
+	harness.Await(ctx, t, "both are mended", func() string {
+		harness.Must(t, c.Get(ctx, client.ObjectKeyFromObject(template), template))
 		if len(template.Labels) == 0 {
 			return "the template is not"
 		}
 		return expect(600, int(*checks()[0].Spec.Checks.NodeStartupTimeoutSeconds), "seconds to start up")
 	})
-	must(t, c.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"healthCheck":false}}`))))
-	until(ctx, t, "the health check is gone", func() string { return expect(0, len(checks()), "health checks") })
+	harness.Must(t, c.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"healthCheck":false}}`))))
+	harness.Await(ctx, t, "the health check is gone", func() string { return expect(0, len(checks()), "health checks") })
 
 	w := shared.bed.Workload(ns, "tiny")
 	m := controlPlaneMachine(ctx, t, admin, ns)
-	must(t, w.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse))
+	harness.Must(t, w.BreakNode(ctx, m.Status.NodeRef.Name, corev1.ConditionFalse))
 	requests := func() (phases []string) {
 		list := &v1alpha1.SurgeRemediationList{}
-		must(t, c.List(ctx, list, client.InNamespace(ns)))
+		harness.Must(t, c.List(ctx, list, client.InNamespace(ns)))
 		for i := range list.Items {
 			phases = append(phases, string(list.Items[i].Status.Phase))
 		}
 		return phases
 	}
-	until(ctx, t, "the machine is held", func() string { return expect("[Held]", fmt.Sprint(requests()), "requests") })
-	must(t, w.RestoreNode(ctx, m.Status.NodeRef.Name))
-	until(ctx, t, "the machine is well", func() string { return expect("[]", fmt.Sprint(requests()), "requests") })
-	must(t, c.Delete(ctx, p))
-	until(ctx, t, "the template is gone", func() string {
+	harness.Await(ctx, t, "the machine is held", func() string { return expect("[Held]", fmt.Sprint(requests()), "requests") })
+	harness.Must(t, w.RestoreNode(ctx, m.Status.NodeRef.Name))
+	harness.Await(ctx, t, "the machine is well", func() string { return expect("[]", fmt.Sprint(requests()), "requests") })
+	harness.Must(t, c.Delete(ctx, p))
+	harness.Await(ctx, t, "the template is gone", func() string {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(template), template); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprint("it is there: ", err)
 		}
 		return ""
 	})
-	must(t, d.Stop(ctx))
+	harness.Must(t, d.Stop(ctx))
 
 	asDaemon := before.requests(t, ofDaemon)
 	t.Logf("%d requests", len(asDaemon))
@@ -117,7 +118,7 @@ func TestRemediatorAccess(t *testing.T) {
 		}
 	}
 	role := &rbacv1.ClusterRole{}
-	must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-remediator"}, role))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "scute-remediator"}, role))
 	allUsed(t, "ClusterRole scute-remediator", role.Rules, asDaemon,
 		"list repairlimits.scute.dev",   // as of policies
 		"get repairpolicies.scute.dev",  // of an escalation
@@ -131,7 +132,7 @@ func TestRemediatorAccess(t *testing.T) {
 func controlPlaneMachine(ctx context.Context, t *testing.T, c client.Client, namespace string) *clusterv1.Machine {
 	t.Helper()
 	list := &clusterv1.MachineList{}
-	must(t, c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}))
+	harness.Must(t, c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{clusterv1.MachineControlPlaneLabel}))
 	if len(list.Items) != 1 {
 		t.Fatalf("%d control plane machines", len(list.Items))
 	}
@@ -143,20 +144,4 @@ func expect[T comparable](want, got T, what string) string {
 		return ""
 	}
 	return fmt.Sprintf("%v %s, not %v", got, what, want)
-}
-
-// until waits until is returns "". What it returns says what is missing.
-func until(ctx context.Context, t *testing.T, what string, is func() string) {
-	t.Helper()
-	for {
-		missing := is()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -21,10 +22,10 @@ import (
 // TestRollback moves to a target that refuses one of the last objects. The target's namespace does not exist, so the
 // preflight cannot find out; the move must put everything back, whenever the daemon dies.
 func TestRollback(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	stage := func(t *testing.T, ns string) {
 		shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-		must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+		harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 		refuse(ctx, t, shared.green, ns, "devmachines")
 	}
 	t.Run("undisturbed", func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestRollback(t *testing.T) {
 		stage(t, ns)
 		before := objects(ctx, t, shared.blue, ns)
 		w := shared.witness(ctx, t)
-		daemon(t, shared.blue, scuted.DaemonOptions{})
+		harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 		over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny"))
 		if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "DevMachine") {
 			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
@@ -49,32 +50,32 @@ func TestRollback(t *testing.T) {
 
 // TestAbort: an operator goes back while an object does not acknowledge the pause.
 func TestAbort(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const ns = "aborted"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 	before := objects(ctx, t, shared.blue, ns)
 	w := shared.witness(ctx, t)
-	daemon(t, shared.blue, scuted.DaemonOptions{})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	// A provider that still has to put things to rest says so with this annotation (seed 003).
 	hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 	m := scuted.NewMove(ns, "aborted", shared.green, "tiny")
-	must(t, shared.blue.Create(ctx, m))
+	harness.Must(t, shared.blue.Create(ctx, m))
 	waiting, err := shared.blue.Wait(ctx, ns, m.Name, func(m *v1alpha1.Move) bool {
 		return m.Status.Phase == mover.PhaseAwaitingAcks && len(m.Status.WaitingFor) == 1
 	})
-	must(t, err)
+	harness.Must(t, err)
 	if w := waiting.Status.WaitingFor[0]; !strings.Contains(w.Object, "DevCluster") || !strings.Contains(w.Why, "block-move") {
 		t.Errorf("waits for %v, want the DevCluster that is held", w)
 	}
 	admin, err := shared.blue.Client()
-	must(t, err)
+	harness.Must(t, err)
 	patch := client.MergeFrom(waiting.DeepCopy())
 	waiting.Spec.Abort = true
-	must(t, admin.Patch(ctx, waiting, patch))
+	harness.Must(t, admin.Patch(ctx, waiting, patch))
 	over, err := shared.blue.Wait(ctx, ns, m.Name, scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
 		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
@@ -104,18 +105,18 @@ func userPause(ctx context.Context, t *testing.T, ns string) {
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(clusters().GroupVersion().WithKind("Cluster"))
-	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "tiny"}, u))
+	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: ns, Name: "tiny"}, u))
 	if paused, _, _ := unstructured.NestedBool(u.Object, "spec", "paused"); !paused {
 		t.Error("the user's pause was lifted by the move")
 	}
 	pausedCluster(ctx, t, shared.green, ns, "tiny", false)
-	must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 }
 
 // asBefore checks that a rolled back move left the source as it was and the target empty.
 func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*unstructured.Unstructured, w *witness) {
 	t.Helper()
-	must(t, shared.blue.Side.WaitAvailable(ctx, ns, "tiny"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, ns, "tiny"))
 	after := objects(ctx, t, shared.blue, ns)
 	untouched(t, after)
 	for name, u := range before {
@@ -145,12 +146,12 @@ func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns, reso
 			Validations: []admissionv1.Validation{{Expression: "object.metadata.namespace != '" + ns + "'", Message: "no more " + resource + " here"}},
 		},
 	}
-	must(t, admin.Create(ctx, policy))
+	harness.Must(t, admin.Create(ctx, policy))
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}
-	must(t, admin.Create(ctx, binding))
+	harness.Must(t, admin.Create(ctx, binding))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/internal/audit"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 )
@@ -19,15 +20,15 @@ import (
 // TestSealedLog runs a sealed log: a checkpoint is in the ConfigMap, the log is intact while the daemon runs and after kill -9, and a
 // change of the files while the daemon is down is found.
 func TestSealedLog(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	const ns, install = "sealed-log", scuted.Namespace
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	kept := t.TempDir()
 	listen := ports.AddressForTest(t)
 	o := &operator{namespace: ns, nats: "nats://" + listen}
 	life := func() *scuted.Daemon {
-		return daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{
+		return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{
 			"--audit-key", install + "/scute-audit-key", "--audit-configmap", install + "/scute-audit", "--audit-folder", kept, "--audit-interval", "1s",
 		}})
 	}
@@ -38,8 +39,8 @@ func TestSealedLog(t *testing.T) {
 			var found corev1.ConfigMap
 			err := shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: install, Name: "scute-audit"}, &found)
 			if text := found.Data[audit.CheckpointField]; err == nil && text != before {
-				must(t, os.WriteFile(checkpoint, []byte(text), 0o600))
-				must(t, os.WriteFile(key, []byte(found.Data[audit.KeyField]), 0o600))
+				harness.Must(t, os.WriteFile(checkpoint, []byte(text), 0o600))
+				harness.Must(t, os.WriteFile(key, []byte(found.Data[audit.KeyField]), 0o600))
 				return text
 			}
 			select {
@@ -59,23 +60,23 @@ func TestSealedLog(t *testing.T) {
 	untilRun(ctx, t, shared.blue, ns, "first", asks)
 	first := keep("")
 	verify(ctx, 0, "intact", "--nats", o.nats)
-	must(t, d.Kill(ctx))
+	harness.Must(t, d.Kill(ctx))
 
 	d = life()
 	question(ctx, t, shared.blue, ns, "second")
 	untilRun(ctx, t, shared.blue, ns, "second", asks)
 	keep(first)
 	verify(ctx, 0, "intact", "--nats", o.nats)
-	must(t, d.Stop(ctx))
+	harness.Must(t, d.Stop(ctx))
 	keep("")
 	verify(ctx, 0, "intact", "--log", dir)
 
 	blocks, err := filepath.Glob(filepath.Join(dir, "jetstream", "$G", "streams", "*", "msgs", "1.blk"))
-	must(t, err)
+	harness.Must(t, err)
 	block, err := os.ReadFile(blocks[0])
-	must(t, err)
+	harness.Must(t, err)
 	// The message of the question that was asked second.
 	block[bytes.LastIndex(block, []byte("go on?"))] ^= 1
-	must(t, os.WriteFile(blocks[0], block, 0o600))
+	harness.Must(t, os.WriteFile(blocks[0], block, 0o600))
 	verify(ctx, 1, "missing", "--log", dir, "--hashes", kept)
 }

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -19,24 +20,24 @@ import (
 // two. Each life begins with what a snapshot holds and the commits after it; the move ends as if nothing had happened, and the
 // last snapshot is what the log gives.
 func TestKilledBetweenSnapshots(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	const ns = "snapshots"
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
-	must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
 	m := scuted.NewMove(ns, "away", shared.green, "tiny")
-	must(t, shared.blue.Create(ctx, m))
+	harness.Must(t, shared.blue.Create(ctx, m))
 	logDir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 
 	var restored int // lives that began with a snapshot
 	faults := scuted.Faults{Class: "move", First: 25, Step: 7}
 	for life := 0; ; life++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(life))
 		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--snapshot-every", "3"}})
-		must(t, err)
+		harness.Must(t, err)
 		over := lifeOf(ctx, t, d, m)
 		text, err := os.ReadFile(d.Log())
-		must(t, err)
+		harness.Must(t, err)
 		restored = strings.Count(string(text), "view restored from a snapshot")
 		if over == nil {
 			continue
@@ -44,14 +45,14 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 		if over.Status.Phase != mover.PhaseSucceeded {
 			t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 		}
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 		t.Logf("%d lives, %d of them began with a snapshot", life+1, restored)
 		break
 	}
 	if restored == 0 {
 		t.Error("no life began with a snapshot")
 	}
-	must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, ns, "tiny"))
 	if _, err := os.Stat(filepath.Join(logDir, "snapshots", "daemon")); err != nil {
 		t.Error(err)
 	}

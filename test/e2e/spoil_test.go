@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -46,7 +47,7 @@ func halfMade(ctx context.Context, t *testing.T, on *scuted.Installation, name s
 		"controlPlaneRef":   map[string]any{"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": name},
 	}
 	admin := on.Side.Client()
-	must(t, admin.Create(ctx, u))
+	harness.Must(t, admin.Create(ctx, u))
 	cleanup(t, func(ctx context.Context) error {
 		// In this order: the controller of Clusters adds its finalizer at any time before the deletion, and never after it.
 		if err := client.IgnoreNotFound(admin.Delete(ctx, u.DeepCopy())); err != nil {
@@ -75,7 +76,7 @@ func serve(ctx context.Context, t *testing.T, on *scuted.Installation, crd, vers
 		return d, admin.Get(ctx, client.ObjectKey{Name: crd}, d)
 	}
 	before, err := definition(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	changed := before.DeepCopy()
 	var want []string
 	for i := range changed.Spec.Versions {
@@ -88,7 +89,7 @@ func serve(ctx context.Context, t *testing.T, on *scuted.Installation, crd, vers
 		changed.Spec.Versions = append(changed.Spec.Versions, other)
 		want = []string{version}
 	}
-	must(t, admin.Update(ctx, changed))
+	harness.Must(t, admin.Update(ctx, changed))
 	cleanup(t, func(ctx context.Context) error {
 		now, err := definition(ctx)
 		if err != nil {
@@ -100,7 +101,7 @@ func serve(ctx context.Context, t *testing.T, on *scuted.Installation, crd, vers
 		}
 		return waitServed(ctx, on, before.Spec.Group, before.Spec.Names.Plural, served(before))
 	})
-	must(t, waitServed(ctx, on, before.Spec.Group, before.Spec.Names.Plural, want))
+	harness.Must(t, waitServed(ctx, on, before.Spec.Group, before.Spec.Names.Plural, want))
 }
 
 func served(crd *apiextensionsv1.CustomResourceDefinition) []string {
@@ -147,7 +148,7 @@ func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation,
 	admin := on.Side.Client()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "ProviderList"})
-	must(t, admin.List(ctx, list))
+	harness.Must(t, admin.List(ctx, list))
 	for i := range list.Items {
 		u := &list.Items[i]
 		if kind, _, _ := unstructured.NestedString(u.Object, "type"); kind != "ControlPlaneProvider" {
@@ -157,7 +158,7 @@ func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation,
 		set := func(ctx context.Context, version string) error {
 			return admin.Patch(ctx, u.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"version":"`+version+`"}`)))
 		}
-		must(t, set(ctx, version))
+		harness.Must(t, set(ctx, version))
 		cleanup(t, func(ctx context.Context) error { return set(ctx, before) })
 		return
 	}
@@ -182,12 +183,12 @@ func provider(ctx context.Context, t *testing.T) {
 			}},
 		},
 	}
-	must(t, admin.Create(ctx, crd))
+	harness.Must(t, admin.Create(ctx, crd))
 	cleanup(t, func(ctx context.Context) error {
 		if err := admin.Delete(ctx, crd); err != nil {
 			return err
 		}
 		return waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, nil)
 	})
-	must(t, waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, []string{"v1beta2"}))
+	harness.Must(t, waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, []string{"v1beta2"}))
 }

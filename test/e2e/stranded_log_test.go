@@ -10,6 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 )
 
@@ -23,7 +24,7 @@ type lostAt struct {
 // TestLogLost loses the event log while moves are at every phase. Nothing is driven before an operator says that there is no
 // better log; then each Move says what is safe, and what it says brings it to an end.
 func TestLogLost(t *testing.T) {
-	ctx := deadline(t, 12*time.Minute)
+	ctx := harness.Deadline(t, 12*time.Minute)
 	green := strings.TrimPrefix(shared.green.Side.Config().Host, "https://")
 	cases := rotation.Cases(t, 4, map[string]lostAt{
 		"preflight":    {"after 1 preflight-passed", "", mover.PhaseSucceeded},
@@ -49,7 +50,7 @@ func TestLogLost(t *testing.T) {
 		refuse(ctx, t, shared.green, s.ns("rolling-back"), "devmachines")
 	}
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	for name := range cases {
 		s.move(ctx, t, name)
 	}
@@ -80,11 +81,11 @@ func TestLogLost(t *testing.T) {
 // TestLogRestored restores a copy of the log that was taken before Verified, after the moves had gone on: once the Lease tells it,
 // and once, with the Lease deleted, the statuses of the Moves alone.
 func TestLogRestored(t *testing.T) {
-	ctx := deadline(t, 12*time.Minute)
+	ctx := harness.Deadline(t, 12*time.Minute)
 	cases := map[string]string{"verified": "after 1 move.verified", "deleting": "after 5 DELETE", "emptied": "after 1 source-emptied", "put-back": "after 5 DELETE"}
 	s := strand(ctx, t, "restored", namesOf(cases))
 	newest, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	early := make(map[string]string)
 	for name := range cases {
 		s.move(ctx, t, name)
@@ -92,13 +93,13 @@ func TestLogRestored(t *testing.T) {
 	}
 	s.hold(ctx, t, newest, early)
 	old := filepath.Join(t.TempDir(), "copy")
-	must(t, os.CopyFS(old, os.DirFS(newest)))
+	harness.Must(t, os.CopyFS(old, os.DirFS(newest)))
 	s.hold(ctx, t, newest, cases)
 
 	t.Run("the newest log is put back, as it says", func(t *testing.T) {
 		d := s.daemon(t, old)
 		s.distrusts(ctx, t, string(trust.WentBack))
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 		still := map[string]string{"put-back": "after 1 succeeded"}
 		for name := range cases {
 			if name != "put-back" {
@@ -107,9 +108,9 @@ func TestLogRestored(t *testing.T) {
 		}
 		d = s.held(ctx, t, newest, still)
 		s.ends(ctx, t, "put-back", mover.PhaseSucceeded) // before it stops: its status follows the log
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 	})
-	must(t, shared.blue.ForgetLog(ctx))
+	harness.Must(t, shared.blue.ForgetLog(ctx))
 	s.daemon(t, old)
 	s.distrusts(ctx, t, string(trust.WentBack))
 	s.reconcile(ctx, t)

@@ -12,6 +12,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -19,25 +20,25 @@ import (
 // TestTwoInstallationsAndAMove runs a second installation, with another log, while a move of the first has half emptied its
 // source. It never acts, even when the first ends and it is the only one left.
 func TestTwoInstallationsAndAMove(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const name = "half"
 	s := strand(ctx, t, "two-installations", []string{name})
 	first, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	s.move(ctx, t, name)
 	acting := s.held(ctx, t, first, map[string]string{name: "after 5 DELETE"})
 
 	second := emptyDir(t)
-	other := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: second})
+	other := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: second})
 	before := versions(objects(ctx, t, shared.blue, s.ns(name)))
-	must(t, acting.Stop(ctx))
+	harness.Must(t, acting.Stop(ctx))
 	s.distrusts(ctx, t, string(trust.Replaced))
 	if after := versions(objects(ctx, t, shared.blue, s.ns(name))); !maps.Equal(before, after) {
 		t.Errorf("the other installation wrote at the source:\nbefore %v\nafter %v", before, after)
 	}
-	must(t, other.Stop(ctx))
+	harness.Must(t, other.Stop(ctx))
 	moves, err := scuted.Faults{Class: "move"}.Commits(ctx, second, scuted.OfKind(eventlog.KindMove))
-	must(t, err)
+	harness.Must(t, err)
 	if moves > 0 {
 		t.Errorf("the log of the other installation has %d commits about a move", moves)
 	}
@@ -58,51 +59,51 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 // TestTwoClustersAndTheirMoves has two management clusters on one stream of one NATS server, with a Move each. The second does
 // nothing until it has a separate log, as its Move says.
 func TestTwoClustersAndTheirMoves(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	east, west := testbed.Tiny("east", "tiny"), testbed.Tiny("west", "tiny")
 	shared.cluster(ctx, t, shared.blue, east)
 	shared.cluster(ctx, t, shared.green, west)
-	must(t, shared.blue.PutTarget(ctx, east.Namespace, shared.green))
-	must(t, shared.green.PutTarget(ctx, west.Namespace, shared.blue))
+	harness.Must(t, shared.blue.PutTarget(ctx, east.Namespace, shared.green))
+	harness.Must(t, shared.green.PutTarget(ctx, west.Namespace, shared.blue))
 	w := shared.witness(ctx, t)
 	guard := shared.guard(ctx, t, east.Namespace, west.Namespace)
 	n := startNATS(t)
-	must(t, shared.blue.ForgetLog(ctx))
-	must(t, shared.green.ForgetLog(ctx))
+	harness.Must(t, shared.blue.ForgetLog(ctx))
+	harness.Must(t, shared.green.ForgetLog(ctx))
 
 	n.replica(t, "")
 	release := annotation(ctx, t, shared.blue, east.Namespace, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
-	must(t, shared.blue.Create(ctx, scuted.NewMove(east.Namespace, "go", shared.green, "tiny")))
+	harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(east.Namespace, "go", shared.green, "tiny")))
 	_, err := shared.blue.Wait(ctx, east.Namespace, "go", func(m *v1alpha1.Move) bool { return len(m.Status.WaitingFor) == 1 })
-	must(t, err)
+	harness.Must(t, err)
 
 	stranger := n.run(t, shared.green, scuted.DaemonOptions{})
 	before := versions(objects(ctx, t, shared.green, west.Namespace))
-	must(t, shared.green.Create(ctx, scuted.NewMove(west.Namespace, "go", shared.blue, "tiny")))
+	harness.Must(t, shared.green.Create(ctx, scuted.NewMove(west.Namespace, "go", shared.blue, "tiny")))
 	stalled, err := shared.green.Wait(ctx, west.Namespace, "go", func(m *v1alpha1.Move) bool { return stalledBy(m, string(trust.AnotherCluster)) != nil })
-	must(t, err)
+	harness.Must(t, err)
 	if said := stalledBy(stalled, string(trust.AnotherCluster)).Message; !strings.Contains(said, "its own log") {
 		t.Errorf("the Move does not say what to do: %s", said)
 	}
 	release()
 	over, err := shared.blue.Wait(ctx, east.Namespace, "go", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
 		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
-	must(t, shared.green.Side.WaitAvailable(ctx, east.Namespace, "tiny"))
+	harness.Must(t, shared.green.Side.WaitAvailable(ctx, east.Namespace, "tiny"))
 	if after := versions(objects(ctx, t, shared.green, west.Namespace)); !maps.Equal(before, after) {
 		t.Errorf("a daemon on another cluster's log wrote:\nbefore %v\nafter %v", before, after)
 	}
 
-	must(t, stranger.Stop(ctx))
-	daemon(t, shared.green, scuted.DaemonOptions{LogDir: emptyDir(t)})
+	harness.Must(t, stranger.Stop(ctx))
+	harness.Daemon(t, shared.green, scuted.DaemonOptions{LogDir: emptyDir(t)})
 	over, err = shared.green.Wait(ctx, west.Namespace, "go", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
 		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
-	must(t, shared.blue.Side.WaitAvailable(ctx, west.Namespace, "tiny"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, west.Namespace, "tiny"))
 	w.clean(ctx, t)
 	guard.clean(t)
 }

@@ -21,6 +21,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
 	"scute.dev/test/cloud"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -57,7 +58,7 @@ func strand(ctx context.Context, t *testing.T, prefix string, cases []string) *s
 			return shared.blue.Side.WaitAvailable(ctx, c.Namespace, c.Name)
 		})
 	}
-	must(t, group.Wait())
+	harness.Must(t, group.Wait())
 	for _, name := range cases {
 		s.before[name] = objects(ctx, t, shared.blue, s.ns(name))
 	}
@@ -70,13 +71,13 @@ func (s *stranding) ns(name string) string { return s.prefix + "-" + name }
 // daemon starts the real daemon on a log.
 func (s *stranding) daemon(t *testing.T, dir string) *scuted.Daemon {
 	t.Helper()
-	return daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: s.listen})
+	return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: s.listen})
 }
 
 // hold drives the moves on a log until each of them is where its case holds it, and stops the daemon there.
 func (s *stranding) hold(ctx context.Context, t *testing.T, dir string, holds map[string]string) {
 	t.Helper()
-	must(t, s.held(ctx, t, dir, holds).Stop(ctx))
+	harness.Must(t, s.held(ctx, t, dir, holds).Stop(ctx))
 }
 
 // held returns the daemon while it holds the moves. A hold is what test/cmd/faultd takes, without the namespace.
@@ -89,7 +90,7 @@ func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds ma
 	journal := scuted.NewJournal(t.TempDir())
 	t.Setenv("SCUTE_FAULT_HOLD", lines)
 	t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
-	d := daemon(t, shared.blue, scuted.DaemonOptions{
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{
 		LogDir: dir, Listen: s.listen, Program: shared.programs.Faulty, Args: []string{"--move-concurrency", fmt.Sprint(len(holds))},
 	})
 	for {
@@ -115,7 +116,7 @@ func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds ma
 		if len(missing) == 0 {
 			break
 		}
-		must(t, d.Exited())
+		harness.Must(t, d.Exited())
 		if ctx.Err() != nil {
 			t.Fatalf("these moves do not come to where they are held: %v", missing)
 		}
@@ -126,13 +127,13 @@ func (s *stranding) held(ctx context.Context, t *testing.T, dir string, holds ma
 
 func (s *stranding) move(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
-	must(t, shared.blue.Create(ctx, scuted.NewMove(s.ns(name), "go", shared.green, "tiny")))
+	harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(s.ns(name), "go", shared.green, "tiny")))
 }
 
 func (s *stranding) wait(ctx context.Context, t *testing.T, name string, done func(*v1alpha1.Move) bool) *v1alpha1.Move {
 	t.Helper()
 	m, err := shared.blue.Wait(ctx, s.ns(name), "go", done)
-	must(t, err)
+	harness.Must(t, err)
 	return m
 }
 
@@ -188,14 +189,14 @@ func (s *stranding) obeys(ctx context.Context, t *testing.T, m *v1alpha1.Move, v
 func (s *stranding) deletes(ctx context.Context, t *testing.T, m *v1alpha1.Move) {
 	t.Helper()
 	admin, err := shared.blue.Client()
-	must(t, err)
-	must(t, admin.Delete(ctx, m))
+	harness.Must(t, err)
+	harness.Must(t, admin.Delete(ctx, m))
 	for {
 		err := admin.Get(ctx, client.ObjectKeyFromObject(m), m)
 		if apierrors.IsNotFound(err) {
 			return
 		}
-		must(t, err)
+		harness.Must(t, err)
 		if ctx.Err() != nil {
 			t.Fatalf("%s/%s was deleted, and stays: %s: %s", m.Namespace, m.Name, m.Status.Phase, m.Status.Message)
 		}
@@ -231,7 +232,7 @@ func (s *stranding) ends(ctx context.Context, t *testing.T, name string, phase v
 // active checks that one side has everything of a case, without a mark, and that its controllers work on it.
 func (s *stranding) active(ctx context.Context, t *testing.T, name string, on *scuted.Installation) {
 	t.Helper()
-	must(t, on.Side.WaitAvailable(ctx, s.ns(name), "tiny"))
+	harness.Must(t, on.Side.WaitAvailable(ctx, s.ns(name), "tiny"))
 	after := objects(ctx, t, on, s.ns(name))
 	if !slices.Equal(names(s.before[name]), names(after)) {
 		t.Errorf("%s: objects before %v\nafter %v", name, names(s.before[name]), names(after))
@@ -252,7 +253,7 @@ func (s *stranding) undisturbed(t *testing.T, name string) {
 func (s *stranding) journal(t *testing.T, name string) cloud.Journal {
 	t.Helper()
 	all, err := shared.bed.Cloud().Since(s.mark)
-	must(t, err)
+	harness.Must(t, err)
 	journal := all.Where(func(w cloud.Write) bool { return w.Cluster == s.ns(name)+"/tiny" })
 	handed := false
 	for _, w := range journal {

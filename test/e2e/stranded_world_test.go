@@ -18,6 +18,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 )
@@ -36,7 +37,7 @@ type changed struct {
 // target is wiped, the pause is lifted. Each Move changes nothing more and says what to do; what it says is done, word for word,
 // and brings it to an end.
 func TestWorldChanges(t *testing.T) {
-	ctx := deadline(t, 12*time.Minute)
+	ctx := harness.Deadline(t, 12*time.Minute)
 	cases := rotation.Cases(t, 4, map[string]changed{
 		// The class is still there, and the webhook of Cluster API refuses its deletion.
 		"again-deleting": {"before 1 DELETE .*/clusterclasses/", makesAgain(asItWas), "uses ClusterClass", kubectl, succeeds},
@@ -56,7 +57,7 @@ func TestWorldChanges(t *testing.T) {
 	s := strand(ctx, t, "world", namesOf(cases))
 	s.guard.spare(s.ns("wiped-deleting")) // what is on neither side is what the test removes
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	for name := range cases {
 		s.move(ctx, t, name)
 	}
@@ -129,7 +130,7 @@ func makesAgain(as func(*unstructured.Unstructured)) func(context.Context, *test
 		u.SetNamespace(was.GetNamespace())
 		u.SetName(was.GetName())
 		as(u)
-		must(t, shared.blue.Side.Client().Create(ctx, u))
+		harness.Must(t, shared.blue.Side.Client().Create(ctx, u))
 	}
 }
 
@@ -153,12 +154,12 @@ func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alph
 	}
 	class := &unstructured.Unstructured{}
 	class.SetGroupVersionKind(clusters().GroupVersion().WithKind("ClusterClass"))
-	must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: "in-memory"}, class))
+	harness.Must(t, shared.green.Side.Client().Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: "in-memory"}, class))
 	again := &unstructured.Unstructured{Object: map[string]any{"spec": class.Object["spec"]}}
 	again.SetGroupVersionKind(class.GroupVersionKind())
 	again.SetNamespace(class.GetNamespace())
 	again.SetName(class.GetName())
-	must(t, shared.blue.Side.Client().Create(ctx, again))
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, again))
 	kubectl(ctx, t, s, m)
 	for { // the webhook sees a little later that no Cluster uses it any more
 		err := client.IgnoreNotFound(shared.blue.Side.Client().Delete(ctx, again))
@@ -176,14 +177,14 @@ func classThenKubectl(ctx context.Context, t *testing.T, s *stranding, m *v1alph
 func makesSecret(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
 	owner := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "tiny", UID: s.before[name]["Cluster tiny"].GetUID()}
-	must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns(name), Name: "late", OwnerReferences: []metav1.OwnerReference{owner}},
 	}))
 }
 
 func removesSecret(ctx context.Context, t *testing.T, _ *stranding, m *v1alpha1.Move) {
 	t.Helper()
-	must(t, shared.blue.Side.Client().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "late"}}))
+	harness.Must(t, shared.blue.Side.Client().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "late"}}))
 }
 
 // liftsPause has the source's controllers make a Machine in the place of one that was deleted.
@@ -242,9 +243,9 @@ func takeAway(ctx context.Context, t *testing.T, in *scuted.Installation, u *uns
 	if apierrors.IsForbidden(err) {
 		return // a ClusterClass, whose Clusters go first
 	}
-	must(t, client.IgnoreNotFound(err))
+	harness.Must(t, client.IgnoreNotFound(err))
 	none := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	must(t, client.IgnoreNotFound(admin.Patch(ctx, u.DeepCopy(), none)))
+	harness.Must(t, client.IgnoreNotFound(admin.Patch(ctx, u.DeepCopy(), none)))
 }
 
 func resolvesBack(ctx context.Context, t *testing.T, s *stranding, m *v1alpha1.Move) {
@@ -276,7 +277,7 @@ func does(ctx context.Context, t *testing.T, args string) {
 		}
 	}
 	admin, err := dynamic.NewForConfig(shared.blue.Side.Config())
-	must(t, err)
+	harness.Must(t, err)
 	in := admin.Resource(resource).Namespace(words[5])
 	patch, merges := strings.CutPrefix(flags, "--type merge -p '")
 	switch {

@@ -8,15 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
 // TestThrottle: one tenant holds the only place with a command that does not end, waits in other runs, and fails without
 // end. The other tenant's runs continue, and each run that starts nothing says why.
 func TestThrottle(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	tenant, neighbor := workflowStage(ctx, t, "throttle-tenant"), workflowStage(ctx, t, "throttle-neighbor")
-	daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--run-concurrency", "1", "--enable-exec", "--namespace-events-per-hour", "60"}})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{Args: []string{"--run-concurrency", "1", "--enable-exec", "--namespace-events-per-hour", "60"}})
 	because := func(reason string) func(*v1alpha1.WorkflowRun) bool {
 		return func(w *v1alpha1.WorkflowRun) bool {
 			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionThrottled)
@@ -34,7 +35,7 @@ func TestThrottle(t *testing.T) {
 	tenant.maps(ctx, t, "!queued-a")
 
 	long := tenant.until(ctx, t, "long", func(*v1alpha1.WorkflowRun) bool { return true })
-	must(t, tenant.admin.Delete(ctx, long))
+	harness.Must(t, tenant.admin.Delete(ctx, long))
 	queued := tenant.rests(ctx, t, "queued", v1alpha1.RunSucceeded)
 	if c := meta.FindStatusCondition(queued.Status.Conditions, v1alpha1.ConditionThrottled); c == nil || c.Status != metav1.ConditionFalse {
 		t.Errorf("a run that is over is throttled: %+v", c)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"scute.dev/test/cloud"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
@@ -29,19 +30,19 @@ type witness struct {
 func (s *suite) witness(ctx context.Context, t *testing.T) *witness {
 	t.Helper()
 	before, err := s.bed.Cloud().Snapshot(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	return &witness{cloud: s.bed.Cloud(), before: before, mark: s.bed.Cloud().Mark()}
 }
 
 func (w *witness) clean(ctx context.Context, t *testing.T) {
 	t.Helper()
 	after, err := w.cloud.Snapshot(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	for _, line := range w.before.Diff(after) {
 		t.Errorf("the cloud is not what it was: %s", line)
 	}
 	journal, err := w.cloud.Since(w.mark)
-	must(t, err)
+	harness.Must(t, err)
 	if bad := journal.Replacements(); len(bad) > 0 {
 		t.Errorf("the cloud's journal:\n%s", bad)
 	}
@@ -60,12 +61,12 @@ func watchPauses(t *testing.T, side *scuted.Installation, namespace string) *pau
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &pauses{done: make(chan struct{}), stop: cancel}
 	client, err := dynamic.NewForConfig(side.Side.Config())
-	must(t, err)
+	harness.Must(t, err)
 	resource := client.Resource(clusters()).Namespace(namespace)
 	list, err := resource.List(ctx, metav1.ListOptions{})
-	must(t, err)
+	harness.Must(t, err)
 	w, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	must(t, err)
+	harness.Must(t, err)
 	go func() {
 		defer close(p.done)
 		paused := make(map[string]bool)
@@ -106,7 +107,7 @@ func kinds(ctx context.Context, t *testing.T, in *scuted.Installation) map[schem
 	t.Helper()
 	crds := &unstructured.UnstructuredList{}
 	crds.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	must(t, in.Side.Client().List(ctx, crds))
+	harness.Must(t, in.Side.Client().List(ctx, crds))
 	found := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "secrets"}: "Secret"}
 	for i := range crds.Items {
 		group, _, _ := unstructured.NestedString(crds.Items[i].Object, "spec", "group")
@@ -126,7 +127,7 @@ func objects(ctx context.Context, t *testing.T, in *scuted.Installation, namespa
 	for resource, kind := range kinds(ctx, t, in) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(resource.GroupVersion().WithKind(kind))
-		must(t, in.Side.Client().List(ctx, list, inNamespace(namespace)))
+		harness.Must(t, in.Side.Client().List(ctx, list, inNamespace(namespace)))
 		for i := range list.Items {
 			u := &list.Items[i]
 			if _, ours := u.GetLabels()["cluster.x-k8s.io/cluster-name"]; kind == "Secret" && !ours {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow"
@@ -29,7 +30,7 @@ func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...
 	var missing []string
 	for ctx.Err() == nil { // they are sent beside the work
 		var list eventsv1.EventList
-		must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(s.ns)))
+		harness.Must(t, shared.blue.Side.Client().List(ctx, &list, inNamespace(s.ns)))
 		missing = slices.DeleteFunc(slices.Clone(reasons), func(reason string) bool {
 			return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Name == name && e.Reason == reason })
 		})
@@ -44,8 +45,8 @@ func (s *stage) told(ctx context.Context, t *testing.T, name string, reasons ...
 // forbidden: an account without permissions gets a final error that says what to grant.
 func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 	w, err := scuted.NewWorkflowRun(s.ns, "forbidden", "nobody", "tasks:\n"+apply("a", configMap("forbidden", "1"), ", retry: {max: 5}"))
-	must(t, err)
-	must(t, s.admin.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, s.admin.Create(ctx, w))
 	w = s.rests(ctx, t, "forbidden", v1alpha1.RunAborted)
 	got := scuted.TaskOf(w, "a")
 	for _, part := range []string{"system:serviceaccount:workflows:nobody", "cannot get resource", "configmaps", "grant the permission"} {
@@ -64,7 +65,7 @@ func (s *stage) forbidden(ctx context.Context, t *testing.T) {
 func (s *stage) setSuspend(ctx context.Context, t *testing.T, name, value string) {
 	t.Helper()
 	w := &v1alpha1.WorkflowRun{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name}}
-	must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
+	harness.Must(t, s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`))))
 }
 
 // suspends: nothing starts while it is there; what is in flight ends.
@@ -117,7 +118,7 @@ tasks:
 		}
 	}
 	s.setSuspend(ctx, t, "pinned", "true") // does nothing any more, and is permitted
-	must(t, s.admin.Delete(ctx, w))
+	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "refused")
 }
 
@@ -125,24 +126,24 @@ tasks:
 func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "tiny"))
 	all := shared.blue.Side.Client()
-	must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
+	harness.Must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
 	}))
 	w, err := scuted.NewWorkflowRun(s.ns, "deleted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [tiny]}}\n"+
 		apply("made", configMap("deleted", "1"), ", needs: [hold]")+apply("never", pod("never", ""), ", needs: [made]"))
-	must(t, err)
-	must(t, s.admin.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, s.admin.Create(ctx, w))
 	s.until(ctx, t, "deleted", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning })
 	paused := func() bool {
 		var c clusterv1.Cluster
-		must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "tiny"}, &c))
+		harness.Must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "tiny"}, &c))
 		return c.Spec.Paused != nil && *c.Spec.Paused
 	}
 	if !paused() {
 		t.Fatal("the cluster is not paused")
 	}
-	must(t, s.admin.Delete(ctx, w))
+	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "deleted")
 	if paused() {
 		t.Error("the cluster is still paused")
@@ -158,7 +159,7 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "lifted"))
 	all := shared.blue.Side.Client()
-	must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
+	harness.Must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "e2e-lifted-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
 	}))
@@ -166,11 +167,11 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 		apply("work", configMap("lifted-work", "1"), ", needs: [hold]")+
 		"- {name: free, kind: Resume, needs: [work], with: {task: hold}}\n"+
 		apply("check", configMap("lifted-check", "1"), ", needs: [free]")+apply("later", pod("lifted-later", crashing), ", needs: [check]"))
-	must(t, err)
-	must(t, s.admin.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, s.admin.Create(ctx, w))
 	s.rests(ctx, t, "lifted", v1alpha1.RunAborted)
 	s.kubelet.set("lifted-later", "") // it stays as it is made
-	must(t, s.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "lifted-later"}}, client.GracePeriodSeconds(0)))
+	harness.Must(t, s.admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "lifted-later"}}, client.GracePeriodSeconds(0)))
 	s.command(ctx, t, "lifted", workflow.ResumeRun{Reason: "the Pod is made again"})
 	again := func(w *v1alpha1.WorkflowRun) bool {
 		later := scuted.TaskOf(w, "later")
@@ -179,7 +180,7 @@ func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	w = s.until(ctx, t, "lifted", again)
 	stand(t, w, "hold=Succeeded work=Succeeded free=Succeeded later=Running")
 	var c clusterv1.Cluster
-	must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "lifted"}, &c))
+	harness.Must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "lifted"}, &c))
 	if c.Spec.Paused != nil && *c.Spec.Paused {
 		t.Error("the cluster is paused again, beyond the task that lifts the pause")
 	}
@@ -202,9 +203,9 @@ func waitGoneWorkflowRun(ctx context.Context, t *testing.T, s *stage, name strin
 func (s *stage) adopts(ctx context.Context, t *testing.T) {
 	adopt := func(name, id string) {
 		w, err := scuted.NewWorkflowRun(s.ns, name, s.account, "tasks:\n"+apply("own", configMap(name+"-own", "1"), ""))
-		must(t, err)
+		harness.Must(t, err)
 		w.Annotations = map[string]string{"scute.dev/run": id}
-		must(t, s.admin.Create(ctx, w))
+		harness.Must(t, s.admin.Create(ctx, w))
 	}
 	adopt("stolen", s.ns+"/chain/1")
 	w := s.rests(ctx, t, "stolen", v1alpha1.RunFailed)
@@ -227,15 +228,15 @@ func (s *stage) adopts(ctx context.Context, t *testing.T) {
 // strands: a run that needs what this daemon may not do waits visibly, and its WorkflowRun can be deleted.
 func (s *stage) strands(ctx context.Context, t *testing.T) {
 	w, err := scuted.NewWorkflowRun(s.ns, "strands", s.account, "tasks:\n"+apply("a", configMap("strands", "1"), ""))
-	must(t, err)
+	harness.Must(t, err)
 	id := s.ns + "/strands/1"
 	w.Annotations = map[string]string{"scute.dev/run": id}
-	must(t, s.admin.Create(ctx, w))
+	harness.Must(t, s.admin.Create(ctx, w))
 	s.request(ctx, t, id, "strands", "tasks:\n- {name: a, kind: Exec, with: {command: [reboot]}}\n")
 	w = s.rests(ctx, t, "strands", v1alpha1.RunStranded)
 	if !strings.Contains(w.Status.Message, "does not have the kinds Exec") {
 		t.Errorf("%s", w.Status.Message)
 	}
-	must(t, s.admin.Delete(ctx, w))
+	harness.Must(t, s.admin.Delete(ctx, w))
 	waitGoneWorkflowRun(ctx, t, s, "strands")
 }

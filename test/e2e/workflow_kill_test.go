@@ -16,6 +16,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
@@ -25,7 +26,7 @@ import (
 // each of them, which is killed there, and which a daemon that lives takes to its end. The end is always the same, and
 // what had succeeded never runs again.
 func TestWorkflowKills(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	for _, c := range []struct {
 		name, fault string
 		phase       v1alpha1.RunPhase
@@ -51,10 +52,10 @@ func TestWorkflowKills(t *testing.T) {
 			m := &matrix{stage: workflowStage(ctx, t, "killed-"+c.fault), fault: c.fault, spec: c.spec, phase: c.phase}
 			mine := &corev1.ConfigMap{Data: map[string]string{"v": "user's"}}
 			mine.Namespace, mine.Name = m.ns, "mine"
-			must(t, m.admin.Create(ctx, mine))
+			harness.Must(t, m.admin.Create(ctx, mine))
 			var err error
 			m.dir, err = shared.blue.NewLogDir()
-			must(t, err)
+			harness.Must(t, err)
 			started, deaths := time.Now(), 0
 			m.want, _ = m.play(ctx, t, 0)
 			writes := rotation.Of(t, 4, "the writes of a run")
@@ -94,9 +95,9 @@ func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]
 	}
 	if n == 0 || died {
 		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir})
-		must(t, err)
+		harness.Must(t, err)
 		m.rests(ctx, t, name, m.phase)
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 	}
 	return m.end(ctx, t, name), died
 }
@@ -110,7 +111,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	t.Setenv("SCUTE_FAULT", faults.Point(0))
 	t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
 	d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir, Program: shared.programs.Faulty})
-	must(t, err)
+	harness.Must(t, err)
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan error, 1)
@@ -125,8 +126,8 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 		}
 		return true
 	case err := <-over:
-		must(t, err)
-		must(t, d.Stop(ctx))
+		harness.Must(t, err)
+		harness.Must(t, d.Stop(ctx))
 		if d.Killed() { // it came to its fault point before it was asked to end
 			return true
 		}
@@ -134,9 +135,9 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	inLog, err := faults.Commits(ctx, m.dir, func(a eventlog.Aggregate) bool {
 		return a.Kind == eventlog.KindRun && strings.HasPrefix(a.ID, m.ns+"/"+name+"/")
 	})
-	must(t, err)
+	harness.Must(t, err)
 	r, err := journal.Read(faults)
-	must(t, err)
+	harness.Must(t, err)
 	if wrong := faults.PassedOver(0, r, inLog); wrong != "" {
 		t.Error(wrong)
 	}
@@ -147,7 +148,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]string {
 	t.Helper()
 	var w v1alpha1.WorkflowRun
-	must(t, m.admin.Get(ctx, client.ObjectKey{Namespace: m.ns, Name: name}, &w))
+	harness.Must(t, m.admin.Get(ctx, client.ObjectKey{Namespace: m.ns, Name: name}, &w))
 	end := map[string]string{"phase": string(w.Status.Phase), "message": w.Status.Message, "progress": w.Status.Progress}
 	for i := range w.Status.Tasks {
 		task := &w.Status.Tasks[i]
@@ -155,8 +156,8 @@ func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]
 	}
 	var configMaps corev1.ConfigMapList
 	var pods corev1.PodList
-	must(t, m.admin.List(ctx, &configMaps, inNamespace(m.ns)))
-	must(t, m.admin.List(ctx, &pods, inNamespace(m.ns)))
+	harness.Must(t, m.admin.List(ctx, &configMaps, inNamespace(m.ns)))
+	harness.Must(t, m.admin.List(ctx, &pods, inNamespace(m.ns)))
 	for i := range configMaps.Items {
 		if o := &configMaps.Items[i]; strings.HasPrefix(o.Name, name) || o.Name == "mine" {
 			end["ConfigMap "+o.Name] = fmt.Sprint(o.Data, o.Labels)
@@ -178,12 +179,12 @@ func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]
 func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded int) {
 	t.Helper()
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: m.dir})
-	must(t, err)
+	harness.Must(t, err)
 	defer log.Close()
 	catalog := workflow.NewCatalog()
 	done := make(map[string]map[string]bool)
 	head, err := log.Head(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
 	_ = log.Follow(follow, 0, func(r eventlog.Record) error {
@@ -192,10 +193,10 @@ func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded in
 				done[r.Aggregate.ID] = make(map[string]bool)
 			}
 			events, err := r.Events()
-			must(t, err)
+			harness.Must(t, err)
 			for _, raw := range events {
 				fact, err := catalog.Decode(raw)
-				must(t, err)
+				harness.Must(t, err)
 				again(t, r.Aggregate.ID, done[r.Aggregate.ID], fact)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
 	"scute.dev/workflow/manifest"
@@ -34,10 +35,10 @@ type stage struct {
 func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 	t.Helper()
 	admin, err := shared.blue.Client()
-	must(t, err)
+	harness.Must(t, err)
 	s := &stage{ns: ns, account: "runs", admin: admin}
 	all := shared.blue.Side.Client()
-	must(t, all.Create(ctx, namespace(ns)))
+	harness.Must(t, all.Create(ctx, namespace(ns)))
 	for _, o := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: s.account}},
 		&rbacv1.Role{
@@ -53,7 +54,7 @@ func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: s.account}},
 		},
 	} {
-		must(t, all.Create(ctx, o))
+		harness.Must(t, all.Create(ctx, o))
 	}
 	s.kubelet = startKubelet(t, admin, ns)
 	return s
@@ -63,14 +64,14 @@ func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 func (s *stage) create(ctx context.Context, t *testing.T, name, spec string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
-	must(t, err)
-	must(t, s.admin.Create(ctx, w))
+	harness.Must(t, err)
+	harness.Must(t, s.admin.Create(ctx, w))
 }
 
 func (s *stage) until(ctx context.Context, t *testing.T, name string, done func(*v1alpha1.WorkflowRun) bool) *v1alpha1.WorkflowRun {
 	t.Helper()
 	w, err := shared.blue.WaitWorkflowRun(ctx, s.ns, name, done)
-	must(t, err)
+	harness.Must(t, err)
 	return w
 }
 
@@ -106,7 +107,7 @@ func (s *stage) exists(ctx context.Context, t *testing.T, o client.Object, name 
 	t.Helper()
 	err := s.admin.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, o)
 	if !apierrors.IsNotFound(err) {
-		must(t, err)
+		harness.Must(t, err)
 	}
 	return err == nil
 }
@@ -126,28 +127,28 @@ func (s *stage) maps(ctx context.Context, t *testing.T, want string) {
 func (s *stage) command(ctx context.Context, t *testing.T, name string, in workflow.Input) {
 	t.Helper()
 	w := s.until(ctx, t, name, func(w *v1alpha1.WorkflowRun) bool { return w.Status.RunID != "" })
-	must(t, s.open(ctx, t).Command(ctx, w.Status.RunID, "user/e2e", in))
+	harness.Must(t, s.open(ctx, t).Command(ctx, w.Status.RunID, "user/e2e", in))
 }
 
 // request puts a run into the log that no resource asked for.
 func (s *stage) request(ctx context.Context, t *testing.T, id, name, spec string) {
 	t.Helper()
 	w, err := scuted.NewWorkflowRun(s.ns, name, s.account, spec)
-	must(t, err)
+	harness.Must(t, err)
 	env := manifest.Env{Kinds: tasks.Kinds(tasks.Options{ExecEnabled: true})}
 	d, problems, err := env.Definition(ctx, s.ns, name, &w.Spec)
-	must(t, err)
+	harness.Must(t, err)
 	if d == nil {
 		t.Fatal(problems)
 	}
-	must(t, s.open(ctx, t).Request(ctx, id, "user/e2e", d))
+	harness.Must(t, s.open(ctx, t).Request(ctx, id, "user/e2e", d))
 }
 
 // open reaches the daemon's log, for one test.
 func (s *stage) open(ctx context.Context, t *testing.T) *runner.Runner {
 	t.Helper()
 	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: s.nats})
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { log.Close() })
 	return &runner.Runner{Log: log}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/workflow"
@@ -20,13 +21,13 @@ import (
 // TestWorkflow plays every way in which a run can treat a failure, with the daemon and on real objects in a real API
 // server: what fails is a Pod that crashes.
 func TestWorkflow(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	s := workflowStage(ctx, t, "workflows")
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	s.nats = "nats://" + listen
-	d := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{"--run-concurrency", "32"}})
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{"--run-concurrency", "32"}})
 
 	t.Run("", func(t *testing.T) { // all at once, and then the rest
 		for name, play := range map[string]func(context.Context, *testing.T){
@@ -54,16 +55,16 @@ func TestWorkflow(t *testing.T) {
 	})
 	t.Run("a lifted pause", func(t *testing.T) { s.lifted(ctx, t) })
 	t.Run("policy by flag and by environment", func(t *testing.T) {
-		must(t, d.Stop(ctx))
+		harness.Must(t, d.Stop(ctx))
 		failing := "tasks:\n%s" + apply("child", configMap("NAME-child", "1"), ", needs: [fails]")
 		spec := func(name string) string {
 			return strings.ReplaceAll(strings.Replace(failing, "%s", apply("fails", pod("NAME", crashing), ""), 1), "NAME", name)
 		}
-		flagged := daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Args: []string{"--default-failure-policy", "IgnoreChildren"}})
+		flagged := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Args: []string{"--default-failure-policy", "IgnoreChildren"}})
 		stand(t, s.run(ctx, t, "by-flag", v1alpha1.RunDegraded, spec("by-flag")), "fails=Failed child=Skipped")
-		must(t, flagged.Stop(ctx))
+		harness.Must(t, flagged.Stop(ctx))
 		t.Setenv("SCUTE_DEFAULT_FAILURE_POLICY", "Ignore")
-		daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
+		harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
 		stand(t, s.run(ctx, t, "by-environment", v1alpha1.RunDegraded, spec("by-environment")), "fails=Ignored child=Succeeded")
 	})
 }
@@ -97,27 +98,27 @@ func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	}
 	s.kubelet.set("again", isReady)
 	pause(ctx, t, 2*time.Second)
-	must(t, s.admin.Get(ctx, key, &still))
+	harness.Must(t, s.admin.Get(ctx, key, &still))
 	if still.UID != first.UID {
 		t.Fatal("it was made anew before the one that failed was gone")
 	}
-	must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	harness.Must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	w := s.rests(ctx, t, "recreates", v1alpha1.RunSucceeded)
 	if got := scuted.TaskOf(w, "p"); got.Attempts != 2 {
 		t.Errorf("%d attempts, want 2", got.Attempts)
 	}
-	must(t, s.admin.Get(ctx, key, &still))
+	harness.Must(t, s.admin.Get(ctx, key, &still))
 	if still.UID == first.UID {
 		t.Error("it is still the Pod that failed")
 	}
-	must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	harness.Must(t, s.admin.Patch(ctx, &still, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 }
 
 // rollsBack: exactly what the run created goes, what it changed is as before, what it found stays.
 func (s *stage) rollsBack(ctx context.Context, t *testing.T) {
 	for _, name := range []string{"rb-same", "rb-mine"} {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Labels: map[string]string{"of": "user"}}, Data: map[string]string{"v": "1"}}
-		must(t, s.admin.Create(ctx, m))
+		harness.Must(t, s.admin.Create(ctx, m))
 	}
 	w := s.run(ctx, t, "rolls-back", v1alpha1.RunRolledBack, "failurePolicy: Rollback\ntasks:\n"+
 		apply("a", configMap("rb-a", "1"), "")+

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
@@ -30,7 +31,7 @@ func actions(t *testing.T, s *step) map[string]string {
 	var out struct {
 		Objects []struct{ Name, Action, UID string }
 	}
-	must(t, json.Unmarshal(s.output, &out))
+	harness.Must(t, json.Unmarshal(s.output, &out))
 	actions := make(map[string]string)
 	for _, o := range out.Objects {
 		actions[o.Name] = o.Action
@@ -62,14 +63,14 @@ func asJSON(with string) string { return strings.ReplaceAll(with, "\n", "\\n") }
 
 // TestApply: what was there and as wanted is left alone, what is changed is restored, what is created is deleted.
 func TestApply(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "apply")
-	must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one", "b": "kept"})))
-	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was", "b": "kept"})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one", "b": "kept"})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was", "b": "kept"})))
 	same := getMap(ctx, t, ns, "same")
 
 	s := applyStep(t, ns, asJSON(threeMaps))
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if s.adopted {
 		t.Error("recorded as adopted although it changes something")
 	}
@@ -94,18 +95,18 @@ func TestApply(t *testing.T) {
 		if reason, err := verifier.Verify(ctx, s.call()); err != nil || reason != "" {
 			t.Fatalf("%q, %v", reason, err)
 		}
-		must(t, admin().Delete(ctx, configMap(ns, "same", nil)))
+		harness.Must(t, admin().Delete(ctx, configMap(ns, "same", nil)))
 		reason, err := verifier.Verify(ctx, s.call())
-		must(t, err)
+		harness.Must(t, err)
 		if reason != "ConfigMap apply/same is gone" {
 			t.Errorf("reason %q", reason)
 		}
 	})
 
 	// Somebody else continues to work on the object: that stays.
-	must(t, admin().Patch(ctx, configMap(ns, "other", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"m":"theirs"}},"data":{"c":"theirs"}}`))))
+	harness.Must(t, admin().Patch(ctx, configMap(ns, "other", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"m":"theirs"}},"data":{"c":"theirs"}}`))))
 	for range 2 { // the undo is idempotent
-		must(t, s.takeBack(ctx))
+		harness.Must(t, s.takeBack(ctx))
 	}
 	if u := getMap(ctx, t, ns, "fresh"); u != nil {
 		t.Errorf("fresh is still there: %v", u)
@@ -123,15 +124,15 @@ func TestApply(t *testing.T) {
 
 // TestApplyAdopts: all there and as wanted is nothing to roll back.
 func TestApplyAdopts(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "adopt")
-	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "one"})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "one"})))
 	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if !s.adopted {
 		t.Error("not recorded as adopted")
 	}
-	must(t, s.takeBack(ctx))
+	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "c") == nil {
 		t.Error("the undo deleted what was there before")
 	}
@@ -141,9 +142,9 @@ func TestApplyAdopts(t *testing.T) {
 
 // TestApplyDies: whatever the moment of a death, the next attempt knows its own work from what was there before.
 func TestApplyDies(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "dies")
-	must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was"})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "other", map[string]string{"a": "was"})))
 	s := applyStep(t, ns, asJSON(threeMaps))
 	s.die = true // between the record and the first write
 	if err := s.run(ctx); err == nil {
@@ -153,13 +154,13 @@ func TestApplyDies(t *testing.T) {
 		t.Fatal("it wrote before it recorded")
 	}
 	// Another creates one of the objects now: it is theirs from then on.
-	must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one"})))
-	must(t, s.run(ctx))
-	must(t, s.run(ctx)) // a death after all was written, and before the result was stored
+	harness.Must(t, admin().Create(ctx, configMap(ns, "same", map[string]string{"a": "one"})))
+	harness.Must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx)) // a death after all was written, and before the result was stored
 	if got := actions(t, s); got["fresh"] != "created" || got["other"] != "changed" || got["same"] != "none" {
 		t.Errorf("actions %v", got)
 	}
-	must(t, s.takeBack(ctx))
+	harness.Must(t, s.takeBack(ctx))
 	if getMap(ctx, t, ns, "fresh") != nil {
 		t.Error("fresh is still there")
 	}
@@ -173,10 +174,10 @@ func TestApplyDies(t *testing.T) {
 
 // TestApplyRecreates: the next attempt does not take an object that is being deleted for the one that it wants.
 func TestApplyRecreates(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "recreate")
 	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": ["example.com/hold"]}}]}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	first := getMap(ctx, t, ns, "c").GetUID()
 
 	short, cancel := context.WithTimeout(ctx, time.Second)
@@ -187,8 +188,8 @@ func TestApplyRecreates(t *testing.T) {
 	s.says = nil
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "held by example.com/hold")
-	must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-	must(t, <-ended)
+	harness.Must(t, admin().Patch(ctx, configMap(ns, "c", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	harness.Must(t, <-ended)
 	u := getMap(ctx, t, ns, "c")
 	if u == nil || u.GetUID() == first || u.GetDeletionTimestamp() != nil {
 		t.Fatalf("not made anew: %v", u)
@@ -197,19 +198,19 @@ func TestApplyRecreates(t *testing.T) {
 
 // TestApplySecret: no word of a Secret's content is ever recorded or repeated.
 func TestApplySecret(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "secret")
 	const canary = "c4n4ry"
 	manifest := "apiVersion: v1\nkind: Secret\nmetadata: {name: %}\nstringData: {password: " + canary + "}\n"
 	put := func(name, text string) {
-		must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string][]byte{"m": []byte(text)}}))
+		harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Data: map[string][]byte{"m": []byte(text)}}))
 	}
 	put("manifests", strings.ReplaceAll(manifest, "%", "fresh")+"---\n"+strings.ReplaceAll(manifest, "%", "there"))
 	put("bad", "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ntype: kubernetes.io/tls\nstringData: {tls.key: "+canary+"}\n")
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string][]byte{"password": []byte("old-" + canary)}}))
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string][]byte{"password": []byte("old-" + canary)}}))
 
 	s := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	err := s.takeBack(ctx)
 	isFinal(t, err, "Secret secret/there was changed and cannot be restored")
 	if get(ctx, t, "v1", "Secret", ns, "fresh") != nil {
@@ -235,20 +236,20 @@ func TestApplySecret(t *testing.T) {
 
 // TestApplyRefused: what another attempt cannot fix is final, and says what to do.
 func TestApplyRefused(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "refused")
 	one := `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`
 
 	t.Run("conflict", func(t *testing.T) {
 		theirs := configMap(ns, "c", map[string]string{"a": "theirs"})
-		must(t, admin().Create(ctx, theirs, client.FieldOwner("flux")))
+		harness.Must(t, admin().Create(ctx, theirs, client.FieldOwner("flux")))
 		s := applyStep(t, ns, one)
 		isFinal(t, s.run(ctx), "flux", ".data.a", "with.force: true")
 		if s.undo != nil {
 			t.Errorf("it recorded %s before it knew", s.undo)
 		}
 		s.with = strings.Replace(one, "{", `{"force": true, `, 1)
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 	})
 	t.Run("forbidden", func(t *testing.T) {
 		s := applyStep(t, ns, one)
@@ -304,15 +305,15 @@ metadata: {name: gadgets}
 
 // TestApplyDefinitions: namespaces and definitions come first, and the undo takes them last.
 func TestApplyDefinitions(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "definitions")
-	must(t, admin().Create(ctx, configMap(ns, "manifests", map[string]string{"m": gadget})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "manifests", map[string]string{"m": gadget})))
 	s := applyStep(t, ns, `{"from": {"configMapRef": {"name": "manifests"}}}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if get(ctx, t, "example.com/v1", "Gadget", "gadgets", "g") == nil {
 		t.Fatal("there is no gadget")
 	}
-	must(t, s.takeBack(ctx))
+	harness.Must(t, s.takeBack(ctx))
 	if get(ctx, t, "v1", "Namespace", "", "gadgets") != nil || get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets.example.com") != nil {
 		t.Error("the undo left something")
 	}
@@ -320,7 +321,7 @@ func TestApplyDefinitions(t *testing.T) {
 
 // TestApplyWaits for readiness, says what is not ready, and fails with an object that has failed.
 func TestApplyWaits(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "waits")
 	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {
 		"replicas": 1, "selector": {"matchLabels": {"app": "d"}},
@@ -331,11 +332,11 @@ func TestApplyWaits(t *testing.T) {
 	status := func(text string) {
 		t.Helper()
 		u := get(ctx, t, "apps/v1", "Deployment", ns, "d")
-		must(t, admin().Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(text))))
+		harness.Must(t, admin().Status().Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(text))))
 	}
 	status(`{"status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [
 		{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}, {"type": "Available", "status": "True"}]}}`)
-	must(t, <-ended)
+	harness.Must(t, <-ended)
 
 	status(`{"status": {"readyReplicas": 0, "availableReplicas": 0, "conditions": [{"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}]}}`)
 	err := s.run(ctx)
@@ -347,11 +348,11 @@ func TestApplyWaits(t *testing.T) {
 
 // TestApplyTooLarge: an earlier state that is too large for the log is not recorded, and the undo says so.
 func TestApplyTooLarge(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "large")
-	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": strings.Repeat("x", 300<<10)})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": strings.Repeat("x", 300<<10)})))
 	s := applyStep(t, ns, `{"force": true, "manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "one"}}]}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if len(s.undo) > 1000 {
 		t.Errorf("the record has %d bytes", len(s.undo))
 	}
@@ -360,10 +361,10 @@ func TestApplyTooLarge(t *testing.T) {
 
 // TestApplyExpanded: every object is a separate task, and the content of a Secret is in none of them.
 func TestApplyExpanded(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "expanded")
 	const canary = "c4n4ry"
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{"m": `
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{"m": `
 apiVersion: v1
 kind: Secret
 metadata: {name: s}
@@ -375,9 +376,9 @@ metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 `}}))
 	whole := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "expand": true}`)
 	with := &apply.With{}
-	must(t, json.Unmarshal([]byte(whole.with), with))
+	harness.Must(t, json.Unmarshal([]byte(whole.with), with))
 	objects, err := whole.kind.(*apply.Kind).Objects(ctx, whole.call(), with)
-	must(t, err)
+	harness.Must(t, err)
 	base := v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "apply", Kind: "Apply", With: &apiextensionsv1.JSON{Raw: []byte(whole.with)}}}
 	parts, problems := apply.Expand(base, objects)
 	if len(problems) > 0 || len(parts) != 2 || parts[1].Needs[0].Task != "apply/secret-s" {
@@ -389,7 +390,7 @@ metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 		}
 		s := applyStep(t, ns, string(p.With.Raw))
 		s.name = p.Name
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		if len(actions(t, s)) != 1 {
 			t.Errorf("%s: output %s", p.Name, s.output)
 		}
@@ -401,19 +402,19 @@ metadata: {name: c, annotations: {scute.dev/needs: secret/s}}
 
 // TestApplyOverwritesSecretly: what comes out of a Secret is in no record, whatever kind of object it is for.
 func TestApplyOverwritesSecretly(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "secretly")
 	const canary = "c4n4ry"
-	must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "was"})))
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{
+	harness.Must(t, admin().Create(ctx, configMap(ns, "c", map[string]string{"a": "was"})))
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "manifests"}, StringData: map[string]string{
 		"m": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: " + canary + "}\n",
 	}}))
 	s := applyStep(t, ns, `{"from": {"secretRef": {"name": "manifests"}}, "force": true}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if data(getMap(ctx, t, ns, "c"), "a") != canary || strings.Contains(string(s.undo)+string(s.output), canary) {
 		t.Errorf("record %s, output %s", s.undo, s.output)
 	}
-	must(t, s.takeBack(ctx))
+	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "c"); data(u, "a") != "was" {
 		t.Errorf("not put back: %v", u)
 	}

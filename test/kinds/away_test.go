@@ -11,29 +11,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/httprequest"
 )
 
 // TestWaitOutlives: an API server that is away for longer than a call is tried is waited for.
 func TestWaitOutlives(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "away")
 	s := waitStep(t, ns, `{"object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "for": "ready"}`)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "ConfigMap away/c is not there")
-	must(t, bed.Side("one").KillAPIServer(ctx))
+	harness.Must(t, bed.Side("one").KillAPIServer(ctx))
 	s.saw(ctx, "connection refused")
-	must(t, bed.Side("one").StartAPIServer(ctx))
-	must(t, admin().Create(ctx, configMap(ns, "c", nil)))
-	must(t, <-ended)
+	harness.Must(t, bed.Side("one").StartAPIServer(ctx))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "c", nil)))
+	harness.Must(t, <-ended)
 }
 
 // TestHTTPHeaderFromSecret: the value of a header comes out of a Secret, and goes nowhere but into the request.
 func TestHTTPHeaderFromSecret(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "http")
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "dns"}, StringData: map[string]string{"token": "c4n4ry\n", "b": "x"}}))
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "dns"}, StringData: map[string]string{"token": "c4n4ry\n", "b": "x"}}))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer c4n4ry" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -42,7 +43,7 @@ func TestHTTPHeaderFromSecret(t *testing.T) {
 	defer server.Close()
 	s := &step{t: t, kind: &httprequest.Kind{Clusters: clusters(true)}, namespace: ns, name: "http"}
 	s.with = fmt.Sprintf(`{"url": %q, "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "dns", "key": "token"}}]}`, server.URL)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if !json.Valid(s.output) || string(s.output) != `{"status":200}` {
 		t.Errorf("output %s", s.output)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/deletion"
 	"scute.dev/workflow/tasks/wait"
 )
@@ -23,14 +24,14 @@ func remove(t *testing.T, namespace, with string) *step {
 
 // TestDelete: what is recorded is deleted, and comes back by the undo with its owners; a Secret cannot, and that is said.
 func TestDelete(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete")
 	owner := configMap(ns, "owner", map[string]string{"a": "one"})
-	must(t, admin().Create(ctx, owner))
+	harness.Must(t, admin().Create(ctx, owner))
 	owned := configMap(ns, "owned", nil)
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
-	must(t, admin().Create(ctx, owned))
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"k": "c4n4ry"}}))
+	harness.Must(t, admin().Create(ctx, owned))
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"k": "c4n4ry"}}))
 
 	s := remove(t, ns, `{"objects": [
 		{"apiVersion": "v1", "kind": "ConfigMap", "name": "owned"},
@@ -45,8 +46,8 @@ func TestDelete(t *testing.T) {
 	if getMap(ctx, t, ns, "owner") == nil {
 		t.Fatal("it deleted before it recorded")
 	}
-	must(t, s.run(ctx))
-	must(t, s.run(ctx)) // nothing is left to do
+	harness.Must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx)) // nothing is left to do
 	for _, name := range []string{"owner", "owned"} {
 		if u := getMap(ctx, t, ns, name); u != nil {
 			t.Errorf("%s is still there", name)
@@ -69,38 +70,38 @@ func TestDelete(t *testing.T) {
 
 // TestDeleteWaits for finalizers, and leaves alone what was made again under the name.
 func TestDeleteWaits(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-waits")
 	held := configMap(ns, "held", nil)
 	held.Labels, held.Finalizers = map[string]string{"app": "old"}, []string{"example.com/hold"}
-	must(t, admin().Create(ctx, held))
-	must(t, admin().Create(ctx, configMap(ns, "unlabelled", nil)))
+	harness.Must(t, admin().Create(ctx, held))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "unlabelled", nil)))
 
 	s := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=old"}}`)
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "ConfigMap delete-waits/held is being deleted and held by example.com/hold")
-	must(t, admin().Patch(ctx, configMap(ns, "held", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-	must(t, <-ended)
+	harness.Must(t, admin().Patch(ctx, configMap(ns, "held", nil), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	harness.Must(t, <-ended)
 	if getMap(ctx, t, ns, "held") != nil || getMap(ctx, t, ns, "unlabelled") == nil {
 		t.Error("the wrong objects are gone")
 	}
 	theirs := configMap(ns, "held", map[string]string{"a": "theirs"})
-	must(t, admin().Create(ctx, theirs))
-	must(t, s.takeBack(ctx))
+	harness.Must(t, admin().Create(ctx, theirs))
+	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "held"); u == nil || u.GetUID() != theirs.UID || data(u, "a") != "theirs" {
 		t.Errorf("the undo touched another's object: %v", u)
 	}
 
 	nothing := remove(t, ns, `{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=none"}}`)
-	must(t, nothing.run(ctx))
+	harness.Must(t, nothing.run(ctx))
 	if !nothing.adopted {
 		t.Error("nothing was deleted, and it is not recorded so")
 	}
 }
 
 func TestDeleteForbidden(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "delete-forbidden")
 	s := remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}]}`)
 	s.kind, s.account = &deletion.Kind{Clusters: clusters(false)}, "nobody"
@@ -114,7 +115,7 @@ func waitStep(t *testing.T, namespace, with string) *step {
 
 // TestWait: each way to wait sees nothing, then the wrong thing, then what it waits for.
 func TestWait(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "wait")
 	const object = `"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "j"}`
 	for name, c := range map[string]struct{ with, says string }{
@@ -130,15 +131,15 @@ func TestWait(t *testing.T) {
 			makeJob(ctx, t, ns, "j")
 			s.saw(ctx, c.says)
 			endJob(ctx, t, ns, "j", "Complete")
-			must(t, <-ended)
+			harness.Must(t, <-ended)
 			if !strings.Contains(string(s.output), `"name":"j"`) {
 				t.Errorf("output %s", s.output)
 			}
 			gone := waitStep(t, ns, "{"+object+`, "for": "gone"}`)
 			go func() { ended <- gone.run(ctx) }()
 			gone.saw(ctx, "is still there")
-			must(t, admin().Delete(ctx, get(ctx, t, "batch/v1", "Job", ns, "j"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
-			must(t, <-ended)
+			harness.Must(t, admin().Delete(ctx, get(ctx, t, "batch/v1", "Job", ns, "j"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+			harness.Must(t, <-ended)
 		})
 	}
 	t.Run("count", func(t *testing.T) {
@@ -149,9 +150,9 @@ func TestWait(t *testing.T) {
 			s.saw(ctx, []string{"0 of 2", "1 of 2"}[i])
 			c := configMap(ns, name, nil)
 			c.Labels = map[string]string{"app": "w"}
-			must(t, admin().Create(ctx, c))
+			harness.Must(t, admin().Create(ctx, c))
 		}
-		must(t, <-ended)
+		harness.Must(t, <-ended)
 	})
 	t.Run("failed", func(t *testing.T) {
 		makeJob(ctx, t, ns, "f")

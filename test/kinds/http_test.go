@@ -11,14 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/httprequest"
 )
 
 // TestHTTPHidesSecrets that an answer repeats.
 func TestHTTPHidesSecrets(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "http-secrets")
-	must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"token": "c4n4ry\n"}}))
+	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s"}, StringData: map[string]string{"token": "c4n4ry\n"}}))
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -30,7 +31,7 @@ func TestHTTPHidesSecrets(t *testing.T) {
 		t: t, kind: &httprequest.Kind{Clusters: clusters(true)}, namespace: ns, name: "http",
 		with: `{"url": "` + server.URL + `", "headersFrom": [{"name": "Authorization", "prefix": "Bearer ", "secretRef": {"name": "s", "key": "token"}}]}`,
 	}
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if want := `{"status":200,"body":{"you sent":"Bearer (removed)"}}`; string(s.output) != want {
 		t.Errorf("output %s, want %s", s.output, want)
 	}

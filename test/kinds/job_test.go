@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/job"
 )
 
 func makeJob(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
-	must(t, admin().Create(ctx, &batchv1.Job{
+	harness.Must(t, admin().Create(ctx, &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
@@ -39,7 +40,7 @@ func endJob(ctx context.Context, t *testing.T, namespace, name, end string) {
 		return fmt.Sprintf(`{"type": %q, "status": "True", "reason": "ByTest", "message": "set by hand", "lastTransitionTime": %q}`, name, now)
 	}
 	status := fmt.Sprintf(`{"status": {"startTime": %q, %s "uncountedTerminatedPods": {}, "conditions": [%s, %s]}}`, now, counts, condition(before), condition(end))
-	must(t, admin().Status().Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, client.RawPatch(types.MergePatchType, []byte(status))))
+	harness.Must(t, admin().Status().Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, client.RawPatch(types.MergePatchType, []byte(status))))
 }
 
 func jobStep(t *testing.T, namespace string) *step {
@@ -55,7 +56,7 @@ func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batc
 	t.Helper()
 	var list batchv1.JobList
 	eventually(ctx, t, fmt.Sprintf("there are %d Jobs", count), func() bool {
-		must(t, admin().List(ctx, &list, client.InNamespace(namespace)))
+		harness.Must(t, admin().List(ctx, &list, client.InNamespace(namespace)))
 		return len(list.Items) == count
 	})
 	return list.Items
@@ -63,7 +64,7 @@ func jobs(ctx context.Context, t *testing.T, namespace string, count int) []batc
 
 // TestJob: a failed Job is followed by another, one that was left behind is waited for, and the undo deletes them all.
 func TestJob(t *testing.T) {
-	ctx := deadline(t, 2*time.Minute)
+	ctx := harness.Deadline(t, 2*time.Minute)
 	ns := namespace(ctx, t, "job")
 	s := jobStep(t, ns)
 	attempt := func(ctx context.Context) chan error {
@@ -95,9 +96,9 @@ func TestJob(t *testing.T) {
 		}
 	}
 	s.unrecorded = true // the process dies before the log has the success: the next attempt takes it over
-	must(t, <-ended)
+	harness.Must(t, <-ended)
 	s.unrecorded = false
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	jobs(ctx, t, ns, 2)
 	if !strings.Contains(string(s.output), `-2"`) || !strings.Contains(string(s.output), `"succeeded":1`) {
 		t.Errorf("output %s", s.output)
@@ -113,7 +114,7 @@ func TestJob(t *testing.T) {
 
 	makeJob(ctx, t, ns, "theirs")
 	for range 2 {
-		must(t, s.takeBack(ctx))
+		harness.Must(t, s.takeBack(ctx))
 	}
 	if left := jobs(ctx, t, ns, 1); left[0].Name != "theirs" {
 		t.Errorf("left %s", left[0].Name)
@@ -122,7 +123,7 @@ func TestJob(t *testing.T) {
 
 // TestJobTemplate: what the API server refuses is final.
 func TestJobTemplate(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "job-template")
 	s := jobStep(t, ns)
 	s.with = `{"template": {"backoffLimit": -1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}}`

@@ -8,13 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/test/harness"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks/job"
 )
 
 // TestApplyLeavesWhatIsInUse: with a definition all objects of its kind would go, with a namespace its clusters.
 func TestApplyLeavesWhatIsInUse(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "in-use")
 	definition := func(group, kind string) string {
 		plural := strings.ToLower(kind) + "s"
@@ -32,11 +33,11 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 		return u
 	}
 	s := applyStep(t, ns, `{"manifests": [`+definition("in-use.example.com", "Widget")+`, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "in-use-fleet"}}]}`)
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "clusters.cluster.x-k8s.io") == nil {
 		c := applyStep(t, ns, `{"manifests": [`+definition("cluster.x-k8s.io", "Cluster")+`]}`)
 		c.name = "clusters"
-		must(t, c.run(ctx))
+		harness.Must(t, c.run(ctx))
 	}
 	widget := precious("in-use.example.com/v1", "Widget", ns)
 	eventually(ctx, t, "Widgets are served", func() bool { return admin().Create(ctx, widget) == nil })
@@ -45,7 +46,7 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 	newest, _ := versions[len(versions)-1].(map[string]any)
 	cluster := precious(fmt.Sprintf("cluster.x-k8s.io/%v", newest["name"]), "Cluster", "in-use-fleet")
 	cluster.Object["spec"] = map[string]any{"paused": true, "topology": map[string]any{"classRef": map[string]any{"name": "none"}, "version": "v1.30.0"}}
-	must(t, admin().Create(ctx, cluster))
+	harness.Must(t, admin().Create(ctx, cluster))
 
 	for range 2 {
 		err := s.takeBack(ctx)
@@ -54,13 +55,13 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 			t.Errorf("final: %v", err)
 		}
 	}
-	must(t, admin().Delete(ctx, widget))
+	harness.Must(t, admin().Delete(ctx, widget))
 	mentions(t, s.takeBack(ctx), "Namespace in-use-fleet is in use", "precious")
 	if get(ctx, t, cluster.GetAPIVersion(), "Cluster", "in-use-fleet", "precious") == nil {
 		t.Error("another's cluster is gone")
 	}
-	must(t, admin().Delete(ctx, cluster))
-	must(t, s.takeBack(ctx))
+	harness.Must(t, admin().Delete(ctx, cluster))
+	harness.Must(t, s.takeBack(ctx))
 	if get(ctx, t, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.in-use.example.com") != nil {
 		t.Error("the definition is still there")
 	}
@@ -68,13 +69,13 @@ func TestApplyLeavesWhatIsInUse(t *testing.T) {
 
 // TestApplyIgnoresMarksInManifests: a user who copies an object with its mark into a manifest does not make it the run's own.
 func TestApplyIgnoresMarksInManifests(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "forged-mark")
-	must(t, admin().Create(ctx, configMap(ns, "theirs", map[string]string{"a": "one"})))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "theirs", map[string]string{"a": "one"})))
 	s := applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "annotations": {"scute.dev/run": "`+ns+`/run/1/apply"}}, "data": {"b": "two"}}]}`)
-	must(t, s.run(ctx))
-	must(t, s.run(ctx))
-	must(t, s.takeBack(ctx))
+	harness.Must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
+	harness.Must(t, s.takeBack(ctx))
 	if u := getMap(ctx, t, ns, "theirs"); u == nil || data(u, "a") != "one" || data(u, "b") != "" {
 		t.Errorf("what was there before is not as it was: %v", u)
 	}
@@ -82,9 +83,9 @@ func TestApplyIgnoresMarksInManifests(t *testing.T) {
 
 // TestAnotherCluster: inputs that lead a task elsewhere after it has acted would have its undo act there.
 func TestAnotherCluster(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "another-cluster")
-	must(t, admin().Create(ctx, configMap(ns, "gone", nil)))
+	harness.Must(t, admin().Create(ctx, configMap(ns, "gone", nil)))
 	for kind, s := range map[string]*step{
 		"Apply":  applyStep(t, ns, `{"manifests": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}]`),
 		"Delete": remove(t, ns, `{"objects": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone"}]`),
@@ -102,13 +103,13 @@ func TestAnotherCluster(t *testing.T) {
 
 // TestSelectorReadsAllPages of a list that one answer does not hold.
 func TestSelectorReadsAllPages(t *testing.T) {
-	ctx := deadline(t, time.Minute)
+	ctx := harness.Deadline(t, time.Minute)
 	ns := namespace(ctx, t, "pages")
 	const many = 501
 	for i := range many {
 		c := configMap(ns, fmt.Sprintf("c-%d", i), nil)
 		c.Labels = map[string]string{"app": "many"}
-		must(t, admin().Create(ctx, c))
+		harness.Must(t, admin().Create(ctx, c))
 	}
-	must(t, waitStep(t, ns, fmt.Sprintf(`{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=many"}, "for": "ready", "count": %d}`, many)).run(ctx))
+	harness.Must(t, waitStep(t, ns, fmt.Sprintf(`{"selector": {"apiVersion": "v1", "kind": "ConfigMap", "labelSelector": "app=many"}, "for": "ready", "count": %d}`, many)).run(ctx))
 }

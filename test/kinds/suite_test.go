@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -27,27 +27,11 @@ import (
 // bed is set once by TestMain: starting an API server is what costs.
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
-	defer cancel()
-	b, err := testbed.Start(ctx, testbed.Options{Sides: []string{"one"}, Bare: true})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kinds:", err)
-		return 1
-	}
-	bed = b
-	defer func() {
-		if code != 0 {
-			b.Keep()
-		}
-		if err := b.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "kinds: stopping the test bed:", err)
-			code = 1
-		}
-	}()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, "kinds", testbed.Options{Sides: []string{"one"}, Bare: true}, func(_ context.Context, b *testbed.Bed) error {
+		bed = b
+		return nil
+	}))
 }
 
 func admin() client.Client { return bed.Side("one").Client() }
@@ -151,24 +135,10 @@ func eventually(ctx context.Context, t *testing.T, what string, is func() bool) 
 	}
 }
 
-func deadline(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // namespace makes a namespace for one test.
 func namespace(ctx context.Context, t *testing.T, name string) string {
 	t.Helper()
-	must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	harness.Must(t, admin().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	return name
 }
 
@@ -185,7 +155,7 @@ func get(ctx context.Context, t *testing.T, apiVersion, kind, namespace, name st
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	must(t, err)
+	harness.Must(t, err)
 	return u
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -38,16 +39,16 @@ func leaks(text string) []string {
 }
 
 func TestDiagnose(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	const namespace = "sick"
 	admin := blue().Client()
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "d"))
-	must(t, err)
-	must(t, blue().WaitAvailable(ctx, namespace, "d"))
+	harness.Must(t, err)
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "d"))
 	create := func(o client.Object) {
 		t.Helper()
 		o.SetNamespace(namespace)
-		must(t, admin.Create(ctx, o))
+		harness.Must(t, admin.Create(ctx, o))
 	}
 	applied := `{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte(password)) + `"}}`
 	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -75,20 +76,20 @@ func TestDiagnose(t *testing.T) {
 			t: t, kind: &diagnose.Kind{Clusters: clusters()}, namespace: namespace, name: "collect", dir: t.TempDir(), failure: failure,
 			with: map[string]any{"namespace": namespace, "objects": objects},
 		}
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		t.Logf("%s", s.output)
 		var out struct {
 			Folder string
 			Files  int
 			Errors int
 		}
-		must(t, json.Unmarshal(s.output, &out))
+		harness.Must(t, json.Unmarshal(s.output, &out))
 		if out.Folder != filepath.Join(s.dir, "diagnostics", "upgrade") || out.Errors == 0 {
 			t.Errorf("%+v", out)
 		}
 		var all strings.Builder
 		files := 0
-		must(t, filepath.WalkDir(out.Folder, func(path string, d fs.DirEntry, err error) error {
+		harness.Must(t, filepath.WalkDir(out.Folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -134,17 +135,17 @@ func TestDiagnose(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
 		})
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		first := string(s.output)
 		t.Log(first)
-		must(t, s.run(ctx)) // and again: the same ConfigMap
+		harness.Must(t, s.run(ctx)) // and again: the same ConfigMap
 		var out struct{ ConfigMap string }
-		must(t, json.Unmarshal(s.output, &out))
+		harness.Must(t, json.Unmarshal(s.output, &out))
 		if !strings.Contains(first, out.ConfigMap) {
 			t.Errorf("%s, then %s", first, s.output)
 		}
 		m := &corev1.ConfigMap{}
-		must(t, admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: strings.TrimPrefix(out.ConfigMap, namespace+"/")}, m))
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: strings.TrimPrefix(out.ConfigMap, namespace+"/")}, m))
 		size := 0
 		for key, value := range m.Data {
 			size += len(key) + len(value)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks/move"
@@ -17,14 +18,14 @@ import (
 // TestMoveIsKilledAndGoesOn drives a move by the kind, ends it in the middle at every phase that it says, and makes
 // the next attempt with a new instance, as a restarted process would.
 func TestMoveIsKilledAndGoesOn(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "moved"
 	green := bed.Side("green")
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "m"))
-	must(t, err)
-	must(t, blue().WaitAvailable(ctx, namespace, "m"))
+	harness.Must(t, err)
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "m"))
 	before, err := bed.Cloud().Snapshot(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	mark := bed.Cloud().Mark()
 
 	dir := filepath.Join(t.TempDir(), "log")
@@ -32,7 +33,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	s := &step{t: t, namespace: namespace, name: "pivot", with: map[string]any{"clusters": []string{"m"}, "to": to}}
 	for i, dieAt := range []string{"waiting until every object", "creating on the target", "deleting at the source", ""} {
 		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
-		must(t, err)
+		harness.Must(t, err)
 		s.kind = &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test-" + string(rune('a'+i))}
 		living, die := context.WithCancel(ctx)
 		s.progress = func(message string) {
@@ -44,37 +45,37 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 		died := living.Err() != nil
 		die()
 		if dieAt == "" {
-			must(t, err)
+			harness.Must(t, err)
 		} else if err == nil || !died {
 			t.Fatalf("it did not end at %q: %v", dieAt, err)
 		}
 		if dieAt == "" {
 			// Done is done: another attempt finds it so, and the undo says that there is no way back.
-			must(t, s.run(ctx))
+			harness.Must(t, s.run(ctx))
 			if err := s.undoes(ctx); !task.IsFinal(err) || !strings.Contains(err.Error(), "only goes forward") {
 				t.Errorf("undo of a finished move: %v", err)
 			}
 		}
-		must(t, log.Close())
+		harness.Must(t, log.Close())
 	}
 	t.Logf("%s", s.output)
 	var out struct {
 		Move              string
 		Clusters, Objects int
 	}
-	must(t, json.Unmarshal(s.output, &out))
+	harness.Must(t, json.Unmarshal(s.output, &out))
 	if out.Clusters != 1 || out.Objects < 10 || !strings.HasPrefix(out.Move, "moved/run-pivot/") {
 		t.Errorf("%+v", out)
 	}
-	must(t, green.WaitAvailable(ctx, namespace, "m"))
-	must(t, blue().WaitGone(ctx, namespace, "m"))
+	harness.Must(t, green.WaitAvailable(ctx, namespace, "m"))
+	harness.Must(t, blue().WaitGone(ctx, namespace, "m"))
 	after, err := bed.Cloud().Snapshot(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	if diff := before.Diff(after); len(diff) > 0 {
 		t.Errorf("the move changed the cloud:\n%s", strings.Join(diff, "\n"))
 	}
 	journal, err := bed.Cloud().Since(mark)
-	must(t, err)
+	harness.Must(t, err)
 	if r := journal.Replacements(); len(r) > 0 {
 		t.Errorf("the move replaced machines:\n%s", r)
 	}
@@ -82,21 +83,21 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 
 // TestMoveIsUndone rolls back a move that has not been verified, makes another attempt, and refuses what cannot be.
 func TestMoveIsUndone(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "unmoved"
 	green := bed.Side("green")
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "u"))
-	must(t, err)
-	must(t, blue().WaitAvailable(ctx, namespace, "u"))
+	harness.Must(t, err)
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "u"))
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(t.TempDir(), "log")})
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 
 	kind := &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test"}
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", with: map[string]any{
 		"clusters": []string{"u"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()},
 	}}
-	must(t, s.undoes(ctx)) // of nothing
+	harness.Must(t, s.undoes(ctx)) // of nothing
 	living, die := context.WithCancel(ctx)
 	s.progress = func(message string) {
 		if strings.Contains(message, "creating on the target") {
@@ -107,10 +108,10 @@ func TestMoveIsUndone(t *testing.T) {
 		t.Fatal("it did not end in the middle")
 	}
 	s.progress = nil
-	must(t, s.undoes(ctx))
-	must(t, green.WaitGone(ctx, namespace, "u"))
-	must(t, blue().WaitAvailable(ctx, namespace, "u"))
-	must(t, s.undoes(ctx))
+	harness.Must(t, s.undoes(ctx))
+	harness.Must(t, green.WaitGone(ctx, namespace, "u"))
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "u"))
+	harness.Must(t, s.undoes(ctx))
 
 	// Another attempt is another move; this one is refused, because of its target, and a third one succeeds.
 	s.with = map[string]any{"clusters": []string{"nobody"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()}}
@@ -118,9 +119,9 @@ func TestMoveIsUndone(t *testing.T) {
 		t.Fatalf("a cluster that is not there: %v", err)
 	}
 	s.with = map[string]any{"clusters": []string{"u"}, "to": map[string]any{"kubeconfig": green.KubeconfigPath()}}
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	if !strings.Contains(string(s.output), "-3") {
 		t.Errorf("the third move of the task is %s", s.output)
 	}
-	must(t, green.WaitAvailable(ctx, namespace, "u"))
+	harness.Must(t, green.WaitAvailable(ctx, namespace, "u"))
 }

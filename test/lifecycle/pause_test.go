@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -30,7 +31,7 @@ func ownConfig(side *testbed.Side) func() (*rest.Config, error) {
 func pausedCluster(ctx context.Context, t *testing.T, namespace, name string) (paused bool, mark string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}
-	must(t, blue().Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+	harness.Must(t, blue().Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
 	return ptr.Deref(c.Spec.Paused, false), c.Annotations[object.PauseAnnotation]
 }
 
@@ -49,14 +50,14 @@ func twoClusters(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	for _, name := range []string{"a", "b"} {
 		_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, name))
-		must(t, err)
+		harness.Must(t, err)
 	}
 	for _, name := range []string{"a", "b"} {
-		must(t, blue().WaitAvailable(ctx, namespace, name))
+		harness.Must(t, blue().WaitAvailable(ctx, namespace, name))
 	}
 	c := &clusterv1.Cluster{}
 	c.Namespace, c.Name = namespace, "b"
-	must(t, blue().Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
+	harness.Must(t, blue().Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
 }
 
 type pauseOutput struct {
@@ -71,7 +72,7 @@ type pauseOutput struct {
 }
 
 func TestPauseOfClusters(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	const namespace = "paused"
 	twoClusters(ctx, t, namespace)
 	s := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: namespace, name: "hold", with: map[string]any{"all": true}}
@@ -82,7 +83,7 @@ func TestPauseOfClusters(t *testing.T) {
 			t.Fatal("it went on")
 		}
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
-		must(t, s.undoes(ctx)) // an undo of nothing
+		harness.Must(t, s.undoes(ctx)) // an undo of nothing
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 		s.recorded = nil
 	})
@@ -97,10 +98,10 @@ func TestPauseOfClusters(t *testing.T) {
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 	})
 	t.Run("the next attempt", func(t *testing.T) {
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 		var out pauseOutput
-		must(t, json.Unmarshal(s.output, &out))
+		harness.Must(t, json.Unmarshal(s.output, &out))
 		t.Logf("%s", s.output)
 		if len(out.Roots) != 2 || len(out.Acknowledged) == 0 || out.Acknowledged["condition"] < 5 {
 			t.Errorf("%+v", out)
@@ -123,46 +124,46 @@ func TestPauseOfClusters(t *testing.T) {
 		} else {
 			t.Log(err)
 		}
-		must(t, other.undoes(ctx))
+		harness.Must(t, other.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 	})
 	r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: namespace, name: "resume", with: map[string]any{"task": "hold"}, inputs: map[string]json.RawMessage{"hold": s.output}}
 	t.Run("resume, and its undo", func(t *testing.T) {
-		must(t, r.run(ctx))
+		harness.Must(t, r.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
-		must(t, blue().WaitAvailable(ctx, namespace, "a"))
-		must(t, r.undoes(ctx))
+		harness.Must(t, blue().WaitAvailable(ctx, namespace, "a"))
+		harness.Must(t, r.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 	})
 	t.Run("undo restores what was found, twice", func(t *testing.T) {
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
-		must(t, blue().WaitAvailable(ctx, namespace, "a")) // awake again, Machines too
-		must(t, s.undoes(ctx))
+		harness.Must(t, blue().WaitAvailable(ctx, namespace, "a")) // awake again, Machines too
+		harness.Must(t, s.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 	})
 	t.Run("as the run's ServiceAccount, with what the documentation names", func(t *testing.T) {
 		admin := blue().Client()
-		must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
+		harness.Must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
 		subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}}
-		must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{{
+		harness.Must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io", "addons.cluster.x-k8s.io", "ipam.cluster.x-k8s.io", "runtime.cluster.x-k8s.io"},
 			Resources: []string{"*"}, Verbs: []string{"get", "list", "patch"},
 		}}}))
-		must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}}))
+		harness.Must(t, admin.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}}))
 		as := &step{t: t, kind: &pause.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}}, namespace: namespace, name: "as", account: "runner", with: map[string]any{"all": true}}
 		if err := as.run(ctx); !task.IsFinal(err) {
 			t.Errorf("without a permission: %v", err)
 		} else {
 			t.Log(err)
 		}
-		must(t, admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Rules: []rbacv1.PolicyRule{{
+		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
 		}}}))
-		must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-definitions"}}))
-		must(t, as.run(ctx))
+		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-definitions"}}))
+		harness.Must(t, as.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
-		must(t, as.undoes(ctx))
+		harness.Must(t, as.undoes(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": false, "b": true}, false)
 	})
 	t.Run("a cluster that is not there", func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestPauseOfClusters(t *testing.T) {
 func machines(ctx context.Context, t *testing.T, namespace, cluster string) []clusterv1.Machine {
 	t.Helper()
 	list := &clusterv1.MachineList{}
-	must(t, blue().Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}))
+	harness.Must(t, blue().Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster}))
 	if len(list.Items) == 0 {
 		t.Fatal("there are no Machines")
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -95,10 +96,10 @@ func repository(t *testing.T) map[string]any {
 	} {
 		for _, version := range []string{"v1.13.0", "v1.14.0"} {
 			dir := filepath.Join(base, label, version)
-			must(t, os.MkdirAll(dir, 0o755))
+			harness.Must(t, os.MkdirAll(dir, 0o755))
 			text := strings.NewReplacer("NAME", "scute-"+p.name, "VERSION", version).Replace(p.text)
-			must(t, os.WriteFile(filepath.Join(dir, p.file), []byte(text), 0o600))
-			must(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(releases), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, p.file), []byte(text), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(releases), 0o600))
 		}
 		providers = append(providers, map[string]any{"name": p.name, "type": p.kind, "url": "file://" + filepath.Join(base, label, "v1.14.0", p.file)})
 	}
@@ -108,19 +109,19 @@ func repository(t *testing.T) map[string]any {
 const toyToken = "t0y-t0ken-n0b0dy-may-see"
 
 func TestProviders(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"new"}, Bare: true}).Side("new")
 	admin := side.Client()
 	// The test bed writes an inventory, as if its providers had been installed by clusterctl: here none has been.
 	list := &unstructured.Unstructured{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
 	for _, namespace := range namespaces(ctx, t, admin) {
-		must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
+		harness.Must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
 	}
 	const namespace = "providers"
-	must(t, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	harness.Must(t, admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	encoded := base64.StdEncoding.EncodeToString([]byte(toyToken))
-	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(encoded)}}))
+	harness.Must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(encoded)}}))
 	config := repository(t)
 	kind := &providers.Kind{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	with := func(version string, more map[string]any) map[string]any {
@@ -141,9 +142,9 @@ func TestProviders(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		t.Log(err)
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 	})
-	must(t, applyFile(ctx, admin, "testdata/cert-manager.yaml"))
+	harness.Must(t, applyFile(ctx, admin, "testdata/cert-manager.yaml"))
 	t.Run("a death between the record and the install", func(t *testing.T) {
 		s.recorded = func() error { return errDeath }
 		if err := s.run(ctx); err == nil {
@@ -171,14 +172,14 @@ func TestProviders(t *testing.T) {
 		s.progress = nil
 	})
 	t.Run("install", func(t *testing.T) {
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		t.Logf("%s", s.output)
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
 		if s.adopted {
 			t.Error("what this run installed counts as found")
 		}
 		secret := &corev1.Secret{}
-		must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-toy-system", Name: "credentials"}, secret))
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-toy-system", Name: "credentials"}, secret))
 		if string(secret.Data["token"]) != toyToken {
 			t.Error("the variable of the Secret is not in the components")
 		}
@@ -190,11 +191,11 @@ func TestProviders(t *testing.T) {
 	})
 	t.Run("what is there is done", func(t *testing.T) {
 		again := &step{t: t, kind: kind, namespace: namespace, name: "again", with: s.with}
-		must(t, again.run(ctx))
+		harness.Must(t, again.run(ctx))
 		if !again.adopted {
 			t.Errorf("not adopted: %s", again.undo)
 		}
-		must(t, again.undoes(ctx))
+		harness.Must(t, again.undoes(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.13.0", "infrastructure-toy": "v1.13.0"})
 	})
 	t.Run("waits until the Deployments are available", func(t *testing.T) {
@@ -207,10 +208,10 @@ func TestProviders(t *testing.T) {
 			// There is no kubelet here: the test says what it would.
 			for _, ns := range []string{"scute-cluster-api-system", "scute-toy-system"} {
 				body := `{"status":{"observedGeneration":99,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"}]}}`
-				must(t, admin.Status().Patch(ctx, deployment(ctx, admin, ns), client.RawPatch("application/merge-patch+json", []byte(body))))
+				harness.Must(t, admin.Status().Patch(ctx, deployment(ctx, admin, ns), client.RawPatch("application/merge-patch+json", []byte(body))))
 			}
 		}
-		must(t, waiting.run(ctx))
+		harness.Must(t, waiting.run(ctx))
 		if !strings.Contains(said, "scute-toy-system/manager") {
 			t.Errorf("it said %q", said)
 		}
@@ -228,14 +229,14 @@ func TestProviders(t *testing.T) {
 			t.Fatal("it went on")
 		}
 		u.recorded = nil
-		must(t, u.undoes(ctx)) // nothing has changed yet
+		harness.Must(t, u.undoes(ctx)) // nothing has changed yet
 		// clusterctl begins by scaling the old version down; a death follows, and the undo scales it up again.
-		must(t, admin.Patch(ctx, deployment(ctx, admin, "scute-toy-system"), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))))
-		must(t, u.undoes(ctx))
+		harness.Must(t, admin.Patch(ctx, deployment(ctx, admin, "scute-toy-system"), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`))))
+		harness.Must(t, u.undoes(ctx))
 		if n := deployment(ctx, admin, "scute-toy-system").Spec.Replicas; n == nil || *n != 1 {
 			t.Errorf("the controller has %v replicas", n)
 		}
-		must(t, u.run(ctx))
+		harness.Must(t, u.run(ctx))
 		wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0"})
 		if d := deployment(ctx, admin, "scute-toy-system"); d == nil || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":v1.14.0") {
 			t.Errorf("the controller is %+v", d)
@@ -252,20 +253,20 @@ func TestProviders(t *testing.T) {
 		}
 		late.recorded = nil
 		byHand := &step{t: t, kind: kind, namespace: namespace, name: "by-hand", with: late.with}
-		must(t, byHand.run(ctx))
+		harness.Must(t, byHand.run(ctx))
 		entry := &unstructured.Unstructured{}
 		entry.SetGroupVersionKind(list.GroupVersionKind())
-		must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-hand-system", Name: "ipam-hand"}, entry))
-		must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":null}}}`))))
-		must(t, late.run(ctx))
-		must(t, late.undoes(ctx))
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: "scute-hand-system", Name: "ipam-hand"}, entry))
+		harness.Must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":null}}}`))))
+		harness.Must(t, late.run(ctx))
+		harness.Must(t, late.undoes(ctx))
 		want := map[string]string{"cluster-api": "v1.14.0", "infrastructure-toy": "v1.14.0", "ipam-hand": "v1.14.0"}
 		wantProviders(ctx, t, admin, want)
 		if deployment(ctx, admin, "scute-hand-system") == nil {
 			t.Error("its controller is gone")
 		}
-		must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":"providers/run/1/by-hand"}}}`))))
-		must(t, byHand.undoes(ctx))
+		harness.Must(t, admin.Patch(ctx, entry, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/run":"providers/run/1/by-hand"}}}`))))
+		harness.Must(t, byHand.undoes(ctx))
 		delete(want, "ipam-hand")
 		wantProviders(ctx, t, admin, want)
 	})
@@ -274,16 +275,16 @@ func TestProviders(t *testing.T) {
 		toy.SetGroupVersionKind(schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "ToyCluster"})
 		toy.SetNamespace(namespace)
 		toy.SetName("precious")
-		must(t, admin.Create(ctx, toy))
+		harness.Must(t, admin.Create(ctx, toy))
 		if err := s.undoes(ctx); err == nil || !strings.Contains(err.Error(), "precious") {
 			t.Errorf("%v", err)
 		} else {
 			t.Log(err)
 		}
-		must(t, admin.Delete(ctx, toy))
+		harness.Must(t, admin.Delete(ctx, toy))
 	})
 	t.Run("undo removes what was installed and nothing else", func(t *testing.T) {
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 		wantProviders(ctx, t, admin, nil)
 		for _, name := range []string{"scute-cluster-api-system", "scute-toy-system"} {
 			if err := admin.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
@@ -298,36 +299,36 @@ func TestProviders(t *testing.T) {
 		if err := admin.Get(ctx, client.ObjectKey{Name: "clusters.cluster.x-k8s.io"}, crd); err != nil {
 			t.Errorf("the definition of Cluster, which was there before: %v", err)
 		}
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 	})
 }
 
 // TestProvidersWithCertManager has clusterctl install cert-manager from a local repository, and a provider that the API
 // server refuses.
 func TestProvidersWithCertManager(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	side := testbed.StartForTest(t, testbed.Options{Sides: []string{"plain"}, Bare: true}).Side("plain")
 	admin := side.Client()
 	list := &unstructured.Unstructured{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3", Kind: "Provider"})
 	for _, namespace := range namespaces(ctx, t, admin) {
-		must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
+		harness.Must(t, admin.DeleteAllOf(ctx, list, client.InNamespace(namespace)))
 	}
 	config := repository(t)
 	manifest, err := os.ReadFile("testdata/cert-manager.yaml")
-	must(t, err)
+	harness.Must(t, err)
 	dir := filepath.Join(t.TempDir(), "cert-manager", "v1.21.1")
-	must(t, os.MkdirAll(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: cert-manager}\n---\n"), manifest...), 0o600))
+	harness.Must(t, os.MkdirAll(dir, 0o755))
+	harness.Must(t, os.WriteFile(filepath.Join(dir, "cert-manager.yaml"), append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: cert-manager}\n---\n"), manifest...), 0o600))
 	config["cert-manager"] = map[string]any{"url": "file://" + filepath.Join(dir, "cert-manager.yaml"), "version": "v1.21.1", "timeout": "1m"}
 	kind := &providers.Kind{Clusters: &access.Clusters{Own: ownConfig(side), Local: true}}
 	s := &step{t: t, kind: kind, namespace: "default", name: "install", with: map[string]any{"core": "cluster-api:v1.14.0", "config": config, "wait": false}}
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})
-	must(t, admin.Get(ctx, client.ObjectKey{Name: "cert-manager"}, &corev1.Namespace{}))
+	harness.Must(t, admin.Get(ctx, client.ObjectKey{Name: "cert-manager"}, &corev1.Namespace{}))
 
 	// The Secret's data is not base64, and the refusal quotes it.
-	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(toyToken)}}))
+	harness.Must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "toy"}, Data: map[string][]byte{"TOY_TOKEN_B64": []byte(toyToken)}}))
 	bad := &step{t: t, kind: kind, namespace: "default", name: "bad", with: map[string]any{
 		"infrastructure": []string{"toy:v1.14.0"}, "config": config, "wait": false, "skipCertManager": true, "variablesFrom": map[string]any{"secretRef": map[string]any{"name": "toy"}},
 	}}
@@ -337,16 +338,16 @@ func TestProvidersWithCertManager(t *testing.T) {
 		t.Errorf("after %s: %v", time.Since(started).Round(time.Second), err)
 	}
 	t.Log(err)
-	must(t, bad.undoes(ctx))
+	harness.Must(t, bad.undoes(ctx))
 	wantProviders(ctx, t, admin, map[string]string{"cluster-api": "v1.14.0"})
-	must(t, s.undoes(ctx))
+	harness.Must(t, s.undoes(ctx))
 	wantProviders(ctx, t, admin, nil)
 }
 
 func namespaces(ctx context.Context, t *testing.T, c client.Client) []string {
 	t.Helper()
 	list := &corev1.NamespaceList{}
-	must(t, c.List(ctx, list))
+	harness.Must(t, c.List(ctx, list))
 	var names []string
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/test/assets"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
@@ -27,7 +28,7 @@ import (
 func startDaemon(ctx context.Context, t *testing.T) {
 	t.Helper()
 	root, err := assets.Root()
-	must(t, err)
+	harness.Must(t, err)
 	program := filepath.Join(t.TempDir(), "scuted")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/daemon")
 	build.Dir = root
@@ -35,14 +36,14 @@ func startDaemon(ctx context.Context, t *testing.T) {
 		t.Fatalf("building the daemon: %v\n%s", err, out)
 	}
 	definitions, err := filepath.Glob(filepath.Join(root, "config", "crd", "*_moves.yaml"))
-	must(t, err)
+	harness.Must(t, err)
 	for _, file := range definitions {
-		must(t, applyFile(ctx, blue().Client(), file))
+		harness.Must(t, applyFile(ctx, blue().Client(), file))
 	}
-	must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
+	harness.Must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
 	in := &scuted.Installation{Side: blue(), Kubeconfig: blue().KubeconfigPath()}
 	d, err := in.Start(scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: program})
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -59,17 +60,17 @@ func startDaemon(ctx context.Context, t *testing.T) {
 
 // TestMoveByResource drives the kind as the daemon does: by a Move resource, in the name of the run's ServiceAccount.
 func TestMoveByResource(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "resource"
 	admin, green := blue().Client(), bed.Side("green")
 	startDaemon(ctx, t)
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "r"))
-	must(t, err)
-	must(t, blue().WaitAvailable(ctx, namespace, "r"))
+	harness.Must(t, err)
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "r"))
 	kubeconfig, err := green.Kubeconfig()
-	must(t, err)
-	must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
-	must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
+	harness.Must(t, err)
+	harness.Must(t, admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
+	harness.Must(t, admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}}))
 
 	kind := &move.Kind{Clusters: &access.Clusters{Own: ownConfig(blue())}, Resource: true}
 	s := &step{t: t, kind: kind, namespace: namespace, name: "pivot", account: "runner", with: map[string]any{
@@ -78,10 +79,10 @@ func TestMoveByResource(t *testing.T) {
 	if err := s.run(ctx); !task.IsFinal(err) || !strings.Contains(fmt.Sprint(err), "moves.scute.dev") {
 		t.Errorf("without a permission: %v", err)
 	}
-	must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{
+	harness.Must(t, admin.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"scute.dev"}, Resources: []string{"moves"}, Verbs: []string{"get", "create", "patch"}},
 	}}))
-	must(t, admin.Create(ctx, &rbacv1.RoleBinding{
+	harness.Must(t, admin.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
 	}))
@@ -94,9 +95,9 @@ func TestMoveByResource(t *testing.T) {
 	}
 	die()
 	s.progress = nil
-	must(t, s.undoes(ctx))
-	must(t, blue().WaitAvailable(ctx, namespace, "r"))
-	must(t, s.undoes(ctx))
+	harness.Must(t, s.undoes(ctx))
+	harness.Must(t, blue().WaitAvailable(ctx, namespace, "r"))
+	harness.Must(t, s.undoes(ctx))
 
 	// The next attempt makes another Move, dies as well, and the one after that follows the same Move to its end.
 	dying, die = context.WithCancel(ctx)
@@ -106,16 +107,16 @@ func TestMoveByResource(t *testing.T) {
 	}
 	die()
 	s.progress = nil
-	must(t, s.run(ctx))
+	harness.Must(t, s.run(ctx))
 	t.Logf("%s", s.output)
 	var out struct{ Move string }
-	must(t, json.Unmarshal(s.output, &out))
+	harness.Must(t, json.Unmarshal(s.output, &out))
 	if !strings.HasPrefix(out.Move, "run-pivot-") || !strings.HasSuffix(out.Move, "-2") {
 		t.Errorf("the Move is %s", out.Move)
 	}
-	must(t, green.WaitAvailable(ctx, namespace, "r"))
-	must(t, blue().WaitGone(ctx, namespace, "r"))
-	must(t, s.run(ctx)) // done is done
+	harness.Must(t, green.WaitAvailable(ctx, namespace, "r"))
+	harness.Must(t, blue().WaitGone(ctx, namespace, "r"))
+	harness.Must(t, s.run(ctx)) // done is done
 	if err := s.undoes(ctx); !task.IsFinal(err) {
 		t.Errorf("undo of a finished move: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks/apply"
@@ -20,13 +21,13 @@ import (
 // TestSettled: what waits until a cluster is settled believes no status of before the change, whatever object of the cluster
 // it asks and however quickly it does. The machines are listed the moment that the wait ends.
 func TestSettled(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := blue().CreateCluster(ctx, testbed.Cluster{Namespace: "settles", Name: "s", Workers: 2, Topology: true})
-	must(t, err)
+	harness.Must(t, err)
 	perform := func(name string, kind task.Kind, with string, values ...any) {
 		t.Helper()
 		s := &step{t: t, kind: kind, namespace: "settles", name: name, with: json.RawMessage(fmt.Sprintf(with, values...))}
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 	}
 	const cluster = `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "s"}`
 	// topology applies a version and a number of workers, and waits if told so.
@@ -62,22 +63,22 @@ func TestSettled(t *testing.T) {
 // TestSettledDeployment raises the version of a MachineDeployment itself: its status is made of those of its MachineSets, and
 // describes the old template for a while after it has seen the new one.
 func TestSettledDeployment(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := blue().CreateCluster(ctx, testbed.Cluster{Namespace: "settles-md", Name: "s", Workers: 2, Version: "v1.36.9"})
-	must(t, err)
-	must(t, blue().WaitAvailable(ctx, "settles-md", "s"))
+	harness.Must(t, err)
+	harness.Must(t, blue().WaitAvailable(ctx, "settles-md", "s"))
 	key := client.ObjectKey{Namespace: "settles-md", Name: "s-md-0"}
 	for i, version := range []string{"v1.36.8", "v1.36.7", "v1.36.6"} {
 		md := &clusterv1.MachineDeployment{}
-		must(t, blue().Client().Get(ctx, key, md))
+		harness.Must(t, blue().Client().Get(ctx, key, md))
 		before := md.DeepCopy()
 		md.Spec.Template.Spec.Version = version
-		must(t, blue().Client().Patch(ctx, md, client.MergeFrom(before)))
+		harness.Must(t, blue().Client().Patch(ctx, md, client.MergeFrom(before)))
 		s := &step{t: t, kind: &wait.Kind{Clusters: clusters()}, namespace: key.Namespace, name: fmt.Sprintf("wait-%d", i), with: json.RawMessage(
 			`{"object": {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "name": "s-md-0"}, "for": "settled"}`)}
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		list := &clusterv1.MachineList{}
-		must(t, blue().Client().List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: key.Name}))
+		harness.Must(t, blue().Client().List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: key.Name}))
 		if got := describe(list.Items); got != strings.Repeat(version+" ", 2) {
 			t.Fatalf("the moment after it settled at %s the workers were of %s", version, got)
 		}
@@ -88,7 +89,7 @@ func TestSettledDeployment(t *testing.T) {
 func wantMachines(ctx context.Context, t *testing.T, version string, n int) {
 	t.Helper()
 	list := &clusterv1.MachineList{}
-	must(t, blue().Client().List(ctx, list, client.InNamespace("settles")))
+	harness.Must(t, blue().Client().List(ctx, list, client.InNamespace("settles")))
 	if got := describe(list.Items); got != strings.Repeat(version+" ", n) {
 		t.Fatalf("the moment after the cluster settled its machines were of %s, want %d of %s", got, n, version)
 	}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"testing"
-	"time"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -19,27 +18,11 @@ import (
 // bed is set once by TestMain: starting two management clusters is what costs.
 var bed *testbed.Bed //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
-	defer cancel()
-	b, err := testbed.Start(ctx, testbed.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lifecycle:", err)
-		return 1
-	}
-	bed = b
-	defer func() {
-		if code != 0 {
-			b.Keep()
-		}
-		if err := b.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "lifecycle: stopping the test bed:", err)
-			code = 1
-		}
-	}()
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, "lifecycle", testbed.Options{}, func(_ context.Context, b *testbed.Bed) error {
+		bed = b
+		return nil
+	}))
 }
 
 func blue() *testbed.Side { return bed.Side("blue") }
@@ -73,7 +56,7 @@ type step struct {
 func (s *step) call() *task.Call {
 	s.t.Helper()
 	with, err := json.Marshal(s.with)
-	must(s.t, err)
+	harness.Must(s.t, err)
 	return &task.Call{
 		Run: s.namespace + "/run/1", Task: s.name, Attempt: s.attempt, Namespace: s.namespace, Name: "run",
 		With: with, Inputs: s.inputs, Undo: s.undo, Output: s.output, Dir: s.dir, Failure: s.failure, ServiceAccount: s.account,
@@ -113,17 +96,3 @@ func (s *step) undoes(ctx context.Context) error {
 }
 
 var errDeath = errors.New("the process died here")
-
-func deadline(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

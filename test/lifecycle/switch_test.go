@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
+	"scute.dev/test/harness"
 	"scute.dev/workflow/tasks/pause"
 	"scute.dev/workflow/tasks/resume"
 )
@@ -35,7 +36,7 @@ func switches(ctx context.Context, t *testing.T) string {
 		thing(eksa, "v1alpha1", "Cluster", "prod"), thing(eksa, "v1alpha1", "VSphereDatacenterConfig", "prod"),
 		thing(eksa, "v1alpha1", "VSphereMachineConfig", "prod-cp"), thing(eksa, "v1alpha1", "VSphereMachineConfig", "prod-md"),
 	} {
-		must(t, blue().Client().Get(ctx, client.ObjectKeyFromObject(u), u))
+		harness.Must(t, blue().Client().Get(ctx, client.ObjectKeyFromObject(u), u))
 		value, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "suspend")
 		if u.GroupVersionKind().Group == eksa {
 			value, found, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "annotations", eksa+"/paused")
@@ -58,9 +59,9 @@ const (
 )
 
 func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
-	ctx := deadline(t, 3*time.Minute)
+	ctx := harness.Deadline(t, 3*time.Minute)
 	admin := blue().Client()
-	must(t, applyFile(ctx, admin, "testdata/flux-eksa.yaml"))
+	harness.Must(t, applyFile(ctx, admin, "testdata/flux-eksa.yaml"))
 	s := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: "gitops", name: "still", with: map[string]any{
 		"kustomizations": []any{map[string]any{"name": "apps"}, map[string]any{"namespace": "gitops", "name": "held"}},
 		"helmReleases":   []any{map[string]any{"name": "cni"}},
@@ -86,7 +87,7 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		busy := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
 		condition := func(status string) {
 			body := fmt.Sprintf(`{"status":{"conditions":[{"type":"Reconciling","status":%q,"reason":"Progressing","message":"at work","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, status)
-			must(t, admin.Status().Patch(ctx, busy, client.RawPatch("application/merge-patch+json", []byte(body))))
+			harness.Must(t, admin.Status().Patch(ctx, busy, client.RawPatch("application/merge-patch+json", []byte(body))))
 		}
 		condition("True")
 		s.with.(map[string]any)["acknowledge"] = "3s"
@@ -100,54 +101,54 @@ func TestPauseOfFluxAndEKSAnywhere(t *testing.T) {
 		condition("False")
 	})
 	t.Run("the next attempt", func(t *testing.T) {
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		want(t, asPaused)
 		t.Logf("%s", s.output)
 		var out pauseOutput
-		must(t, json.Unmarshal(s.output, &out))
+		harness.Must(t, json.Unmarshal(s.output, &out))
 		if len(out.Settled) != 7 || len(out.Acknowledged) != 0 {
 			t.Errorf("%+v", out)
 		}
 	})
 	t.Run("resume, and its undo", func(t *testing.T) {
 		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
-		must(t, r.run(ctx))
+		harness.Must(t, r.run(ctx))
 		want(t, asFound)
-		must(t, r.undoes(ctx))
+		harness.Must(t, r.undoes(ctx))
 		want(t, asPaused)
 	})
 	t.Run("the undo of a resume leaves alone what somebody has suspended since", func(t *testing.T) {
 		r := &step{t: t, kind: &resume.Kind{Clusters: clusters()}, namespace: "gitops", name: "resume-2", with: map[string]any{"task": "still"}, inputs: map[string]json.RawMessage{"still": s.output}}
-		must(t, r.run(ctx))
+		harness.Must(t, r.run(ctx))
 		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
-		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))))
-		must(t, r.undoes(ctx))
+		harness.Must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`))))
+		harness.Must(t, r.undoes(ctx))
 		want(t, strings.Replace(asPaused, "apps=true*", "apps=true", 1))
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 		want(t, strings.Replace(asFound, "apps=none", "apps=true", 1))
-		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":null}}`))))
-		must(t, s.run(ctx))
+		harness.Must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":null}}`))))
+		harness.Must(t, s.run(ctx))
 		want(t, asPaused)
 	})
 	t.Run("undo, twice", func(t *testing.T) {
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 		want(t, asFound)
-		must(t, s.undoes(ctx))
+		harness.Must(t, s.undoes(ctx))
 		want(t, asFound)
 	})
 	t.Run("what is selected no more is given back as well", func(t *testing.T) {
 		p := &step{t: t, kind: &pause.Kind{Clusters: clusters()}, namespace: "gitops", name: "patched", with: map[string]any{"kustomizations": []any{map[string]any{"name": "apps"}}, "helmReleases": []any{map[string]any{"name": "cni"}}}}
-		must(t, p.run(ctx))
+		harness.Must(t, p.run(ctx))
 		p.with = map[string]any{"helmReleases": []any{map[string]any{"name": "cni"}}} // an operator patched the inputs
-		must(t, p.run(ctx))
-		must(t, p.undoes(ctx))
+		harness.Must(t, p.run(ctx))
+		harness.Must(t, p.undoes(ctx))
 		want(t, asFound)
 	})
 	t.Run("what somebody takes over is theirs", func(t *testing.T) {
-		must(t, s.run(ctx))
+		harness.Must(t, s.run(ctx))
 		apps := thing("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "apps")
-		must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/pause":null}}}`))))
-		must(t, s.undoes(ctx))
+		harness.Must(t, admin.Patch(ctx, apps, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"scute.dev/pause":null}}}`))))
+		harness.Must(t, s.undoes(ctx))
 		want(t, strings.Replace(asFound, "apps=none", "apps=true", 1))
 	})
 }

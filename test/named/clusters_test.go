@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -18,9 +19,9 @@ import (
 // cluster that is moved to such a side has its machines replaced.
 func revive(ctx context.Context, t *testing.T, side *testbed.Side) {
 	t.Helper()
-	must(t, side.StartAPIServer(ctx))
-	must(t, side.StopControllers())
-	must(t, side.StartControllers(ctx))
+	harness.Must(t, side.StartAPIServer(ctx))
+	harness.Must(t, side.StopControllers())
+	harness.Must(t, side.StartControllers(ctx))
 }
 
 // exists says whether a side has the cluster.
@@ -67,7 +68,7 @@ func versions(ctx context.Context, side *testbed.Side, namespace, name string) (
 func written(ctx context.Context, t *testing.T, c client.Client, name string) string {
 	t.Helper()
 	m := &corev1.ConfigMap{}
-	must(t, c.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: name}, m))
+	harness.Must(t, c.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: name}, m))
 	return m.Data["version"]
 }
 
@@ -75,7 +76,7 @@ func written(ctx context.Context, t *testing.T, c client.Client, name string) st
 func left(ctx context.Context, t *testing.T, side *testbed.Side, namespace string) (kinds []string) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&clusterv1.ClusterList{}, &clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, &clusterv1.MachineDeploymentList{}} {
-		must(t, side.Client().List(ctx, list, client.InNamespace(namespace)))
+		harness.Must(t, side.Client().List(ctx, list, client.InNamespace(namespace)))
 		if n := listLen(list); n > 0 {
 			kinds = append(kinds, list.GetObjectKind().GroupVersionKind().Kind)
 		}

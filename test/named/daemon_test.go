@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/inmemory"
 	"scute.dev/test/scuted"
 )
@@ -26,20 +27,20 @@ const (
 // TestDaemon has the real daemon run named workflows in the name of a ServiceAccount that may work in its own namespace and
 // nowhere else. Templates and kubeconfigs come from that namespace.
 func TestDaemon(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	programs, err := scuted.Build(ctx, os.Stderr)
-	must(t, err)
+	harness.Must(t, err)
 	in, err := scuted.Install(ctx, shared.blue, programs)
-	must(t, err)
+	harness.Must(t, err)
 	admin, err := in.Client()
-	must(t, err)
+	harness.Must(t, err)
 	stage(ctx, t)
 	dir, err := in.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	start := func() *scuted.Daemon {
 		t.Helper()
 		d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
-		must(t, err)
+		harness.Must(t, err)
 		t.Cleanup(func() { _ = d.Kill(context.Background()) })
 		return d
 	}
@@ -47,13 +48,13 @@ func TestDaemon(t *testing.T) {
 	request := func(t *testing.T, name, params string) {
 		t.Helper()
 		w, err := scuted.NewWorkflowRun(served, name, account, "workflow:\n  name: "+name+"\n  params:\n"+indent(params))
-		must(t, err)
-		must(t, admin.Create(ctx, w))
+		harness.Must(t, err)
+		harness.Must(t, admin.Create(ctx, w))
 	}
 	rests := func(t *testing.T, name string) *v1alpha1.WorkflowRun {
 		t.Helper()
 		w, err := in.WaitWorkflowRun(ctx, served, name, scuted.Rests)
-		must(t, err)
+		harness.Must(t, err)
 		if w.Status.Phase != v1alpha1.RunSucceeded {
 			t.Fatalf("%s: %s: %s\n%s", name, w.Status.Phase, w.Status.Message, scuted.Tasks(w))
 		}
@@ -67,7 +68,7 @@ func TestDaemon(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		must(t, d.Kill(ctx))
+		harness.Must(t, d.Kill(ctx))
 		d = start()
 	}
 	params := func(name string) string {
@@ -81,9 +82,9 @@ writeConfig: {configMap: NAME-applied}
 		request(t, "workload-create", params("w"))
 		killWhen(t, exists(shared.blue, served, "w"))
 		rests(t, "workload-create")
-		must(t, shared.blue.WaitAvailable(ctx, served, "w"))
+		harness.Must(t, shared.blue.WaitAvailable(ctx, served, "w"))
 		secret := &corev1.Secret{}
-		must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-access"}, secret))
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-access"}, secret))
 		if len(secret.Data["value"]) == 0 {
 			t.Error("the kubeconfig was not kept")
 		}
@@ -96,7 +97,7 @@ writeConfig: {configMap: NAME-applied}
 			}
 		}
 		applied := &corev1.ConfigMap{}
-		must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-applied"}, applied))
+		harness.Must(t, admin.Get(ctx, client.ObjectKey{Namespace: served, Name: "w-applied"}, applied))
 		if !strings.Contains(applied.Data["cluster.yaml"], "version: "+newer) {
 			t.Errorf("the configuration is\n%s", applied.Data["cluster.yaml"])
 		}
@@ -114,15 +115,15 @@ writeConfig: {configMap: NAME-applied}
 		request(t, "management-create", params("m")+"bootstrap: {cluster: {}}\naccess: {kubeconfigSecretRef: {name: green}}\n")
 		killWhen(t, exists(shared.green, served, "m"))
 		rests(t, "management-create")
-		must(t, shared.green.WaitAvailable(ctx, served, "m"))
-		must(t, shared.blue.WaitGone(ctx, served, "m"))
+		harness.Must(t, shared.green.WaitAvailable(ctx, served, "m"))
+		harness.Must(t, shared.blue.WaitGone(ctx, served, "m"))
 	})
 	t.Run("management-delete is refused", func(t *testing.T) {
 		request(t, "management-delete", params("m")+"bootstrap: {cluster: {}}\n")
 		_, err := in.WaitWorkflowRun(ctx, served, "management-delete", func(w *v1alpha1.WorkflowRun) bool {
 			return strings.Contains(w.Status.Message, "scutectl run --local")
 		})
-		must(t, err)
+		harness.Must(t, err)
 	})
 }
 
@@ -130,7 +131,7 @@ writeConfig: {configMap: NAME-applied}
 func stage(ctx context.Context, t *testing.T) {
 	t.Helper()
 	kubeconfig, err := shared.green.Kubeconfig()
-	must(t, err)
+	harness.Must(t, err)
 	all := []string{"get", "list", "watch", "create", "patch", "update", "delete"}
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: served}},
@@ -154,6 +155,6 @@ func stage(ctx context.Context, t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "templates"}, Data: map[string]string{"cluster.yaml": inmemory.Template}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: served, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}},
 	} {
-		must(t, shared.blue.Client().Create(ctx, o))
+		harness.Must(t, shared.blue.Client().Create(ctx, o))
 	}
 }

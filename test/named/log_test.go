@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"scute.dev/eventlog"
+	"scute.dev/test/harness"
 	"scute.dev/workflow"
 )
 
@@ -14,7 +15,7 @@ import (
 func (s *session) facts(ctx context.Context) []workflow.Event {
 	s.t.Helper()
 	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: s.log()})
-	must(s.t, err)
+	harness.Must(s.t, err)
 	defer log.Close()
 	catalog := workflow.NewCatalog()
 	var facts []workflow.Event
@@ -35,7 +36,7 @@ func (s *session) facts(ctx context.Context) []workflow.Event {
 		}
 		return nil
 	})
-	must(s.t, err)
+	harness.Must(s.t, err)
 	return facts
 }
 

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"scute.dev/test/harness"
 )
 
 // TestManagement creates, upgrades and deletes a management cluster. Blue is the bootstrap cluster. The clusters of the
 // in-memory cloud cannot host Cluster API: what represents the API server of the new management cluster is green, to which
 // the cluster's objects are moved, and whose controllers then replace and delete the machines.
 func TestManagement(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	blue, green := shared.blue, shared.green
 	config := filepath.Join(t.TempDir(), "applied.yaml")
 	params := strings.NewReplacer("CONFIG", config, "BLUE", blue.KubeconfigPath(), "GREEN", green.KubeconfigPath()).Replace(`provider: in-memory
@@ -34,25 +36,25 @@ writeConfig: {file: CONFIG}
 
 	t.Run("create", func(t *testing.T) {
 		s := newSession(t, "management-create", params)
-		must(t, green.StopControllers())
+		harness.Must(t, green.StopControllers())
 		s.killWhen(ctx, "the cluster is being made", exists(blue, "fleet", "m"))
 		s.run(ctx, 1) // the controllers of the new management cluster are not at work
 		mark := shared.bed.Cloud().Mark()
-		must(t, green.StartControllers(ctx))
+		harness.Must(t, green.StartControllers(ctx))
 		s.run(ctx, 0)
-		must(t, green.WaitAvailable(ctx, "fleet", "m"))
-		must(t, blue.WaitGone(ctx, "fleet", "m"))
+		harness.Must(t, green.WaitAvailable(ctx, "fleet", "m"))
+		harness.Must(t, blue.WaitGone(ctx, "fleet", "m"))
 		s.checkOnce(ctx, `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
 			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create`,
 			"create-management-cluster install-management-components")
 		s.checkSecrets(ctx)
 		journal, err := shared.bed.Cloud().Since(mark)
-		must(t, err)
+		harness.Must(t, err)
 		if r := journal.Replacements(); len(r) > 0 {
 			t.Errorf("the pivot replaced machines:\n%s", r)
 		}
 		text, err := os.ReadFile(filepath.Join(s.log(), "run", "witness"))
-		must(t, err)
+		harness.Must(t, err)
 		if want := `bootstrap {"kubeconfig":"` + blue.KubeconfigPath() + "\"}\nmanagement {\"kubeconfig\":\"" + green.KubeconfigPath() + "\"}\n"; string(text) != want {
 			t.Errorf("the hooks saw %s, want %s", text, want)
 		}
@@ -64,13 +66,13 @@ writeConfig: {file: CONFIG}
 
 	t.Run("upgrade", func(t *testing.T) {
 		s := newSession(t, "management-upgrade", strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`)+"upgrade: {version: v1.36.1}\n")
-		must(t, blue.KillAPIServer(ctx))
+		harness.Must(t, blue.KillAPIServer(ctx))
 		s.run(ctx, 1) // the bootstrap cluster does not answer
 		revive(ctx, t, blue)
 		s.killWhen(ctx, "machines are being replaced", rolls(blue, "fleet", "m", newer))
 		s.run(ctx, 0)
-		must(t, green.WaitAvailable(ctx, "fleet", "m"))
-		must(t, blue.WaitGone(ctx, "fleet", "m"))
+		harness.Must(t, green.WaitAvailable(ctx, "fleet", "m"))
+		harness.Must(t, blue.WaitGone(ctx, "fleet", "m"))
 		s.checkOnce(ctx, `pre-upgrade upgrade-management-components upgrade-networking install-management-components create-bootstrap-cluster
 			install-bootstrap-components pivot-to-bootstrap upgrade-cluster pivot-to-management delete-bootstrap-cluster post-upgrade`,
 			"create-bootstrap-cluster upgrade-cluster")
@@ -89,9 +91,9 @@ writeConfig: {file: CONFIG}
 
 	t.Run("delete", func(t *testing.T) {
 		s := newSession(t, "management-delete", params)
-		must(t, blue.StopControllers())
+		harness.Must(t, blue.StopControllers())
 		s.run(ctx, 1) // the controllers of the bootstrap cluster are not at work
-		must(t, blue.StartControllers(ctx))
+		harness.Must(t, blue.StartControllers(ctx))
 		s.killWhen(ctx, "the cluster is being deleted", goes(blue, "fleet", "m"))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-delete create-bootstrap-cluster install-bootstrap-components pivot-to-bootstrap delete-cluster delete-bootstrap-cluster post-delete",

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow"
 )
@@ -18,7 +19,7 @@ import (
 // TestRollback creates a management cluster whose configuration cannot be installed, long after the pivot: all of it is
 // undone, in reverse order. The process is killed in the middle of the pivot, and once more in the middle of the rollback.
 func TestRollback(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	blue, green := shared.blue, shared.green
 	params := strings.NewReplacer("BLUE", blue.KubeconfigPath(), "GREEN", green.KubeconfigPath()).Replace(`provider: in-memory
 cluster: {namespace: undo, name: u, version: v1.36.0, workerReplicas: 1}
@@ -65,7 +66,7 @@ configuration:
 		}
 	}
 	snapshot, err := shared.bed.Cloud().Snapshot(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	for key := range snapshot {
 		if strings.Contains(key, "undo/u") {
 			t.Errorf("left in the cloud: %s", key)

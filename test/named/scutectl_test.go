@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/inmemory"
 	"scute.dev/test/testbed"
 )
@@ -25,12 +26,12 @@ import (
 // TestScutectl is what an operator does without any program of his own: scutectl run --local, and the provider that is made
 // of manifests in files. Green represents the API server of the management cluster, as in TestManagement.
 func TestScutectl(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	blue, green := shared.blue, shared.green
 	folder := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		harness.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	for name, version := range map[string]string{"network.yaml": "1", "network-2.yaml": "2"} {
 		write(name, "{apiVersion: v1, kind: ConfigMap, metadata: {name: network, namespace: kube-system}, data: {version: \""+version+"\"}}\n")
@@ -68,8 +69,8 @@ writeConfig: {file: FOLDER/applied.yaml}
 		write("cluster.yaml", inmemory.Template)
 		s.killWhen(ctx, "the pivot is under way", exists(green, "ops", "o"))
 		s.run(ctx, 0)
-		must(t, green.WaitAvailable(ctx, "ops", "o"))
-		must(t, blue.WaitGone(ctx, "ops", "o"))
+		harness.Must(t, green.WaitAvailable(ctx, "ops", "o"))
+		harness.Must(t, blue.WaitGone(ctx, "ops", "o"))
 		s.checkOnce(ctx, `pre-create create-bootstrap-cluster install-bootstrap-components create-management-cluster install-networking
 			install-management-components pivot-to-management install-cluster-configuration delete-bootstrap-cluster post-create`,
 			"create-management-cluster pivot-to-management")
@@ -77,7 +78,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 		checkConfig(t, filepath.Join(folder, "applied.yaml"), older)
 		for _, side := range []*testbed.Side{blue, green} {
 			m := object("v1", "ConfigMap", "kube-system", "components-of-o")
-			must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
+			harness.Must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(m), m))
 			if region, _, _ := unstructured.NestedString(m.Object, "data", "region"); region != "north" {
 				t.Errorf("the variable is %q on %s", region, side.Name())
 			}
@@ -89,12 +90,12 @@ writeConfig: {file: FOLDER/applied.yaml}
 
 	t.Run("upgrade", func(t *testing.T) {
 		s := ctl(t, "management-upgrade")
-		must(t, os.Rename(filepath.Join(folder, "network-2.yaml"), filepath.Join(folder, "mislaid.yaml")))
+		harness.Must(t, os.Rename(filepath.Join(folder, "network-2.yaml"), filepath.Join(folder, "mislaid.yaml")))
 		s.run(ctx, 1)
 		if suspended(ctx, t, green) {
 			t.Error("Flux is still paused when the run has ended")
 		}
-		must(t, os.Rename(filepath.Join(folder, "mislaid.yaml"), filepath.Join(folder, "network-2.yaml")))
+		harness.Must(t, os.Rename(filepath.Join(folder, "mislaid.yaml"), filepath.Join(folder, "network-2.yaml")))
 		s.killWhen(ctx, "the pivot back is under way", func(ctx context.Context) bool {
 			return exists(blue, "ops", "o")(ctx) && exists(green, "ops", "o")(ctx) && slices.Contains(versions(ctx, green, "ops", "o"), newer)
 		})
@@ -105,8 +106,8 @@ writeConfig: {file: FOLDER/applied.yaml}
 		if suspended(ctx, t, green) {
 			t.Error("Flux is still paused")
 		}
-		must(t, green.WaitAvailable(ctx, "ops", "o"))
-		must(t, blue.WaitGone(ctx, "ops", "o"))
+		harness.Must(t, green.WaitAvailable(ctx, "ops", "o"))
+		harness.Must(t, blue.WaitGone(ctx, "ops", "o"))
 		if got := versions(ctx, green, "ops", "o"); !slices.Equal(got, []string{newer, newer}) {
 			t.Errorf("the machines have %v", got)
 		}
@@ -126,7 +127,7 @@ writeConfig: {file: FOLDER/applied.yaml}
 			Phase string
 			Tasks []struct{ Name, Phase string }
 		}
-		must(t, json.NewDecoder(strings.NewReader(s.json())).Decode(&report))
+		harness.Must(t, json.NewDecoder(strings.NewReader(s.json())).Decode(&report))
 		if report.Phase != "Succeeded" || len(report.Tasks) != 7 {
 			t.Errorf("the report says %+v", report)
 		}
@@ -156,7 +157,7 @@ func kustomization() *unstructured.Unstructured {
 func flux(ctx context.Context, t *testing.T, side *testbed.Side) {
 	t.Helper()
 	data, err := os.ReadFile("../lifecycle/testdata/flux-eksa.yaml")
-	must(t, err)
+	harness.Must(t, err)
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 	for {
 		u := &unstructured.Unstructured{}
@@ -164,7 +165,7 @@ func flux(ctx context.Context, t *testing.T, side *testbed.Side) {
 			break
 		}
 		if u.GetKind() == "CustomResourceDefinition" {
-			must(t, client.IgnoreAlreadyExists(side.Client().Create(ctx, u)))
+			harness.Must(t, client.IgnoreAlreadyExists(side.Client().Create(ctx, u)))
 		}
 	}
 	for {
@@ -184,8 +185,8 @@ func flux(ctx context.Context, t *testing.T, side *testbed.Side) {
 func suspended(ctx context.Context, t *testing.T, side *testbed.Side) bool {
 	t.Helper()
 	u := kustomization()
-	must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(u), u))
+	harness.Must(t, side.Client().Get(ctx, client.ObjectKeyFromObject(u), u))
 	yes, _, err := unstructured.NestedBool(u.Object, "spec", "suspend")
-	must(t, err)
+	harness.Must(t, err)
 	return yes
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"scute.dev/test/assets"
+	"scute.dev/test/harness"
 	"scute.dev/test/process"
 	"scute.dev/test/testbed"
 )
@@ -28,39 +30,20 @@ var shared *suite //nolint:gochecknoglobals // a test main has no other way to h
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
-	defer cancel()
+func run(m *testing.M) int {
 	folder, err := os.MkdirTemp("", "scute-named-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "named:", err)
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	s := &suite{driver: filepath.Join(folder, "driver"), ctl: filepath.Join(folder, "scutectl")}
-	if err = build(ctx, "test", "./named/driver", s.driver); err == nil {
-		err = build(ctx, "", "./cmd/ctl", s.ctl)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "named:", err)
-		return 1
-	}
-	if s.bed, err = testbed.Start(ctx, testbed.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "named:", err)
-		return 1
-	}
-	s.blue, s.green = s.bed.Side("blue"), s.bed.Side("green")
-	shared = s
-	defer func() {
-		if code != 0 {
-			s.bed.Keep()
+	return harness.Run(m, "named", testbed.Options{}, func(ctx context.Context, bed *testbed.Bed) error {
+		shared = &suite{
+			bed: bed, blue: bed.Side("blue"), green: bed.Side("green"),
+			driver: filepath.Join(folder, "driver"), ctl: filepath.Join(folder, "scutectl"),
 		}
-		if err := s.bed.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "named: stopping the test bed:", err)
-			code = 1
-		}
-	}()
-	return m.Run()
+		return errors.Join(build(ctx, "test", "./named/driver", shared.driver), build(ctx, "", "./cmd/ctl", shared.ctl))
+	})
 }
 
 func build(ctx context.Context, module, pkg, output string) error {
@@ -74,20 +57,6 @@ func build(ctx context.Context, module, pkg, output string) error {
 		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
 	return nil
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func deadline(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // session is one run, and the folder of its log, over any number of processes.
@@ -115,7 +84,7 @@ spec:
     name: %s
     params:
 %s`, workflow, strings.Join(spec, "\n"), workflow, indent(params))
-	must(t, os.WriteFile(s.manifest, []byte(text), 0o600))
+	harness.Must(t, os.WriteFile(s.manifest, []byte(text), 0o600))
 	return s
 }
 
@@ -126,7 +95,7 @@ func (s *session) start() *process.Process {
 	s.t.Helper()
 	s.started++
 	p, err := process.Start(process.Spec{Path: s.program, Args: s.args, Log: s.output()})
-	must(s.t, err)
+	harness.Must(s.t, err)
 	s.t.Cleanup(func() { _ = p.Kill(context.Background()) })
 	return p
 }
@@ -168,7 +137,7 @@ func (s *session) killWhen(ctx context.Context, what string, so func(context.Con
 			s.t.Fatalf("waiting until %s: %v\n%s", what, ctx.Err(), s.said())
 		}
 	}
-	must(s.t, p.Kill(ctx))
+	harness.Must(s.t, p.Kill(ctx))
 	s.t.Logf("process %d killed when %s", s.started, what)
 }
 
@@ -184,7 +153,7 @@ func (s *session) said() string {
 // json is the report at the end of what the latest process wrote.
 func (s *session) json() string {
 	data, err := os.ReadFile(s.output())
-	must(s.t, err)
+	harness.Must(s.t, err)
 	if i := bytes.Index(data, []byte("\n{")); i >= 0 {
 		return string(data[i:])
 	}

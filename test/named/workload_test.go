@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"scute.dev/test/harness"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 
 // TestWorkload creates, upgrades and deletes a workload cluster.
 func TestWorkload(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	side := shared.blue
 	config := filepath.Join(t.TempDir(), "applied.yaml")
 	params := strings.ReplaceAll(`provider: in-memory
@@ -27,21 +29,21 @@ writeConfig: {file: CONFIG}
 
 	t.Run("create", func(t *testing.T) {
 		s := newSession(t, "workload-create", params)
-		must(t, side.StopControllers())
+		harness.Must(t, side.StopControllers())
 		s.run(ctx, 1) // the webhooks do not answer
-		must(t, side.StartControllers(ctx))
+		harness.Must(t, side.StartControllers(ctx))
 		s.killWhen(ctx, "the cluster is being made", exists(side, "works", "w"))
 		s.run(ctx, 0)
-		must(t, side.WaitAvailable(ctx, "works", "w"))
+		harness.Must(t, side.WaitAvailable(ctx, "works", "w"))
 		s.checkOnce(ctx, "pre-create create-workload-cluster install-networking install-components post-create", "create-workload-cluster")
 		s.checkSecrets(ctx)
 		workload, err := shared.bed.Workload("works", "w").Client(ctx)
-		must(t, err)
+		harness.Must(t, err)
 		if v := written(ctx, t, workload, "in-memory-network") + written(ctx, t, workload, "in-memory-components"); v != "11" {
 			t.Errorf("network and components of the workload cluster: %s", v)
 		}
 		kept, err := filepath.Glob(filepath.Join(s.log(), "state", "kubeconfigs", "works-w-*.kubeconfig"))
-		must(t, err)
+		harness.Must(t, err)
 		if len(kept) != 1 {
 			t.Fatalf("kubeconfigs: %v", kept)
 		}
@@ -49,7 +51,7 @@ writeConfig: {file: CONFIG}
 			t.Errorf("%v %v", info.Mode(), err)
 		}
 		text, err := os.ReadFile(filepath.Join(s.log(), "run", "witness"))
-		must(t, err)
+		harness.Must(t, err)
 		if want := `workload {"kubeconfig":"` + kept[0] + "\"}\n"; string(text) != want {
 			t.Errorf("the hook saw %s, want %s", text, want)
 		}
@@ -62,19 +64,19 @@ writeConfig: {file: CONFIG}
 	upgraded := strings.NewReplacer(`networkVersion: "1"`, `networkVersion: "2"`, `componentsVersion: "1"`, `componentsVersion: "2"`).Replace(params) + "upgrade: {version: v1.36.1}\n"
 	t.Run("upgrade", func(t *testing.T) {
 		s := newSession(t, "workload-upgrade", upgraded)
-		must(t, side.StopControllers())
+		harness.Must(t, side.StopControllers())
 		s.run(ctx, 1) // the webhooks do not answer
-		must(t, side.StartControllers(ctx))
+		harness.Must(t, side.StartControllers(ctx))
 		s.killWhen(ctx, "machines are being replaced", rolls(side, "works", "w", newer))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-upgrade upgrade-networking upgrade-components upgrade-cluster post-upgrade", "upgrade-cluster")
 		s.checkSecrets(ctx)
-		must(t, side.WaitAvailable(ctx, "works", "w"))
+		harness.Must(t, side.WaitAvailable(ctx, "works", "w"))
 		if got := versions(ctx, side, "works", "w"); !slices.Equal(got, []string{newer, newer, newer, newer}) {
 			t.Errorf("the machines have %v", got)
 		}
 		workload, err := shared.bed.Workload("works", "w").Client(ctx)
-		must(t, err)
+		harness.Must(t, err)
 		if v := written(ctx, t, workload, "in-memory-network") + written(ctx, t, workload, "in-memory-components"); v != "22" {
 			t.Errorf("network and components of the workload cluster: %s", v)
 		}
@@ -86,7 +88,7 @@ writeConfig: {file: CONFIG}
 
 	t.Run("delete", func(t *testing.T) {
 		s := newSession(t, "workload-delete", params)
-		must(t, side.KillAPIServer(ctx))
+		harness.Must(t, side.KillAPIServer(ctx))
 		s.run(ctx, 1)
 		revive(ctx, t, side)
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "works", "w"))
@@ -102,7 +104,7 @@ writeConfig: {file: CONFIG}
 func checkConfig(t *testing.T, file, version string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	if !strings.Contains(string(text), "kind: KubeadmControlPlane\n") || !strings.Contains(string(text), "version: "+version) {
 		t.Errorf("the configuration is\n%s", text)
 	}

@@ -14,24 +14,25 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
 // A move of a Cluster that a Pause holds is refused before anything is changed, and names the Pause. A Pause of a Cluster that a move
 // holds waits, says for which, and pauses it when the move has ended.
 func TestBesideMoves(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "moved"
 	cluster(ctx, t, namespace, "a")
-	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
-	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	harness.Must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	first := create(ctx, t, namespace, "first", "a")
 	until(ctx, t, namespace, first.Name, acknowledged)
 	before := version(ctx, t, namespace, "a")
-	must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "refused", shared.green, "a")))
+	harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "refused", shared.green, "a")))
 	over, err := shared.blue.Wait(ctx, namespace, "refused", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseFailed || !named(over.Status.Findings, "it is held paused by Pause moved/first") {
 		t.Errorf("phase %s: %s: %+v", over.Status.Phase, over.Status.Message, over.Status.Findings)
 	}
@@ -43,9 +44,9 @@ func TestBesideMoves(t *testing.T) {
 
 	blockMove(ctx, t, namespace, "a", `""`)
 	moving := scuted.NewMove(namespace, "moving", shared.green, "a")
-	must(t, shared.blue.Create(ctx, moving))
+	harness.Must(t, shared.blue.Create(ctx, moving))
 	_, err = shared.blue.Wait(ctx, namespace, moving.Name, func(m *v1alpha1.Move) bool { return m.Status.Phase == mover.PhaseAwaitingAcks })
-	must(t, err)
+	harness.Must(t, err)
 	second := create(ctx, t, namespace, "second", "a")
 	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
 		return len(p.Status.WaitingFor) == 1 && strings.Contains(p.Status.WaitingFor[0].Why, "it is held by move moved/moving/") &&
@@ -56,9 +57,9 @@ func TestBesideMoves(t *testing.T) {
 			t.Errorf("the Pause holds the Cluster beside the move: %s", mark)
 		}
 	}
-	must(t, shared.scute.Patch(ctx, moving, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))))
+	harness.Must(t, shared.scute.Patch(ctx, moving, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"abort":true}}`))))
 	over, err = shared.blue.Wait(ctx, namespace, moving.Name, scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack {
 		t.Errorf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
@@ -67,7 +68,7 @@ func TestBesideMoves(t *testing.T) {
 	want(ctx, t, namespace, "a", true, 2)
 	remove(ctx, t, second)
 	want(ctx, t, namespace, "a", false, 0)
-	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
 
 func named(findings []v1alpha1.MoveFinding, message string) bool {
@@ -85,7 +86,7 @@ func version(ctx context.Context, t *testing.T, namespace, name string) string {
 	paused, marks := stands(ctx, t, namespace, name)
 	slices.Sort(marks)
 	c := &clusterv1.Cluster{}
-	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
 	return fmt.Sprintf("generation %d, paused %t with %q", c.Generation, paused, marks)
 }
 
@@ -100,5 +101,5 @@ func blockMove(ctx context.Context, t *testing.T, namespace, name, value string)
 	t.Helper()
 	c := &clusterv1.Cluster{}
 	c.Namespace, c.Name = namespace, name
-	must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+object.BlockMoveAnnotation+`":`+value+`}}}`))))
+	harness.Must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+object.BlockMoveAnnotation+`":`+value+`}}}`))))
 }

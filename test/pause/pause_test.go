@@ -8,17 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
 // A Pause sets the pause, says when every object is at rest and how each kind said so, and its deletion restores what was found.
 func TestPause(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	const namespace = "held"
 	cluster(ctx, t, namespace, "a")
 	cluster(ctx, t, namespace, "b")
 	userPauses(ctx, t, namespace, "b")
-	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	p := create(ctx, t, namespace, "maintenance", "a", "b")
 	now := until(ctx, t, namespace, p.Name, acknowledged)
@@ -49,5 +50,5 @@ func TestPause(t *testing.T) {
 	if paused, _ := pausedMachines(ctx, t, namespace, "a"); paused != 0 {
 		t.Errorf("%d Machines still sleep", paused)
 	}
-	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }

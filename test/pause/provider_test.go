@@ -18,6 +18,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/mover"
+	"scute.dev/test/harness"
 	"scute.dev/test/provider"
 	"scute.dev/test/scuted"
 )
@@ -30,7 +31,7 @@ func stop(t *testing.T) time.Duration {
 		return 3 * time.Second
 	}
 	d, err := time.ParseDuration(text)
-	must(t, err)
+	harness.Must(t, err)
 	return d
 }
 
@@ -40,11 +41,11 @@ func providers(ctx context.Context, t *testing.T, namespace, kind, owner string)
 	cloud, running := &provider.Cloud{}, t.Context()
 	for _, in := range []*scuted.Installation{shared.blue, shared.green} {
 		_, err := provider.Run(running, in.Side.Config(), provider.Options{Side: in.Side.Name(), Cloud: cloud, Stop: stop(t)})
-		must(t, err)
+		harness.Must(t, err)
 	}
 	c := &clusterv1.Cluster{}
-	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner}, c))
-	must(t, shared.blue.Side.Client().Create(ctx, provider.New(kind, "database", c)))
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner}, c))
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, provider.New(kind, "database", c)))
 	return cloud
 }
 
@@ -77,11 +78,11 @@ func kindOf(p *v1alpha1.Pause, kind string) v1alpha1.PauseKind {
 // A provider that needs its time to stop an out-of-band reconciler: a Pause is acknowledged only when that has stopped, the check
 // for developers says so, also after one that was killed, and a move has no two sides act.
 func TestSlowProvider(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	const namespace, name = "slow", "slow/database"
 	cluster(ctx, t, namespace, "a")
-	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
-	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	harness.Must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 	cloud := providers(ctx, t, namespace, provider.SlowKind, "a")
 	acting(ctx, t, cloud, name, "blue")
 
@@ -92,7 +93,7 @@ func TestSlowProvider(t *testing.T) {
 		t.Errorf("it was acknowledged by %+v", k)
 	}
 	at := provider.New(provider.SlowKind, "database", &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
-	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(at), at))
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(at), at))
 	if acts, told := at.Object["status"].(map[string]any)["running"]; acts != false || !told {
 		t.Errorf("the out-of-band reconciler has not said that it has stopped: %v", at.Object["status"])
 	}
@@ -102,11 +103,11 @@ func TestSlowProvider(t *testing.T) {
 	remove(ctx, t, p)
 
 	killed := shared.blue.Scutectl(ctx, "doctor", "provider", "a", "-n", namespace, "--yes")
-	must(t, killed.Start())
+	harness.Must(t, killed.Start())
 	left := &v1alpha1.Pause{}
 	left.Namespace, left.Name = namespace, "doctor-provider.a"
 	until(ctx, t, namespace, left.Name, func(p *v1alpha1.Pause) bool { return p.Status.Phase == v1alpha1.PauseAcknowledging })
-	must(t, killed.Process.Kill())
+	harness.Must(t, killed.Process.Kill())
 	_ = killed.Wait()
 	r, out, err := doctor(ctx, "a", "-n", namespace, "--yes")
 	if err != nil || !r.Passed || !strings.Contains(out, "An earlier check left Pause slow/doctor-provider.a") {
@@ -118,9 +119,9 @@ func TestSlowProvider(t *testing.T) {
 	}
 	want(ctx, t, namespace, "a", false, 0)
 
-	must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "moving", shared.green, "a")))
+	harness.Must(t, shared.blue.Create(ctx, scuted.NewMove(namespace, "moving", shared.green, "a")))
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseSucceeded {
 		t.Fatalf("phase %s: %s", over.Status.Phase, over.Status.Message)
 	}
@@ -133,17 +134,17 @@ func TestSlowProvider(t *testing.T) {
 // A provider that never acknowledges: a Pause, a move and the check for developers name its object and say what to do, and the
 // cluster is as it was found after each.
 func TestMuteProvider(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	const namespace = "mute"
 	cluster(ctx, t, namespace, "a")
-	must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
-	daemon(t, scuted.DaemonOptions{LogDir: folder(t)})
+	harness.Must(t, shared.blue.PutTarget(ctx, namespace, shared.green))
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 	providers(ctx, t, namespace, provider.MuteKind, "a")
 	const object = provider.MuteKind + "." + provider.Group + " mute/database"
 
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "maintenance"}, Spec: v1alpha1.PauseSpec{Clusters: []string{"a"}}}
 	p.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{provider.MuteKind + "." + provider.Group: {Duration: 2 * time.Second}}
-	must(t, shared.scute.Create(ctx, p))
+	harness.Must(t, shared.scute.Create(ctx, p))
 	late := until(ctx, t, namespace, p.Name, func(p *v1alpha1.Pause) bool {
 		return p.Status.Phase == v1alpha1.PauseTimedOut && len(p.Status.WaitingFor) == 1 && p.Status.WaitingFor[0].Object == object
 	})
@@ -165,15 +166,15 @@ func TestMuteProvider(t *testing.T) {
 
 	moving := scuted.NewMove(namespace, "moving", shared.green, "a")
 	moving.Spec.Timeouts.AcknowledgeKinds = map[string]v1alpha1.Duration{provider.MuteKind + "." + provider.Group: {Duration: 5 * time.Second}}
-	must(t, shared.blue.Create(ctx, moving))
+	harness.Must(t, shared.blue.Create(ctx, moving))
 	over, err := shared.blue.Wait(ctx, namespace, "moving", scuted.Over)
-	must(t, err)
+	harness.Must(t, err)
 	if over.Status.Phase != mover.PhaseRolledBack || !strings.Contains(over.Status.Message, "database") || over.Status.Next == "" {
 		t.Errorf("phase %s: %s: %s", over.Status.Phase, over.Status.Message, over.Status.Next)
 	}
 	t.Logf("%s; next: %s", over.Status.Message, over.Status.Next)
 	want(ctx, t, namespace, "a", false, 0)
-	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }
 
 // checked is what the check for developers says, as a program reads it.

@@ -2,8 +2,6 @@ package pause
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
+	"scute.dev/test/harness"
 	"scute.dev/test/provider"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -31,110 +30,44 @@ type suite struct {
 }
 
 // shared is set once by TestMain.
-var shared *suite //nolint:gochecknoglobals // a test main has no other way to hand on what it made
+var shared = new(suite) //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
-	defer cancel()
-	s, err := start(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "pause:", err)
-		return 1
-	}
-	shared = s
-	defer func() {
-		if code != 0 {
-			s.bed.Keep()
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, "pause", testbed.Options{}, func(ctx context.Context, bed *testbed.Bed) (err error) {
+		shared.bed = bed
+		for _, side := range []string{"blue", "green"} {
+			if err := provider.Install(ctx, bed.Side(side).Client()); err != nil {
+				return err
+			}
 		}
-		if err := s.bed.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "pause: stopping the test bed:", err)
-			code = 1
+		if shared.programs, shared.blue, shared.green, err = harness.Install(ctx, bed, provider.Values()...); err == nil {
+			shared.scute, err = shared.blue.Client()
 		}
-	}()
-	return m.Run()
-}
-
-func start(ctx context.Context) (*suite, error) {
-	programs, err := scuted.Build(ctx, os.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	bed, err := testbed.Start(ctx, testbed.Options{Sides: []string{"blue", "green"}})
-	if err != nil {
-		return nil, err
-	}
-	s := &suite{bed: bed, programs: programs}
-	for _, side := range []string{"blue", "green"} {
-		err = errors.Join(err, provider.Install(ctx, bed.Side(side).Client()))
-	}
-	if err == nil {
-		s.blue, err = scuted.Install(ctx, bed.Side("blue"), programs, provider.Values()...)
-	}
-	if err == nil {
-		s.green, err = scuted.Install(ctx, bed.Side("green"), programs, provider.Values()...)
-	}
-	if err == nil {
-		s.scute, err = s.blue.Client()
-	}
-	if err != nil {
-		bed.Keep()
-		return nil, errors.Join(err, bed.Stop())
-	}
-	return s, nil
-}
-
-func deadline(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+		return err
+	}))
 }
 
 // cluster makes a workload cluster and waits until it runs.
 func cluster(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	_, err := shared.blue.Side.CreateCluster(ctx, testbed.Tiny(namespace, name))
-	must(t, err)
-	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, name))
+	harness.Must(t, err)
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, name))
 }
 
 // folder is that of a new log.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := shared.blue.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	return dir
-}
-
-// daemon starts one that is stopped at the end of the test, if it still runs.
-func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
-	t.Helper()
-	d, err := shared.blue.Start(o)
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := d.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
 }
 
 // create makes a Pause of clusters.
 func create(ctx context.Context, t *testing.T, namespace, name string, clusters ...string) *v1alpha1.Pause {
 	t.Helper()
 	p := &v1alpha1.Pause{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.PauseSpec{Clusters: clusters, Reason: "a test"}}
-	must(t, shared.scute.Create(ctx, p))
+	harness.Must(t, shared.scute.Create(ctx, p))
 	return p
 }
 
@@ -162,7 +95,7 @@ func acknowledged(p *v1alpha1.Pause) bool { return p.Status.Phase == v1alpha1.Pa
 // remove deletes a Pause, and waits until it is gone.
 func remove(ctx context.Context, t *testing.T, p *v1alpha1.Pause) {
 	t.Helper()
-	must(t, shared.scute.Delete(ctx, p))
+	harness.Must(t, shared.scute.Delete(ctx, p))
 	gone(ctx, t, p)
 }
 
@@ -188,7 +121,7 @@ func gone(ctx context.Context, t *testing.T, p *v1alpha1.Pause) {
 func stands(ctx context.Context, t *testing.T, namespace, name string) (paused bool, marks []string) {
 	t.Helper()
 	c := &clusterv1.Cluster{}
-	must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, c))
 	for key, value := range c.Annotations {
 		if strings.HasPrefix(key, object.OwnPrefix) {
 			marks = append(marks, key+"="+value)
@@ -209,14 +142,14 @@ func want(ctx context.Context, t *testing.T, namespace, name string, paused bool
 func userPauses(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
+	harness.Must(t, shared.blue.Side.Client().Patch(ctx, c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":true}}`)), client.FieldOwner("a-user")))
 }
 
 // pausedMachines counts the Machines of a Cluster whose condition Paused is True.
 func pausedMachines(ctx context.Context, t *testing.T, namespace, name string) (paused, all int) {
 	t.Helper()
 	list := &clusterv1.MachineList{}
-	must(t, shared.blue.Side.Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}))
+	harness.Must(t, shared.blue.Side.Client().List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}))
 	for _, m := range list.Items {
 		for _, c := range m.Status.Conditions {
 			if c.Type == clusterv1.PausedCondition && c.Status == metav1.ConditionTrue {

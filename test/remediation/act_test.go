@@ -25,6 +25,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -43,7 +44,7 @@ func (c *cluster) perform(kind remediator.OwnerKind, owner client.Object) *perfo
 	c.t.Helper()
 	p := &performer{c: c, writes: &atomic.Int32{}}
 	live, err := client.NewWithWatch(shared.side.Config(), client.Options{Scheme: shared.admin.Scheme()})
-	must(c.t, err)
+	harness.Must(c.t, err)
 	p.Client = interceptor.NewClient(live, interceptor.Funcs{
 		Patch: func(ctx context.Context, w client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			p.writes.Add(1)
@@ -130,7 +131,7 @@ func relaxedFor(machine string) string {
 // fresh reads an object again.
 func fresh[T client.Object](ctx context.Context, t *testing.T, o T) T {
 	t.Helper()
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(o), o))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(o), o))
 	return o
 }
 
@@ -151,7 +152,7 @@ func (c *cluster) infra(ctx context.Context, m *clusterv1.Machine) *infrav1.DevM
 // replicas.
 func TestActPlain(t *testing.T) {
 	t.Parallel()
-	t.Run("deeds", func(t *testing.T) { t.Parallel(); deeds(deadline(t, 8*time.Minute), t) })
+	t.Run("deeds", func(t *testing.T) { t.Parallel(); deeds(harness.Deadline(t, 8*time.Minute), t) })
 	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7}, map[string]actCase{
 		"surge by the certificates": func(ctx context.Context, _ *testing.T, p *performer) {
 			p.rolloutSurge(ctx, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339))
@@ -194,7 +195,7 @@ func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
 	for name, play := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx := deadline(t, 8*time.Minute)
+			ctx := harness.Deadline(t, 8*time.Minute)
 			c := newCluster(ctx, t, spec)
 			play(ctx, t, c.perform(remediator.ControlPlane, c.kcp(ctx)))
 		})
@@ -341,12 +342,12 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	made := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID},
 	}}}
-	must(t, shared.admin.Create(ctx, made))
+	harness.Must(t, shared.admin.Create(ctx, made))
 	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
 	if said := fresh(ctx, t, made).Spec; !said.Abort || said.Hold == nil || said.Hold.Reason != "disk" {
 		t.Errorf("it was to say what an earlier request said: %+v", said)
 	}
-	must(t, shared.admin.Delete(ctx, made))
+	harness.Must(t, shared.admin.Delete(ctx, made))
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
 		t.Error("it is not being deleted")
 	}
@@ -372,7 +373,7 @@ func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	for i := range policy.Spec.Escalation {
 		policy.Spec.Escalation[i].Timeout = v1alpha1.Duration{Duration: time.Minute}
 	}
-	must(t, shared.admin.Create(ctx, policy))
+	harness.Must(t, shared.admin.Create(ctx, policy))
 	p.facts.Policy.Name = policy.Name
 	for _, step := range []string{"secret", "role", "namespace", "elsewhere", "nothing"} {
 		err := p.Perform(ctx, p.facts, on(m, remediator.CreateStepObject, step))
@@ -385,10 +386,10 @@ func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.StepObjectName(m.Name, "reboot")}}
-	must(t, shared.admin.Create(ctx, object.DeepCopy()))
+	harness.Must(t, shared.admin.Create(ctx, object.DeepCopy()))
 	p.refused(ctx, on(m, remediator.CreateStepObject, "reboot"), "did not make")
 	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
-	must(t, shared.admin.Delete(ctx, fresh(ctx, t, object)))
+	harness.Must(t, shared.admin.Delete(ctx, fresh(ctx, t, object)))
 
 	object = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: remediator.StepObjectName(m.Name, "reboot")}}
 	p.do(ctx, on(m, remediator.CreateStepObject, "reboot"))
@@ -439,7 +440,7 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	defer func() { p.Leader = nil }()
 	pauseCluster := func(paused bool) {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"paused":%t}}`, paused))
-		must(t, shared.admin.Patch(ctx, cl.DeepCopy(), patch))
+		harness.Must(t, shared.admin.Patch(ctx, cl.DeepCopy(), patch))
 	}
 	annotated := func(o client.Object, key string) func(bool) {
 		return func(on bool) {
@@ -543,7 +544,7 @@ func (p *performer) victim(ctx context.Context) (*clusterv1.Machine, map[types.U
 func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, baseline map[types.UID]bool) *clusterv1.Machine {
 	p.c.t.Helper()
 	var found *clusterv1.Machine
-	await(ctx, p.c.t, "a newcomer exists", func() string {
+	harness.Await(ctx, p.c.t, "a newcomer exists", func() string {
 		deleted := false
 		for _, m := range p.c.machines(ctx, true) { // both can have come since the last look
 			if !baseline[m.UID] {
@@ -567,7 +568,7 @@ func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, bas
 func (p *performer) replaced(ctx context.Context, victim, newcomer *clusterv1.Machine, baseline map[types.UID]bool) {
 	p.c.t.Helper()
 	joined := false
-	await(ctx, p.c.t, "the victim is gone", func() string {
+	harness.Await(ctx, p.c.t, "the victim is gone", func() string {
 		there, deleted := false, false
 		for _, m := range p.c.machines(ctx, true) {
 			joined = joined || m.UID == newcomer.UID && m.Status.NodeRef.IsDefined()
@@ -599,13 +600,13 @@ func others(victim *clusterv1.Machine, baseline map[types.UID]bool) []types.UID 
 // settled waits until the cluster is well, with so many control plane machines, these among them.
 func (p *performer) settled(ctx context.Context, count int, uids ...types.UID) {
 	p.c.t.Helper()
-	await(ctx, p.c.t, "no machine is too many", func() string {
+	harness.Await(ctx, p.c.t, "no machine is too many", func() string {
 		if n := len(p.c.machines(ctx, true)); n != count {
 			return fmt.Sprintf("%d machines", n)
 		}
 		return ""
 	})
-	must(p.c.t, shared.side.WaitAvailable(ctx, p.c.Namespace, p.c.Name))
+	harness.Must(p.c.t, shared.side.WaitAvailable(ctx, p.c.Namespace, p.c.Name))
 	there := map[types.UID]bool{}
 	for _, m := range p.c.machines(ctx, true) {
 		there[m.UID] = true
@@ -652,8 +653,8 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	p.Leader = eye
 	defer func() { p.Leader = nil }()
 	node := victim.Status.NodeRef.Name
-	must(t, p.c.Lead(ctx, node))
-	must(t, p.c.StopKubelet(ctx, node))
+	harness.Must(t, p.c.Lead(ctx, node))
+	harness.Must(t, p.c.StopKubelet(ctx, node))
 	p.c.awaitCondition(ctx, victim.Name, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionUnknown)
 	sampler := p.c.watchQuorum(t)
 
@@ -665,7 +666,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	}
 	p.do(ctx, on(victim, remediator.MoveLeadership, other))
 	members, err := shared.bed.Cloud().Etcd(ctx, p.c.Namespace+"/"+p.c.Name)
-	must(t, err)
+	harness.Must(t, err)
 	for _, m := range members {
 		if m.Leader != (m.Node == other) {
 			t.Errorf("leader %s: %t, want it to be %s", m.Node, m.Leader, other)
@@ -717,7 +718,7 @@ func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	p.markNew(ctx, baseline)
 	p.do(ctx, on(victim, remediator.SetCertificates, ""))
 	p.do(ctx, on(victim, remediator.SetDelete, ""))
-	await(ctx, t, "the newcomer is being deleted", func() string {
+	harness.Await(ctx, t, "the newcomer is being deleted", func() string {
 		p.markNew(ctx, baseline)
 		if fresh(ctx, t, newcomer).DeletionTimestamp.IsZero() {
 			return "it is not"
@@ -725,7 +726,7 @@ func cancelled(ctx context.Context, t *testing.T, p *performer) {
 		return ""
 	})
 	p.c.annotate(ctx, infra, clusterv1.PausedAnnotation, "")
-	await(ctx, t, "all new machines are gone", func() string {
+	harness.Await(ctx, t, "all new machines are gone", func() string {
 		return p.markNew(ctx, baseline)
 	})
 	p.settled(ctx, 3, append(others(victim, baseline), victim.UID)...)
@@ -753,7 +754,7 @@ func (c *cluster) stall(ctx context.Context, on bool) {
 	template := &infrav1.DevMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name + "-machine"}}
 	value := map[bool]string{true: `"yes"`, false: "null"}[on]
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%s}}}}}`, clusterv1.PausedAnnotation, value)
-	must(c.t, shared.admin.Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch))))
+	harness.Must(c.t, shared.admin.Patch(ctx, template, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // handsOver: the owner remediates by its own, deleting first; and a machine that is taken back is healthy to all.
@@ -768,7 +769,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 	kept.Status.Conditions = append(kept.Status.Conditions, metav1.Condition{
 		Type: clusterv1.MachineExternallyRemediatedCondition, Status: metav1.ConditionFalse, Reason: "WaitingForRemediation", LastTransitionTime: metav1.Now(),
 	})
-	must(t, shared.admin.Status().Patch(ctx, &kept, patch))
+	harness.Must(t, shared.admin.Status().Patch(ctx, &kept, patch))
 	p.do(ctx, on(&kept, remediator.ClearConditions, ""))
 	for condition, want := range map[string]string{
 		clusterv1.MachineExternallyRemediatedCondition: "", clusterv1.MachineOwnerRemediatedCondition: "", clusterv1.MachineHealthCheckSucceededCondition: "True",
@@ -789,7 +790,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	await(ctx, t, "the victim is being deleted", func() string {
+	harness.Await(ctx, t, "the victim is being deleted", func() string {
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(victim), victim)
 		if apierrors.IsNotFound(err) || err == nil && !victim.DeletionTimestamp.IsZero() {
 			return ""
@@ -805,7 +806,7 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 // newcomerAfter waits for a machine that is not in the baseline.
 func (p *performer) newcomerAfter(ctx context.Context, baseline map[types.UID]bool) (uid types.UID) {
 	p.c.t.Helper()
-	await(ctx, p.c.t, "a newcomer exists", func() string {
+	harness.Await(ctx, p.c.t, "a newcomer exists", func() string {
 		for _, m := range p.c.machines(ctx, true) {
 			if !baseline[m.UID] {
 				uid = m.UID
@@ -820,7 +821,7 @@ func (p *performer) newcomerAfter(ctx context.Context, baseline map[types.UID]bo
 // surgeWorkers: one more, ready, then the victim is marked, and back.
 func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediator.Where) {
 	list := &clusterv1.MachineDeploymentList{}
-	must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace)))
+	harness.Must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace)))
 	if len(list.Items) != 1 {
 		t.Fatalf("%d MachineDeployments", len(list.Items))
 	}
@@ -828,7 +829,7 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 	p.with(t, func() {
 		victim := c.machines(ctx, false)[0]
 		sets := &clusterv1.MachineSetList{}
-		must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace)))
+		harness.Must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace)))
 		ofSet := c.perform(remediator.Set, &sets.Items[0])
 		if err := ofSet.Perform(ctx, ofSet.facts, scale(&victim, remediator.AtOwner, 1, 2)); err == nil || !strings.Contains(err.Error(), "managed by MachineDeployment") {
 			t.Errorf("scaling the MachineSet of a MachineDeployment: %v", err)
@@ -839,23 +840,23 @@ func surgeWorkers(ctx context.Context, t *testing.T, c *cluster, where remediato
 			}
 		}
 		p.do(ctx, scale(&victim, where, 1, 2))
-		await(ctx, t, "there are two workers", func() string {
+		harness.Await(ctx, t, "there are two workers", func() string {
 			if n := len(c.machines(ctx, false)); n != 2 {
 				return fmt.Sprintf("%d", n)
 			}
 			return ""
 		})
-		must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+		harness.Must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
 		p.refused(ctx, scale(&victim, where, 2, 1), " is new, and this was decided without it")
 		p.look(ctx)
 		p.do(ctx, on(&victim, remediator.SetDelete, remediator.DeleteValue))
 		p.do(ctx, scale(&victim, where, 2, 1))
-		await(ctx, t, "the victim is gone", func() string {
+		harness.Await(ctx, t, "the victim is gone", func() string {
 			if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&victim), &clusterv1.Machine{}); !apierrors.IsNotFound(err) {
 				return fmt.Sprint("it is there: ", err)
 			}
 			return ""
 		})
-		must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+		harness.Must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -19,16 +20,16 @@ import (
 // TestStalled: the daemon hangs from the moment at which it has asked for two more machines until both are there.
 // The one that is not wanted goes, not an older, healthy one.
 func TestStalled(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	d := daemon(t, scuted.DaemonOptions{Args: []string{"--leader-elect=false"}}) // a leader would give up meanwhile
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
 	raised := make(chan error, 1)
 	go func() { raised <- raisedTo(ctx, w.cluster, 5) }()
-	must(t, notReady(ctx, w.cluster, w.victim))
-	must(t, <-raised)
-	must(t, syscall.Kill(d.PID(), syscall.SIGSTOP))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, <-raised)
+	harness.Must(t, syscall.Kill(d.PID(), syscall.SIGSTOP))
 	w.count(ctx, t, 5)
-	must(t, syscall.Kill(d.PID(), syscall.SIGCONT))
+	harness.Must(t, syscall.Kill(d.PID(), syscall.SIGCONT))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 3, 5)
@@ -51,7 +52,7 @@ func raisedTo(ctx context.Context, c *cluster, replicas int32) error {
 
 // TestPartsDie: mid-surge, first Cluster API's controllers end, then the API server is killed, then its etcd.
 func TestPartsDie(t *testing.T) {
-	ctx := deadline(t, 10*time.Minute)
+	ctx := harness.Deadline(t, 10*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
 	side := shared.side
 	for _, part := range []struct {
@@ -69,13 +70,13 @@ func TestPartsDie(t *testing.T) {
 				wards = append(wards, newWard(ctx, t, spec, methods(method)))
 			}
 			for _, w := range wards {
-				must(t, notReady(ctx, w.cluster, w.victim))
+				harness.Must(t, notReady(ctx, w.cluster, w.victim))
 			}
 			for _, w := range wards {
 				w.surges(ctx, t)
 			}
-			must(t, part.stop(ctx))
-			must(t, part.start(ctx))
+			harness.Must(t, part.stop(ctx))
+			harness.Must(t, part.start(ctx))
 			for _, w := range wards {
 				w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 				w.healed(ctx, t)

@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
 // TestCluster: a cluster of three comes up, plain and managed by its topology, and the faults that the other tests cause
 // appear on its Machines as they do on real ones.
 func TestCluster(t *testing.T) {
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	for name, spec := range map[string]testbed.Cluster{
 		"plain":    {ControlPlanes: 3, CertificateExpiryDays: 7, FailureDomains: []string{"a", "b", "c"}},
 		"topology": {ControlPlanes: 3, Workers: 1, Topology: true},
@@ -44,9 +45,9 @@ func TestCluster(t *testing.T) {
 
 func kubeletDies(ctx context.Context, t *testing.T, c *cluster, machine, node string) {
 	t.Helper()
-	must(t, c.StopKubelet(ctx, node))
+	harness.Must(t, c.StopKubelet(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionUnknown)
-	must(t, c.StartKubelet(ctx, node))
+	harness.Must(t, c.StartKubelet(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, metav1.ConditionTrue)
 }
 
@@ -54,22 +55,22 @@ func kubeletDies(ctx context.Context, t *testing.T, c *cluster, machine, node st
 func powerFails(ctx context.Context, t *testing.T, c *cluster, machine, node string) {
 	t.Helper()
 	s := c.watchQuorum(t)
-	must(t, c.PowerOff(ctx, node))
+	harness.Must(t, c.PowerOff(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionUnknown)
 	if got := c.condition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition); got != string(metav1.ConditionTrue) {
 		t.Errorf("EtcdMemberHealthy of a silent member is %q; if Cluster API has learned to ask it, our own probe may go", got)
 	}
-	await(ctx, t, "the sampler sees it", func() string {
+	harness.Await(ctx, t, "the sampler sees it", func() string {
 		if s.answering() == c.spec.ControlPlanes-1 {
 			return ""
 		}
 		return s.String()
 	})
-	must(t, c.PowerOn(ctx, node))
+	harness.Must(t, c.PowerOn(ctx, node))
 	c.awaitCondition(ctx, machine, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionTrue)
-	await(ctx, t, "the member answers again", func() string {
+	harness.Await(ctx, t, "the member answers again", func() string {
 		members, err := shared.bed.Cloud().Etcd(ctx, c.Namespace+"/"+c.Name)
-		must(t, err)
+		harness.Must(t, err)
 		for _, m := range members {
 			if m.Node == node && !m.Answers {
 				return "it does not"

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/inventory"
 	"scute.dev/test/testbed"
 )
@@ -37,7 +38,7 @@ func (c *cluster) remove() {
 func (c *cluster) machines(ctx context.Context, controlPlane bool) []clusterv1.Machine {
 	c.t.Helper()
 	list, err := c.list(ctx, controlPlane)
-	must(c.t, err)
+	harness.Must(c.t, err)
 	return list
 }
 
@@ -49,7 +50,7 @@ func (c *cluster) list(ctx context.Context, controlPlane bool) ([]clusterv1.Mach
 func (c *cluster) kcp(ctx context.Context) *controlplanev1.KubeadmControlPlane {
 	c.t.Helper()
 	list := &controlplanev1.KubeadmControlPlaneList{}
-	must(c.t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
+	harness.Must(c.t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
 	if len(list.Items) != 1 {
 		c.t.Fatalf("%d control planes in %s/%s", len(list.Items), c.Namespace, c.Name)
 	}
@@ -70,14 +71,14 @@ func (c *cluster) annotate(ctx context.Context, object client.Object, key, value
 		v = fmt.Sprintf("%q", value)
 	}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+key+`":`+v+`}}}`))
-	must(c.t, shared.admin.Patch(ctx, object.DeepCopyObject().(client.Object), patch)) //nolint:forcetypeassert // it was one
+	harness.Must(c.t, shared.admin.Patch(ctx, object.DeepCopyObject().(client.Object), patch)) //nolint:forcetypeassert // it was one
 }
 
 // condition is the status of a Machine's condition now; "" without one.
 func (c *cluster) condition(ctx context.Context, machine, condition string) string {
 	c.t.Helper()
 	m := &clusterv1.Machine{}
-	must(c.t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: machine}, m))
+	harness.Must(c.t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: machine}, m))
 	if found := conditions.Get(m, condition); found != nil {
 		return string(found.Status)
 	}
@@ -88,7 +89,7 @@ func (c *cluster) condition(ctx context.Context, machine, condition string) stri
 func (c *cluster) awaitCondition(ctx context.Context, machine, condition string, status metav1.ConditionStatus) {
 	c.t.Helper()
 	last := time.Time{}
-	await(ctx, c.t, fmt.Sprintf("%s of machine %s is %s", condition, machine, status), func() string {
+	harness.Await(ctx, c.t, fmt.Sprintf("%s of machine %s is %s", condition, machine, status), func() string {
 		is := c.condition(ctx, machine, condition)
 		if is == string(status) {
 			return ""

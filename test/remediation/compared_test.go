@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -70,7 +71,7 @@ func comparedFaults() map[string]compared {
 func to(f fault) step {
 	return func(ctx context.Context, l *lane) {
 		for i := range l.victims {
-			must(l.t, f(ctx, l.cluster, &l.victims[i]))
+			harness.Must(l.t, f(ctx, l.cluster, &l.victims[i]))
 		}
 	}
 }
@@ -100,13 +101,13 @@ func scaled(replicas int) step {
 
 // deleted: a human deletes a healthy machine.
 func deleted(ctx context.Context, l *lane) {
-	must(l.t, shared.admin.Delete(ctx, &l.before[2]))
+	harness.Must(l.t, shared.admin.Delete(ctx, &l.before[2]))
 }
 
 // newcomer waits for a machine that was not there before.
 func (l *lane) newcomer(ctx context.Context) *clusterv1.Machine {
 	var found *clusterv1.Machine
-	await(ctx, l.t, "a newcomer exists", func() string {
+	harness.Await(ctx, l.t, "a newcomer exists", func() string {
 		now := l.machines(ctx, !l.fault.workers)
 		i := slices.IndexFunc(now, func(m clusterv1.Machine) bool {
 			return !slices.ContainsFunc(l.before, func(b clusterv1.Machine) bool { return b.UID == m.UID })
@@ -126,7 +127,7 @@ func neverStarts(growth step) step {
 		release := l.stuckNewcomers(l.t)
 		growth(ctx, l)
 		m := l.newcomer(ctx)
-		await(ctx, l.t, "it is held up", func() string {
+		harness.Await(ctx, l.t, "it is held up", func() string {
 			if l.infra(ctx, m).Spec.Backend.InMemory.VM.Provisioning.StartupDuration.Duration < time.Hour {
 				return "it is not"
 			}
@@ -157,9 +158,9 @@ func onDelete(newer bool) step {
 	return func(ctx context.Context, l *lane) {
 		l.change(ctx, l.deployment(), `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}}}}`)
 		workersRolled(ctx, l)
-		must(l.t, shared.admin.Delete(ctx, &l.before[0]))
+		harness.Must(l.t, shared.admin.Delete(ctx, &l.before[0]))
 		m := l.newcomer(ctx)
-		await(ctx, l.t, "one of three workers is new", func() string { return l.unfinished(ctx) })
+		harness.Await(ctx, l.t, "one of three workers is new", func() string { return l.unfinished(ctx) })
 		l.before = l.machines(ctx, false)
 		i := slices.IndexFunc(l.before, func(b clusterv1.Machine) bool { return (b.UID == m.UID) == newer })
 		l.victims = []clusterv1.Machine{l.before[i]}
@@ -169,7 +170,7 @@ func onDelete(newer bool) step {
 func paused(is bool) step {
 	return func(ctx context.Context, l *lane) {
 		l.change(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name}}, fmt.Sprintf(`{"spec":{"paused":%v}}`, is))
-		await(ctx, l.t, fmt.Sprintf("the control plane is paused: %v", is), func() string {
+		harness.Await(ctx, l.t, fmt.Sprintf("the control plane is paused: %v", is), func() string {
 			if got := conditions.IsTrue(l.kcp(ctx), clusterv1.PausedCondition); got != is {
 				return fmt.Sprint(got)
 			}
@@ -180,7 +181,7 @@ func paused(is bool) step {
 
 // pausedMidway pauses the cluster when its machines have begun to change, as a move does, and lifts that.
 func pausedMidway(ctx context.Context, l *lane) {
-	await(ctx, l.t, "a replacement has begun", func() string {
+	harness.Await(ctx, l.t, "a replacement has begun", func() string {
 		if l.untouched(ctx) {
 			return "it has not"
 		}
@@ -214,7 +215,7 @@ func leaderLost(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 
 // memberSilent: the etcd member of a machine that is not ready answers nobody.
 func memberSilent(ctx context.Context, l *lane) {
-	must(l.t, l.Lead(ctx, l.before[0].Status.NodeRef.Name))
+	harness.Must(l.t, l.Lead(ctx, l.before[0].Status.NodeRef.Name))
 	to(func(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 		if err := c.CutEtcdOff(m.Status.NodeRef.Name); err != nil {
 			return err
@@ -236,15 +237,15 @@ func apiServerChecked(s *v1alpha1.RepairPolicySpec) {
 // quorumLost: two of three members are silent until the system says why it does nothing, or does something. Then one is back.
 func quorumLost(ctx context.Context, l *lane) {
 	second := l.before[2].Status.NodeRef.Name
-	must(l.t, l.CutEtcdOff(second))
+	harness.Must(l.t, l.CutEtcdOff(second))
 	to(powerLost)(ctx, l)
-	await(ctx, l.t, "the system says why it waits, or acts", func() string {
+	harness.Await(ctx, l.t, "the system says why it waits, or acts", func() string {
 		if !l.untouched(ctx) {
 			l.outcome.Touched = true
 			return ""
 		}
 		m := &clusterv1.Machine{}
-		must(l.t, shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m))
+		harness.Must(l.t, shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m))
 		if phase, _ := l.says(m.Name); phase == v1alpha1.RemediationFrozen {
 			return ""
 		}
@@ -253,7 +254,7 @@ func quorumLost(ctx context.Context, l *lane) {
 		}
 		return saidOf(m)
 	})
-	must(l.t, l.RejoinEtcd(ctx, second))
+	harness.Must(l.t, l.RejoinEtcd(ctx, second))
 }
 
 // flaps: the kubelet of the victim comes and goes.
@@ -261,10 +262,10 @@ func flaps(ctx context.Context, l *lane) {
 	for range 4 {
 		to(kubeletDead)(ctx, l)
 		gone := false
-		await(ctx, l.t, "its Machine shows it, or is gone", func() string {
+		harness.Await(ctx, l.t, "its Machine shows it, or is gone", func() string {
 			m := &clusterv1.Machine{}
 			err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&l.victims[0]), m)
-			must(l.t, client.IgnoreNotFound(err))
+			harness.Must(l.t, client.IgnoreNotFound(err))
 			gone = err != nil || !m.DeletionTimestamp.IsZero()
 			if gone || conditions.IsUnknown(m, clusterv1.MachineNodeReadyCondition) {
 				return ""

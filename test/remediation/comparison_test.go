@@ -23,6 +23,7 @@ import (
 	"scute.dev/remediator"
 	"scute.dev/test/assets"
 	"scute.dev/test/comparison"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -46,7 +47,7 @@ func TestComparison(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				c := comparison.Case{Name: name, Row: f.row}
-				c.Plain, c.Scute = f.compare(deadline(t, 2*comparedFor), t)
+				c.Plain, c.Scute = f.compare(harness.Deadline(t, 2*comparedFor), t)
 				f.judge(t, &c)
 				mu.Lock()
 				defer mu.Unlock()
@@ -66,12 +67,12 @@ func TestComparison(t *testing.T) {
 func writeTable(t *testing.T, cases []comparison.Case) {
 	t.Helper()
 	modules, err := assets.FindModules(t.Context())
-	must(t, err)
+	harness.Must(t, err)
 	page, err := os.ReadFile(*writeTo)
-	must(t, err)
+	harness.Must(t, err)
 	text, err := comparison.Write(string(page), assets.VersionOf(modules.ClusterAPI), cases)
-	must(t, err)
-	must(t, os.WriteFile(*writeTo, []byte(text), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(*writeTo, []byte(text), 0o600))
 }
 
 // compared is a fault that happens to two clusters alike. The victims are healthy machines; a step may choose others.
@@ -169,7 +170,7 @@ func (f *compared) lane(ctx context.Context, t *testing.T, system string) *lane 
 
 // prepare the cluster, up to the fault.
 func (l *lane) prepare(ctx context.Context) {
-	must(l.t, shared.side.WaitAvailable(ctx, l.Namespace, l.Name))
+	harness.Must(l.t, shared.side.WaitAvailable(ctx, l.Namespace, l.Name))
 	l.before = l.machines(ctx, !l.fault.workers)
 	l.victims = choose(l.before, max(1, l.fault.victims))
 	l.quorum = l.watchQuorum(l.t)
@@ -202,7 +203,7 @@ func (l *lane) look(ctx context.Context) {
 	}
 	if l.diary != nil { // Cluster API may leave something behind, scute may not
 		left, err := l.left(ctx)
-		must(l.t, err)
+		harness.Must(l.t, err)
 		l.outcome.Missing = strings.Join(left, "; ")
 	}
 	l.over = l.outcome.Missing == ""
@@ -275,7 +276,7 @@ func (l *lane) unfinished(ctx context.Context) string {
 		}
 	}
 	members, err := shared.bed.Cloud().Etcd(ctx, l.Namespace+"/"+l.Name)
-	must(l.t, err)
+	harness.Must(l.t, err)
 	answer := 0
 	for _, m := range members {
 		if m.Answers {
@@ -336,9 +337,9 @@ func plainly(ctx context.Context, l *lane) {
 			Type: k.Type, Status: metav1.ConditionStatus(k.Status), TimeoutSeconds: seconds(k.Timeout),
 		})
 	}
-	must(l.t, shared.admin.Create(ctx, check))
-	await(ctx, l.t, "the MachineHealthCheck watches the machines", func() string {
-		must(l.t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), check))
+	harness.Must(l.t, shared.admin.Create(ctx, check))
+	harness.Await(ctx, l.t, "the MachineHealthCheck watches the machines", func() string {
+		harness.Must(l.t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), check))
 		if n := len(check.Status.Targets); n < len(l.before) {
 			return fmt.Sprintf("it watches %d", n)
 		}

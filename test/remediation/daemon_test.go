@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -50,22 +51,9 @@ func (s *suite) install() (*scuted.Installation, scuted.Programs, error) {
 func daemon(t *testing.T, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
 	in, _, err := shared.installed()
-	must(t, err)
-	if o.LogDir == "" {
-		o.LogDir, err = in.NewLogDir()
-		must(t, err)
-	}
+	harness.Must(t, err)
 	o.Args = append(o.Args, "--allow-addresses", strings.Join(shared.bed.Cloud().Addresses(), ","))
-	d, err := in.Start(o)
-	must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := d.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return harness.Daemon(t, in, o)
 }
 
 // policyName is the name of each test's policy.
@@ -95,7 +83,7 @@ func policySpec(change func(*v1alpha1.RepairPolicySpec)) v1alpha1.RepairPolicySp
 func policy(ctx context.Context, t *testing.T, namespace string, change func(*v1alpha1.RepairPolicySpec)) *v1alpha1.RepairPolicy {
 	t.Helper()
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyName}, Spec: policySpec(change)}
-	must(t, shared.admin.Create(ctx, p))
+	harness.Must(t, shared.admin.Create(ctx, p))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/cloud"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -33,10 +34,10 @@ func databaseFull(ctx context.Context, t *testing.T) {
 
 	// Without a survey, Cluster API's own condition has etcd asked.
 	p := &v1alpha1.RepairPolicy{}
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
 	before := p.DeepCopy()
 	p.Spec.Etcd = nil
-	must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
 	set(cloud.Database{Size: 2 * gibi, InUse: gibi, Quota: 2 * gibi, Full: true})
 	w.poke(ctx)
 	w.etcdProblems(ctx, t, v1alpha1.EtcdNoSpace, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
@@ -44,10 +45,10 @@ func databaseFull(ctx context.Context, t *testing.T) {
 	w.picture(ctx, t)
 
 	set(cloud.Database{Size: gibi, InUse: gibi, Quota: 2 * gibi})
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
 	before = p.DeepCopy()
 	p.Spec.Etcd = &v1alpha1.RepairEtcd{Interval: v1alpha1.Duration{Duration: time.Minute}}
-	must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
 	w.etcdProblems(ctx, t)
 	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdRecovered")
 	w.veterans(ctx, t)
@@ -56,9 +57,9 @@ func databaseFull(ctx context.Context, t *testing.T) {
 // etcdProblems waits until the policy shows these problems of the control plane's etcd.
 func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1.EtcdProblemKind) {
 	t.Helper()
-	await(ctx, t, "the policy shows the problems of etcd", func() string {
+	harness.Await(ctx, t, "the policy shows the problems of etcd", func() string {
 		p := &v1alpha1.RepairPolicy{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
 		var shown []v1alpha1.EtcdProblemKind
 		for _, e := range p.Status.Etcd {
 			shown = append(shown, e.Problem)

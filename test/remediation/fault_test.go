@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	infrav1 "sigs.k8s.io/cluster-api/test/infrastructure/docker/api/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/harness"
 )
 
 // fault makes a machine unhealthy.
@@ -67,11 +69,11 @@ func (c *cluster) stuckNewcomers(t *testing.T) (release func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := shared.admin.Watch(ctx, &infrav1.DevMachineList{}, client.InNamespace(c.Namespace))
-	must(t, err)
+	harness.Must(t, err)
 	known := map[string]bool{}
 	for _, controlPlane := range []bool{true, false} {
 		list, err := c.list(ctx, controlPlane)
-		must(t, err)
+		harness.Must(t, err)
 		for i := range list {
 			known[list[i].Spec.InfrastructureRef.Name] = true
 		}

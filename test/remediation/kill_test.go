@@ -9,6 +9,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -17,7 +18,7 @@ import (
 // TestKill kills scuted with SIGKILL at every write that a remediation makes: every append to the log, and every write to
 // the API server, after it was done and before it is sent. Each process gets one write further than the one before it.
 func TestKill(t *testing.T) {
-	ctx := deadline(t, 20*time.Minute)
+	ctx := harness.Deadline(t, 20*time.Minute)
 	topology := testbed.Cluster{Topology: true}
 	levered := testbed.Cluster{CertificateExpiryDays: 30}
 	after, before := scuted.EveryWrite("remediation"), scuted.BeforeEveryWrite("remediation")
@@ -43,13 +44,13 @@ func TestKill(t *testing.T) {
 			})
 			journal := scuted.NewJournal(t.TempDir())
 			t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
-			must(t, s.sick(ctx, w.cluster, w.victim))
+			harness.Must(t, s.sick(ctx, w.cluster, w.victim))
 			started := time.Now()
 			logDir, deaths := w.live(ctx, t, s.faults)
 			inLog, err := s.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
-			must(t, err)
+			harness.Must(t, err)
 			r, err := journal.Read(s.faults)
-			must(t, err)
+			harness.Must(t, err)
 			t.Logf("killed %d times at %s in %s; %d writes were reached in all, %d of them appends", deaths, s.faults,
 				time.Since(started).Round(time.Second), r.Writes, r.Appends)
 			if wrong := s.faults.PassedOver(deaths, r, inLog); wrong != "" {
@@ -67,9 +68,9 @@ func TestKill(t *testing.T) {
 func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (logDir string, deaths int) {
 	t.Helper()
 	in, programs, err := shared.installed()
-	must(t, err)
+	harness.Must(t, err)
 	logDir, err = in.NewLogDir()
-	must(t, err)
+	harness.Must(t, err)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -83,7 +84,7 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (lo
 	for ; ; deaths++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(deaths))
 		d, err := in.Start(scuted.DaemonOptions{LogDir: logDir, Program: programs.Faulty, Args: []string{"--leader-elect=false"}})
-		must(t, err)
+		harness.Must(t, err)
 		life, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		select {
 		case <-d.Done():
@@ -93,7 +94,7 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (lo
 			}
 		case <-over:
 			cancel()
-			must(t, d.Stop(ctx))
+			harness.Must(t, d.Stop(ctx))
 			if d.Killed() { // it came to its fault point before it was asked to end
 				deaths++
 			}

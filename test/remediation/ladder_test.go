@@ -17,6 +17,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator"
 	"scute.dev/test/assets"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -24,11 +25,11 @@ import (
 func documented(t *testing.T, example string) []v1alpha1.EscalationStep {
 	t.Helper()
 	root, err := assets.Root()
-	must(t, err)
+	harness.Must(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "examples", "repair", example+".yaml"))
-	must(t, err)
+	harness.Must(t, err)
 	p := &v1alpha1.RepairPolicy{}
-	must(t, yaml.UnmarshalStrict(text, p))
+	harness.Must(t, yaml.UnmarshalStrict(text, p))
 	return p.Spec.Escalation
 }
 
@@ -37,13 +38,13 @@ func (w *ward) step(ctx context.Context, t *testing.T) *unstructured.Unstructure
 	t.Helper()
 	step := w.policy.Spec.Escalation[0]
 	template := &unstructured.Unstructured{}
-	must(t, template.UnmarshalJSON(step.Template.Raw))
+	harness.Must(t, template.UnmarshalJSON(step.Template.Raw))
 	made := &unstructured.Unstructured{}
 	made.SetGroupVersionKind(template.GroupVersionKind())
 	key := client.ObjectKey{Namespace: w.Namespace, Name: remediator.StepObjectName(w.victim.Name, step.Name)}
-	await(ctx, t, "the object of step "+step.Name+" exists", func() string {
+	harness.Await(ctx, t, "the object of step "+step.Name+" exists", func() string {
 		err := shared.admin.Get(ctx, key, made)
-		must(t, client.IgnoreNotFound(err))
+		harness.Must(t, client.IgnoreNotFound(err))
 		if err != nil {
 			phase, message := w.diary.now(w.victim.Name)
 			return fmt.Sprintf("%s: %s", phase, message)
@@ -61,14 +62,14 @@ func says(ctx context.Context, t *testing.T, o *unstructured.Unstructured, statu
 	t.Helper()
 	before := o.DeepCopy()
 	o.Object["status"] = status
-	must(t, shared.admin.Status().Patch(ctx, o, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Status().Patch(ctx, o, client.MergeFrom(before)))
 }
 
 // metal3: a Metal3Remediation power-cycles the host, and the machine is healthy again. Its controller keeps the object by a finalizer
 // until the Node is back.
 func metal3(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, func(s *v1alpha1.RepairPolicySpec) { s.Escalation = documented(t, "metal3") })
-	must(t, kubeletDead(ctx, w.cluster, w.victim))
+	harness.Must(t, kubeletDead(ctx, w.cluster, w.victim))
 	made := w.step(ctx, t)
 	if kind, _, err := unstructured.NestedString(made.Object, "spec", "strategy", "type"); err != nil || kind != "Reboot" {
 		t.Errorf("its strategy is %q: %v", kind, err)
@@ -76,14 +77,14 @@ func metal3(ctx context.Context, t *testing.T) {
 	const finalizer = "metal3remediation.infrastructure.cluster.x-k8s.io"
 	before := made.DeepCopy()
 	made.SetFinalizers([]string{finalizer})
-	must(t, shared.admin.Patch(ctx, made, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, made, client.MergeFrom(before)))
 	for _, phase := range []string{"Running", "Waiting"} {
 		says(ctx, t, made, map[string]any{"phase": phase, "lastRemediated": metav1.Now().UTC().Format("2006-01-02T15:04:05Z")})
 	}
 	w.phase(ctx, t, v1alpha1.RemediationEscalating, "reboot")
-	must(t, wellAgain(ctx, w.cluster, w.victim))
-	await(ctx, t, "the object is deleted", func() string {
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(made), made))
+	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "the object is deleted", func() string {
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(made), made))
 		if made.GetDeletionTimestamp() == nil {
 			return "it is there"
 		}
@@ -91,7 +92,7 @@ func metal3(ctx context.Context, t *testing.T) {
 	})
 	before = made.DeepCopy()
 	made.SetFinalizers(nil)
-	must(t, shared.admin.Patch(ctx, made, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, made, client.MergeFrom(before)))
 	w.stays(ctx, t)
 	w.healed(ctx, t)
 	w.veterans(ctx, t)
@@ -104,7 +105,7 @@ func tinkerbell(ctx context.Context, t *testing.T) {
 		raw := s.Escalation[0].Template.Raw // the machines of this cloud have no hardware
 		s.Escalation[0].Template.Raw = []byte(strings.ReplaceAll(string(raw), "infrastructure.spec.hardwareName", "infrastructure.metadata.name"))
 	})
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	made := w.step(ctx, t)
 	ref, _, err := unstructured.NestedStringMap(made.Object, "spec", "machineRef")
 	if err != nil || ref["name"] != w.victim.Spec.InfrastructureRef.Name || ref["namespace"] != w.Namespace {

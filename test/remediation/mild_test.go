@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -25,7 +26,7 @@ import (
 func aborted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
 	release := w.stuckNewcomers(t)
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 2)
 	w.misread(ctx, t)
 	if why := w.moves(ctx, t, "mid-surge"); !strings.Contains(why, "machine "+w.victim.Name+" has begun") || !strings.Contains(why, "abort remediation "+w.victim.Name) {
@@ -33,7 +34,7 @@ func aborted(ctx context.Context, t *testing.T) {
 	}
 	say := func(what string) {
 		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.victim.Name}}
-		must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":`+what+`}}`))))
+		harness.Must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":`+what+`}}`))))
 	}
 	say("true")
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "an operator aborted it")
@@ -65,9 +66,9 @@ func (w *ward) moves(ctx context.Context, t *testing.T, name string) string {
 	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
 	m.Spec.Selection.Clusters = []string{w.Name}
 	m.Spec.Target.KubeconfigSecretRef.Name = "nowhere"
-	must(t, shared.admin.Create(ctx, m))
-	await(ctx, t, "the move is refused", func() string {
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(m), m))
+	harness.Must(t, shared.admin.Create(ctx, m))
+	harness.Await(ctx, t, "the move is refused", func() string {
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(m), m))
 		if m.Status.FinishedAt == nil {
 			return "its phase is " + string(m.Status.Phase)
 		}
@@ -101,7 +102,7 @@ type console struct {
 func (w *ward) console(ctx context.Context, t *testing.T) *console {
 	t.Helper()
 	events, err := shared.admin.Watch(ctx, &coordinationv1.LeaseList{}, client.InNamespace(w.Namespace))
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(events.Stop)
 	return &console{w, events}
 }
@@ -136,10 +137,10 @@ func (c *console) asked(ctx context.Context, t *testing.T, want watch.EventType)
 func rebooted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, reboot(10*time.Minute))
 	console := w.console(ctx, t)
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	console.asked(ctx, t, watch.Added)
 	w.phase(ctx, t, v1alpha1.RemediationEscalating, "reboot")
-	must(t, wellAgain(ctx, w.cluster, w.victim))
+	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
 	console.asked(ctx, t, watch.Deleted)
 	w.stays(ctx, t)
 	w.healed(ctx, t)
@@ -151,7 +152,7 @@ func rebooted(ctx context.Context, t *testing.T) {
 func rebootedInVain(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, reboot(3*time.Second))
 	console := w.console(ctx, t)
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	console.asked(ctx, t, watch.Added)
 	console.asked(ctx, t, watch.Deleted)
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
@@ -163,15 +164,15 @@ func rebootedInVain(ctx context.Context, t *testing.T) {
 func machineSet(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1, Workers: 1})
 	sets := &clusterv1.MachineSetList{}
-	must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
+	harness.Must(t, shared.admin.List(ctx, sets, client.InNamespace(c.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: c.Name}))
 	if len(sets.Items) != 1 {
 		t.Fatalf("%d MachineSets", len(sets.Items))
 	}
 	// Its MachineDeployment would take in every MachineSet of the cluster that nobody owns.
-	must(t, shared.admin.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(c.Namespace)))
-	await(ctx, t, "the MachineDeployment is gone", func() string {
+	harness.Must(t, shared.admin.DeleteAllOf(ctx, &clusterv1.MachineDeployment{}, client.InNamespace(c.Namespace)))
+	harness.Await(ctx, t, "the MachineDeployment is gone", func() string {
 		left := &clusterv1.MachineDeploymentList{}
-		must(t, shared.admin.List(ctx, left, client.InNamespace(c.Namespace)))
+		harness.Must(t, shared.admin.List(ctx, left, client.InNamespace(c.Namespace)))
 		if len(left.Items) > 0 {
 			return "it is there"
 		}
@@ -181,10 +182,10 @@ func machineSet(ctx context.Context, t *testing.T) {
 	lone := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "lone", Labels: labels}, Spec: *sets.Items[0].Spec.DeepCopy()}
 	lone.Spec.Replicas, lone.Spec.Selector = new(int32(2)), metav1.LabelSelector{MatchLabels: labels}
 	lone.Spec.Template.Labels = labels
-	must(t, shared.admin.Create(ctx, lone))
+	harness.Must(t, shared.admin.Create(ctx, lone))
 	list := func() []clusterv1.Machine {
 		all := &clusterv1.MachineList{}
-		must(t, shared.admin.List(ctx, all, client.InNamespace(c.Namespace), client.MatchingLabels(labels)))
+		harness.Must(t, shared.admin.List(ctx, all, client.InNamespace(c.Namespace), client.MatchingLabels(labels)))
 		return all.Items
 	}
 	running := func(but types.UID) string {
@@ -202,12 +203,12 @@ func machineSet(ctx context.Context, t *testing.T) {
 		}
 		return ""
 	}
-	await(ctx, t, "its machines run", func() string { return running("") })
+	harness.Await(ctx, t, "its machines run", func() string { return running("") })
 	d := keepDiary(t, c.Namespace)
 	policy(ctx, t, c.Namespace, workers)
 	before := list()
-	must(t, notReady(ctx, c, &before[0]))
-	await(ctx, t, "the victim is replaced", func() string { return running(before[0].UID) })
+	harness.Must(t, notReady(ctx, c, &before[0]))
+	harness.Await(ctx, t, "the victim is replaced", func() string { return running(before[0].UID) })
 	c.calm(ctx, t)
 	for _, m := range list() {
 		if owner := metav1.GetControllerOf(&m); owner == nil || owner.Kind != "MachineSet" || owner.Name != lone.Name {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -75,7 +76,7 @@ func TestNasty(t *testing.T) {
 			"Metal3 power-cycles the host":     metal3,
 			"Tinkerbell fails to":              tinkerbell,
 		}) {
-			t.Run(name, func(t *testing.T) { t.Parallel(); play(deadline(t, 8*time.Minute), t) })
+			t.Run(name, func(t *testing.T) { t.Parallel(); play(harness.Deadline(t, 8*time.Minute), t) })
 		}
 	})
 }
@@ -83,9 +84,9 @@ func TestNasty(t *testing.T) {
 // stays waits until exactly the machines of before are there, and nothing of a remediation is left on them but the mark.
 func (w *ward) stays(ctx context.Context, t *testing.T) {
 	t.Helper()
-	await(ctx, t, "the veterans are alone again", func() string {
+	harness.Await(ctx, t, "the veterans are alone again", func() string {
 		now, err := w.list(ctx, true)
-		must(t, err)
+		harness.Must(t, err)
 		there := map[types.UID]bool{}
 		for i := range now {
 			there[now[i].UID] = true
@@ -111,9 +112,9 @@ func (w *ward) stays(ctx context.Context, t *testing.T) {
 // count waits until there are so many machines.
 func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
-	await(ctx, t, fmt.Sprintf("there are %d machines", n), func() string {
+	harness.Await(ctx, t, fmt.Sprintf("there are %d machines", n), func() string {
 		now, err := w.list(ctx, true)
-		must(t, err)
+		harness.Must(t, err)
 		if len(now) == n {
 			return ""
 		}
@@ -125,9 +126,9 @@ func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 // surges waits until there is a machine that was not there before. It stays: a late look sees it too.
 func (w *ward) surges(ctx context.Context, t *testing.T) {
 	t.Helper()
-	await(ctx, t, "a newcomer exists", func() string {
+	harness.Await(ctx, t, "a newcomer exists", func() string {
 		now, err := w.list(ctx, true)
-		must(t, err)
+		harness.Must(t, err)
 		for i := range now {
 			if !slices.ContainsFunc(w.before, func(m clusterv1.Machine) bool { return m.UID == now[i].UID }) {
 				return ""
@@ -141,7 +142,7 @@ func (w *ward) surges(ctx context.Context, t *testing.T) {
 // phase waits until the victim's request is in a phase, and returns what it says.
 func (w *ward) phase(ctx context.Context, t *testing.T, want v1alpha1.RemediationPhase, says ...string) {
 	t.Helper()
-	await(ctx, t, fmt.Sprintf("the request says %s %v", want, says), func() string {
+	harness.Await(ctx, t, fmt.Sprintf("the request says %s %v", want, says), func() string {
 		phase, message := w.diary.now(w.victim.Name)
 		if phase != want || slices.ContainsFunc(says, func(s string) bool { return !strings.Contains(message, s) }) {
 			return fmt.Sprintf("it says %s: %s", phase, message)
@@ -165,7 +166,7 @@ func (w *ward) veterans(ctx context.Context, t *testing.T, but ...types.UID) {
 // healed waits until the cluster has its machines, all well, and nothing is left of a remediation.
 func (w *ward) healed(ctx context.Context, t *testing.T) {
 	t.Helper()
-	must(t, shared.side.WaitAvailable(ctx, w.Namespace, w.Name))
+	harness.Must(t, shared.side.WaitAvailable(ctx, w.Namespace, w.Name))
 	w.calm(ctx, t)
 	if now := w.machines(ctx, true); len(now) != len(w.before) {
 		t.Errorf("%d machines at the end", len(now))
@@ -192,11 +193,11 @@ func neverJoinsBy(ctx context.Context, t *testing.T, spec testbed.Cluster, chang
 	t.Helper()
 	w := newWard(ctx, t, spec, change)
 	w.stuckNewcomers(t)
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationFailed, "2 attempts")
 	w.stays(ctx, t)
 	w.quorum.never(t, 3, 4)
-	must(t, wellAgain(ctx, w.cluster, w.victim))
+	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
 	w.healed(ctx, t)
 	w.veterans(ctx, t)
 }
@@ -205,9 +206,9 @@ func neverJoinsBy(ctx context.Context, t *testing.T, spec testbed.Cluster, chang
 func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPolicySpec)) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, change)
 	w.stuckNewcomers(t)
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 4)
-	must(t, wellAgain(ctx, w.cluster, w.victim))
+	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
 	w.stays(ctx, t)
 	w.healed(ctx, t)
 	w.veterans(ctx, t)
@@ -217,11 +218,11 @@ func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPol
 // anotherDeleted: a human takes a healthy machine away while the new machine starts.
 func anotherDeleted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.surges(ctx, t)
 	other := &w.before[2]
-	must(t, shared.admin.Delete(ctx, other))
-	await(ctx, t, "the victim is gone", func() string {
+	harness.Must(t, shared.admin.Delete(ctx, other))
+	harness.Await(ctx, t, "the victim is gone", func() string {
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), &clusterv1.Machine{})
 		if client.IgnoreNotFound(err) == nil && err != nil {
 			return ""
@@ -258,8 +259,8 @@ func reverted(ctx context.Context, t *testing.T) {
 			}
 		}
 	}()
-	must(t, notReady(ctx, w.cluster, w.victim))
-	await(ctx, t, "it gives in, or gets through", func() string {
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "it gives in, or gets through", func() string {
 		phase, message := w.diary.now(w.victim.Name)
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), &clusterv1.Machine{})
 		switch {
@@ -284,11 +285,11 @@ func reverted(ctx context.Context, t *testing.T) {
 // upgradedMidSurge: the owner's own rollout takes over, the victim goes with it.
 func upgradedMidSurge(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, methods(v1alpha1.MethodSurge))
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.surges(ctx, t)
 	const version = "v1.36.1"
-	must(t, shared.admin.Patch(ctx, w.kcp(ctx), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"`+version+`"}}`))))
-	await(ctx, t, "all machines have the new version", func() string {
+	harness.Must(t, shared.admin.Patch(ctx, w.kcp(ctx), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"version":"`+version+`"}}`))))
+	harness.Await(ctx, t, "all machines have the new version", func() string {
 		now := w.machines(ctx, true)
 		var old []string
 		for i := range now {
@@ -305,8 +306,8 @@ func upgradedMidSurge(ctx context.Context, t *testing.T) {
 // noRoom: where the owner may not make another machine first, a human has to accept that it deletes first.
 func noRoom(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{MaxSurge: new(0), CertificateExpiryDays: 30}, methods(v1alpha1.MethodRolloutSurge, v1alpha1.MethodOwnerRemediation))
-	must(t, notReady(ctx, w.cluster, w.victim))
-	await(ctx, t, "it says why it waits", func() string {
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "it says why it waits", func() string {
 		phase, message := w.diary.now(w.victim.Name)
 		if strings.Contains(message, "maxSurge") {
 			return ""
@@ -314,7 +315,7 @@ func noRoom(ctx context.Context, t *testing.T) {
 		return fmt.Sprintf("%s: %s", phase, message)
 	})
 	w.stays(ctx, t)
-	must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"acceptDeleteFirst":true}}`))))
+	harness.Must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"acceptDeleteFirst":true}}`))))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 2, 3)
@@ -325,8 +326,8 @@ func noRoom(ctx context.Context, t *testing.T) {
 func bothKinds(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	dead := &w.before[2]
-	must(t, powerLost(ctx, w.cluster, dead))
-	must(t, kubeletDead(ctx, w.cluster, w.victim))
+	harness.Must(t, powerLost(ctx, w.cluster, dead))
+	harness.Must(t, kubeletDead(ctx, w.cluster, w.victim))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim, *dead})
 	w.healed(ctx, t)
 	w.quorum.never(t, 2, 4)
@@ -336,11 +337,11 @@ func bothKinds(ctx context.Context, t *testing.T) {
 func majorityLost(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{}, nil)
 	second := &w.before[2]
-	must(t, w.CutEtcdOff(second.Status.NodeRef.Name))
-	must(t, powerLost(ctx, w.cluster, w.victim))
+	harness.Must(t, w.CutEtcdOff(second.Status.NodeRef.Name))
+	harness.Must(t, powerLost(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationFrozen, "quorum is lost")
 	w.stays(ctx, t)
-	must(t, w.RejoinEtcd(ctx, second.Status.NodeRef.Name))
+	harness.Must(t, w.RejoinEtcd(ctx, second.Status.NodeRef.Name))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 }
@@ -350,7 +351,7 @@ func foreignHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/forensics"
 	w.annotate(ctx, w.victim, hook, "somebody")
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "forensics")
 	w.stays(ctx, t)
 	w.annotate(ctx, w.victim, hook, "")
@@ -364,10 +365,10 @@ func allowedHook(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.AllowedHooks = []string{"csi-*"} })
 	const hook = "pre-drain.delete.hook.machine.cluster.x-k8s.io/csi-node"
 	w.annotate(ctx, w.victim, hook, "somebody")
-	must(t, notReady(ctx, w.cluster, w.victim))
-	await(ctx, t, "its deletion waits for the hook", func() string {
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "its deletion waits for the hook", func() string {
 		m := &clusterv1.Machine{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
 		c := conditions.Get(m, clusterv1.MachineDeletingCondition)
 		if c != nil && c.Reason == clusterv1.MachineDeletingWaitingForPreDrainHookReason {
 			return ""
@@ -384,15 +385,15 @@ func allowedHook(ctx context.Context, t *testing.T) {
 // heldAndReleased: an operator keeps the machine for a look.
 func heldAndReleased(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.PauseRequests = []string{"maintenance"} })
-	must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationWaiting, "maintenance")
 	request := &v1alpha1.SurgeRemediation{}
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), request))
-	must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hold":{"reason":"forensics"}}}`))))
-	must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pauseRequests":null}}`))))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), request))
+	harness.Must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hold":{"reason":"forensics"}}}`))))
+	harness.Must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pauseRequests":null}}`))))
 	w.phase(ctx, t, v1alpha1.RemediationHeld, "forensics")
 	w.stays(ctx, t)
-	must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hold":null}}`))))
+	harness.Must(t, shared.admin.Patch(ctx, request, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"hold":null}}`))))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 }
@@ -400,10 +401,10 @@ func heldAndReleased(ctx context.Context, t *testing.T) {
 // dryRun: the policy says what it would do, and touches nothing.
 func dryRun(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, func(s *v1alpha1.RepairPolicySpec) { s.DryRun = true })
-	must(t, notReady(ctx, w.cluster, w.victim))
-	await(ctx, t, "the policy sees it", func() string {
+	harness.Must(t, notReady(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "the policy sees it", func() string {
 		p := &v1alpha1.RepairPolicy{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
 		if p.Status.Unhealthy == 1 {
 			return ""
 		}
@@ -416,11 +417,11 @@ func dryRun(ctx context.Context, t *testing.T) {
 		}
 	}
 	checks := &clusterv1.MachineHealthCheckList{}
-	must(t, shared.admin.List(ctx, checks, client.InNamespace(w.Namespace)))
+	harness.Must(t, shared.admin.List(ctx, checks, client.InNamespace(w.Namespace)))
 	if len(checks.Items) > 0 {
 		t.Errorf("%d health checks were made", len(checks.Items))
 	}
-	must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dryRun":false}}`))))
+	harness.Must(t, shared.admin.Patch(ctx, w.policy, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"dryRun":false}}`))))
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 3, 4)
@@ -430,8 +431,8 @@ func dryRun(ctx context.Context, t *testing.T) {
 func flapping(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, nil)
 	for range 4 {
-		must(t, kubeletDead(ctx, w.cluster, w.victim))
-		await(ctx, t, "it is marked, or gone", func() string {
+		harness.Must(t, kubeletDead(ctx, w.cluster, w.victim))
+		harness.Await(ctx, t, "it is marked, or gone", func() string {
 			m := &clusterv1.Machine{}
 			err := shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m)
 			if err == nil && m.DeletionTimestamp.IsZero() && m.Annotations[v1alpha1.UnhealthyAnnotation] == "" {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -19,7 +20,7 @@ import (
 func (w *ward) deadlock(ctx context.Context, t *testing.T, status corev1.ConditionStatus) {
 	t.Helper()
 	yesterday := metav1.NewTime(time.Now().Add(-24 * time.Hour))
-	must(t, w.SetNodeCondition(ctx, w.victim.Status.NodeRef.Name, corev1.NodeCondition{
+	harness.Must(t, w.SetNodeCondition(ctx, w.victim.Status.NodeRef.Name, corev1.NodeCondition{
 		Type: "KernelDeadlock", Status: status, Reason: "DockerHung", LastHeartbeatTime: yesterday, LastTransitionTime: yesterday,
 	}))
 }
@@ -28,13 +29,13 @@ func (w *ward) deadlock(ctx context.Context, t *testing.T, status corev1.Conditi
 func (w *ward) mark(ctx context.Context, t *testing.T) *v1alpha1.UnhealthyMark {
 	t.Helper()
 	m := &clusterv1.Machine{}
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
 	value, marked := m.Annotations[v1alpha1.UnhealthyAnnotation]
 	if !marked {
 		return nil
 	}
 	mark := &v1alpha1.UnhealthyMark{}
-	must(t, json.Unmarshal([]byte(value), mark))
+	harness.Must(t, json.Unmarshal([]byte(value), mark))
 	return mark
 }
 
@@ -50,7 +51,7 @@ func nodeCondition(ctx context.Context, t *testing.T) {
 	var since time.Time
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionTrue} {
 		w.deadlock(ctx, t, status)
-		await(ctx, t, "the mark follows KernelDeadlock "+string(status), func() string {
+		harness.Await(ctx, t, "the mark follows KernelDeadlock "+string(status), func() string {
 			switch mark := w.mark(ctx, t); {
 			case mark == nil && status == corev1.ConditionTrue:
 				return "there is none"

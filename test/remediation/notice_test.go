@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -25,17 +26,17 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 	})
 	annotate := func(change func(annotations map[string]string)) {
 		m := &clusterv1.Machine{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
 		before := m.DeepCopy()
 		if m.Annotations == nil {
 			m.Annotations = make(map[string]string)
 		}
 		change(m.Annotations)
-		must(t, shared.admin.Patch(ctx, m, client.MergeFrom(before)))
+		harness.Must(t, shared.admin.Patch(ctx, m, client.MergeFrom(before)))
 	}
 	stops := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	annotate(func(a map[string]string) { a[maintenance] = stops })
-	await(ctx, t, "the maintenance is seen", func() string {
+	harness.Await(ctx, t, "the maintenance is seen", func() string {
 		switch mark := w.mark(ctx, t); {
 		case mark == nil:
 			return "there is no mark"
@@ -46,7 +47,7 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 	})
 	awaitEvent(ctx, t, "Machine", w.victim, "NoticeSeen")
 	annotate(func(a map[string]string) { delete(a, maintenance) })
-	await(ctx, t, "the maintenance is forgotten", func() string {
+	harness.Await(ctx, t, "the maintenance is forgotten", func() string {
 		if mark := w.mark(ctx, t); mark != nil {
 			return "the mark says " + mark.Reason
 		}
@@ -54,7 +55,7 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 	})
 	w.veterans(ctx, t)
 
-	must(t, w.SetNodeTaint(ctx, w.victim.Status.NodeRef.Name, corev1.Taint{Key: spot, Effect: corev1.TaintEffectNoSchedule}))
+	harness.Must(t, w.SetNodeTaint(ctx, w.victim.Status.NodeRef.Name, corev1.Taint{Key: spot, Effect: corev1.TaintEffectNoSchedule}))
 	w.surges(ctx, t)
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)

@@ -28,6 +28,7 @@ import (
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -54,11 +55,11 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 	c.t.Helper()
 	w := &watcher{c: c, requests: &atomic.Int32{}}
 	local, err := guard.New(append(shared.bed.Cloud().Addresses(), "127.0.0.1")) // where the test bed is
-	must(c.t, err)
+	harness.Must(c.t, err)
 	config := shared.side.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counted{next, w.requests} })
 	w.Observer, err = observe.New(ctx, config, local)
-	must(c.t, err)
+	harness.Must(c.t, err)
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Cache().Start(running) }()
@@ -78,7 +79,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Owner {
 	w.c.t.Helper()
 	owner, ok, err := w.OwnerOf(ctx, m)
-	must(w.c.t, err)
+	harness.Must(w.c.t, err)
 	if !ok {
 		w.c.t.Fatalf("machine %s has no owner", m.Name)
 	}
@@ -88,7 +89,7 @@ func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Ow
 func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.Facts {
 	w.c.t.Helper()
 	f, err := w.Look(ctx, owner, nil)
-	must(w.c.t, err)
+	harness.Must(w.c.t, err)
 	return f
 }
 
@@ -96,7 +97,7 @@ func (w *watcher) look(ctx context.Context, owner remediator.Owner) *remediator.
 func (w *watcher) until(ctx context.Context, owner remediator.Owner, what string, so func(*remediator.Facts) bool) *remediator.Facts {
 	w.c.t.Helper()
 	var f *remediator.Facts
-	await(ctx, w.c.t, "the facts say: "+what, func() string {
+	harness.Await(ctx, w.c.t, "the facts say: "+what, func() string {
 		if f = w.look(ctx, owner); so(f) {
 			return ""
 		}
@@ -121,16 +122,16 @@ func (c *cluster) change(ctx context.Context, o client.Object, patch string) {
 	if !ok {
 		c.t.Fatal("no object")
 	}
-	must(c.t, shared.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
+	harness.Must(c.t, shared.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // TestLookPlain: the facts of a plain control plane, healthy, and with all that makes a remediation wait.
 func TestLookPlain(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7, FailureDomains: []string{"a", "b", "c"}})
 	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "all"}}
-	must(t, shared.admin.Create(ctx, policy))
+	harness.Must(t, shared.admin.Create(ctx, policy))
 
 	w := c.watch(ctx)
 	machines := c.machines(ctx, true)
@@ -187,20 +188,20 @@ func TestLookPlain(t *testing.T) {
 		if of.Kind != "MachineDeployment" || of.Cluster != c.Name || !f.Owner.Found || f.Owner.Replicas != 1 || len(f.Machines) != 1 || f.Policy.Name != "" {
 			t.Errorf("%+v", f)
 		}
-		must(t, w.Ask(ctx, f))
+		harness.Must(t, w.Ask(ctx, f))
 		if f.Etcd != nil || f.Cluster.Reach != object.True {
 			t.Errorf("etcd %+v, reach %q", f.Etcd, f.Cluster.Reach)
 		}
 	})
 	t.Run("events", func(t *testing.T) {
 		inside := &clusterv1.Cluster{}
-		must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, inside))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, inside))
 		for _, about := range []struct {
 			object client.Object
 			owners int
 		}{{victim, 1}, {kcp, 1}, {inside, 2}, {policy, 2}, {&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: victim.Name}}, 1}} {
 			owners, err := w.OwnersFor(ctx, about.object)
-			must(t, err)
+			harness.Must(t, err)
 			if len(owners) != about.owners || !slices.Contains(owners, owner) {
 				t.Errorf("%T is about %+v", about.object, owners)
 			}
@@ -240,13 +241,13 @@ func TestLookPlain(t *testing.T) {
 		until := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
 		request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: victim.Name}}
 		request.Spec.Hold = &v1alpha1.RemediationHold{Until: &until, Reason: "forensics"}
-		must(t, shared.admin.Create(ctx, request))
+		harness.Must(t, shared.admin.Create(ctx, request))
 		f := w.until(ctx, owner, "requested", func(f *remediator.Facts) bool { return machineOf(f, victim.Name).Request != nil })
 		want := &remediator.Request{UID: request.UID, Created: request.CreationTimestamp.Time, ByHand: true, Hold: true, HoldUntil: until.Time, HoldWhy: "forensics"}
 		if diff := cmp.Diff(want, machineOf(f, victim.Name).Request); diff != "" {
 			t.Error(diff)
 		}
-		must(t, shared.admin.Delete(ctx, request))
+		harness.Must(t, shared.admin.Delete(ctx, request))
 	})
 	t.Run("rollouts", func(t *testing.T) {
 		w.until(ctx, owner, "nothing rolls out", func(f *remediator.Facts) bool { return f.Owner.RollingOut == "" })
@@ -288,7 +289,7 @@ func TestLookPlain(t *testing.T) {
 // TestLookTopology: replicas are asked for in the topology, for the control plane and for workers.
 func TestLookTopology(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, Workers: 2, Topology: true})
 	w := c.watch(ctx)
 	for wanted, machines := range map[int32][]clusterv1.Machine{3: c.machines(ctx, true), 2: c.machines(ctx, false)} {
@@ -314,11 +315,11 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 	f := w.look(ctx, owner)
 	label := "ask-" + w.c.Namespace
 	started := time.Now()
-	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { must(w.c.t, w.Ask(ctx, f)) })
+	pprof.Do(ctx, pprof.Labels("observe", label), func(ctx context.Context) { harness.Must(w.c.t, w.Ask(ctx, f)) })
 	took := time.Since(started)
-	await(ctx, w.c.t, "no goroutine of Ask is left", func() string {
+	harness.Await(ctx, w.c.t, "no goroutine of Ask is left", func() string {
 		var all bytes.Buffer
-		must(w.c.t, pprof.Lookup("goroutine").WriteTo(&all, 1))
+		harness.Must(w.c.t, pprof.Lookup("goroutine").WriteTo(&all, 1))
 		for _, one := range strings.Split(all.String(), "\n\n") {
 			if strings.Contains(one, label) {
 				return one
@@ -333,7 +334,7 @@ func (w *watcher) asked(ctx context.Context, owner remediator.Owner) *remediator
 // TestAsk: every member of etcd is asked itself.
 func TestAsk(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
 	w := c.watch(ctx)
 	machines := c.machines(ctx, true)
@@ -360,7 +361,7 @@ func TestAsk(t *testing.T) {
 	// Leadership moves where it is asked to, and stays there.
 	to := nodes[(slices.Index(nodes, leader)+1)%3]
 	for range 2 {
-		must(t, w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, to))
+		harness.Must(t, w.MoveLeader(ctx, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, nodes, to))
 		for _, m := range w.asked(ctx, owner).Etcd.Members {
 			if m.Leader != (m.Node == to) {
 				t.Errorf("leadership was moved to %s: %+v", to, m)
@@ -373,7 +374,7 @@ func TestAsk(t *testing.T) {
 
 	// A member that was removed is in no list: it has no voice, and no machine is counted for it.
 	gone := nodes[(slices.Index(nodes, to)+1)%3]
-	must(t, c.BreakEtcdMember(ctx, gone))
+	harness.Must(t, c.BreakEtcdMember(ctx, gone))
 	f = w.asked(ctx, owner)
 	if q := remediator.Count(f.Etcd); q.Voters != 2 || q.Answering != 2 {
 		t.Errorf("%+v", f.Etcd)
@@ -387,7 +388,7 @@ func TestAsk(t *testing.T) {
 	// Nobody is left who could list the members.
 	for _, node := range nodes {
 		if node != gone {
-			must(t, c.BreakEtcdMember(ctx, node))
+			harness.Must(t, c.BreakEtcdMember(ctx, node))
 		}
 	}
 	if f = w.asked(ctx, owner); f.Etcd.Err == "" || len(f.Etcd.Members) > 0 || !strings.Contains(f.Etcd.Err, gone) {
@@ -413,7 +414,7 @@ func TestAsk(t *testing.T) {
 // machine is not taken for a living one.
 func TestAskBehindDeadKubelets(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3})
 	w := c.watch(ctx)
 	machines := c.machines(ctx, true)
@@ -423,15 +424,15 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 	for _, m := range machines {
 		nodes = append(nodes, m.Status.NodeRef.Name)
 	}
-	must(t, c.OpenClientPort(ctx, nodes[1]))
-	await(ctx, t, "the Machine shows its address", func() string {
+	harness.Must(t, c.OpenClientPort(ctx, nodes[1]))
+	harness.Await(ctx, t, "the Machine shows its address", func() string {
 		if m := c.machines(ctx, true)[1]; len(m.Status.Addresses) == 0 {
 			return "it does not"
 		}
 		return ""
 	})
 	for _, node := range nodes[:2] {
-		must(t, c.StopKubelet(ctx, node))
+		harness.Must(t, c.StopKubelet(ctx, node))
 	}
 	// A machine that is busy may need more time on its client port than it is given: then its peer is asked.
 	ways := map[string]string{nodes[0]: "etcdctl in etcd-" + nodes[2], nodes[1]: "client port 127.", nodes[2]: "port-forward"}
@@ -444,7 +445,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		}
 		return unknown == 2
 	})
-	await(ctx, t, "each is asked in its own way", func() string {
+	harness.Await(ctx, t, "each is asked in its own way", func() string {
 		found = w.asked(ctx, owner)
 		for _, m := range found.Etcd.Members {
 			if m.Answers != object.True {
@@ -457,8 +458,8 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		return ""
 	})
 	for _, leader := range nodes[:2] {
-		must(t, c.Lead(ctx, leader))
-		must(t, w.MoveLeader(ctx, key, nodes, nodes[2]))
+		harness.Must(t, c.Lead(ctx, leader))
+		harness.Must(t, w.MoveLeader(ctx, key, nodes, nodes[2]))
 		for _, m := range w.asked(ctx, owner).Etcd.Members {
 			if m.Leader != (m.Node == nodes[2]) {
 				t.Errorf("leadership was moved from %s to %s: %+v", leader, nodes[2], m)
@@ -466,7 +467,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 		}
 	}
 	for _, node := range nodes[:2] {
-		must(t, c.PowerOff(ctx, node))
+		harness.Must(t, c.PowerOff(ctx, node))
 		found = w.asked(ctx, owner)
 		for _, m := range found.Etcd.Members {
 			if dead := m.Node == node; dead && (m.Answers != object.Unknown || !strings.Contains(m.Why, "etcdctl in etcd-"+nodes[2])) {
@@ -479,7 +480,7 @@ func TestAskBehindDeadKubelets(t *testing.T) {
 // TestAskExternal: the members of an etcd that is somebody else's are not ours to ask.
 func TestAskExternal(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t, 5*time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true})
 	w := c.watch(ctx)
 	owner := w.owner(ctx, &c.machines(ctx, true)[0])

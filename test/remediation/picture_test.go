@@ -14,6 +14,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -24,17 +25,17 @@ import (
 func TestPicture(t *testing.T) {
 	address := ports.AddressForTest(t)
 	daemon(t, scuted.DaemonOptions{Listen: address})
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 30})
 	before := c.machines(ctx, true)
 	keepDiary(t, c.Namespace)
 	policy(ctx, t, c.Namespace, nil)
 	victims := choose(before, 1)
 	victim := victims[0]
-	must(t, kubeletDead(ctx, c, &victim))
+	harness.Must(t, kubeletDead(ctx, c, &victim))
 
 	args := []string{"get", "machines", "-n", c.Namespace, "--nats", "nats://" + address}
-	await(ctx, t, "the picture shows the surge", func() string {
+	harness.Await(ctx, t, "the picture shows the surge", func() string {
 		var picture struct {
 			Log      struct{ Read bool }
 			Clusters []struct {
@@ -74,7 +75,7 @@ func TestPicture(t *testing.T) {
 	c.replaced(ctx, t, before, victims)
 	c.calm(ctx, t)
 	const last = "RemediationSucceeded"
-	await(ctx, t, "events tell how it ended", func() string { return cmp.Diff([]string{last}, lastOf(reasons(ctx, t, &victim))) })
+	harness.Await(ctx, t, "events tell how it ended", func() string { return cmp.Diff([]string{last}, lastOf(reasons(ctx, t, &victim))) })
 	told := reasons(ctx, t, &victim)
 	story := []string{"MachineUnhealthy", "ReplacementRequested", "ReplacementCreated", "ReplacementReady", "MachineDeleting", last}
 	if diff := cmp.Diff(story, slices.DeleteFunc(slices.Clone(told), func(r string) bool { return !slices.Contains(story, r) })); diff != "" {
@@ -93,7 +94,7 @@ func TestPicture(t *testing.T) {
 func scutectl(ctx context.Context, t *testing.T, args ...string) []byte {
 	t.Helper()
 	in, _, err := shared.installed()
-	must(t, err)
+	harness.Must(t, err)
 	cmd := in.Scutectl(ctx, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -108,7 +109,7 @@ func scutectl(ctx context.Context, t *testing.T, args ...string) []byte {
 func reasons(ctx context.Context, t *testing.T, about client.Object) (list []string) {
 	t.Helper()
 	var events eventsv1.EventList
-	must(t, shared.admin.List(ctx, &events, client.InNamespace(about.GetNamespace())))
+	harness.Must(t, shared.admin.List(ctx, &events, client.InNamespace(about.GetNamespace())))
 	slices.SortFunc(events.Items, func(a, b eventsv1.Event) int { return strings.Compare(a.Name, b.Name) })
 	for i := range events.Items {
 		if e := &events.Items[i]; e.Regarding.UID == about.GetUID() && e.ReportingController == "scuted" {

@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
 
 // TestPolicy: what a RepairPolicy owns follows it, and the control planes that it selects.
 func TestPolicy(t *testing.T) {
-	ctx := deadline(t, 6*time.Minute)
+	ctx := harness.Deadline(t, 6*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("owns", func(t *testing.T) { t.Parallel(); owns(ctx, t) })
 	t.Run("yields", func(t *testing.T) { t.Parallel(); yields(ctx, t) })
@@ -43,30 +44,30 @@ func owns(ctx context.Context, t *testing.T) {
 	if !metav1.IsControlledBy(check, p) {
 		t.Errorf("the health check is not the policy's: %+v", check.OwnerReferences)
 	}
-	must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{}))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{}))
 	awaitPolicy(ctx, t, p, "it watches all", func(s *v1alpha1.RepairPolicyStatus) bool {
 		return s.Clusters == 1 && s.Machines == 3 && s.Unhealthy == 0 && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) && s.ObservedGeneration == 1
 	})
-	await(ctx, t, "Cluster API looks at the machines", func() string {
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), check))
+	harness.Await(ctx, t, "Cluster API looks at the machines", func() string {
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), check))
 		return cmp.Diff(3, len(check.Status.Targets))
 	})
 
-	must(t, shared.admin.Delete(ctx, check))
+	harness.Must(t, shared.admin.Delete(ctx, check))
 	check = awaitCheck(ctx, t, c, 1)
 	changed := check.DeepCopy()
 	changed.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "bears-it"}}
-	must(t, shared.admin.Patch(ctx, changed, client.MergeFrom(check)))
-	await(ctx, t, "the health check is mended", func() string {
+	harness.Must(t, shared.admin.Patch(ctx, changed, client.MergeFrom(check)))
+	harness.Await(ctx, t, "the health check is mended", func() string {
 		now := &clusterv1.MachineHealthCheck{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), now))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(check), now))
 		return cmp.Diff(check.Spec, now.Spec)
 	})
 
 	kcp := c.kcp(ctx)
 	before, five := kcp.DeepCopy(), int32(5)
 	kcp.Spec.Replicas = &five
-	must(t, shared.admin.Patch(ctx, kcp, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, kcp, client.MergeFrom(before)))
 	awaitCheck(ctx, t, c, 2)
 	awaitPolicy(ctx, t, p, "it watches five", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Machines == 5 })
 
@@ -81,9 +82,9 @@ func owns(ctx context.Context, t *testing.T) {
 	awaitPolicy(ctx, t, p, "it watches none", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Clusters == 0 && s.Machines == 0 })
 	change(ctx, t, p, func(s *v1alpha1.RepairPolicySpec) { s.Selector = metav1.LabelSelector{} })
 	awaitCheck(ctx, t, c, 2)
-	must(t, shared.admin.Delete(ctx, p))
+	harness.Must(t, shared.admin.Delete(ctx, p))
 	awaitNone(ctx, t, c)
-	await(ctx, t, "the template is gone", func() string {
+	harness.Await(ctx, t, "the template is gone", func() string {
 		err := shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: ref.Name}, &v1alpha1.SurgeRemediationTemplate{})
 		if client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprint("it is there: ", err)
@@ -101,7 +102,7 @@ func yields(ctx context.Context, t *testing.T) {
 			ClusterName: c.Name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: c.Name}},
 		},
 	}
-	must(t, shared.admin.Create(ctx, theirs))
+	harness.Must(t, shared.admin.Create(ctx, theirs))
 	p := policy(ctx, t, c.Namespace, nil)
 	awaitPolicy(ctx, t, p, "it says which health check is in the way", func(s *v1alpha1.RepairPolicyStatus) bool {
 		stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled)
@@ -113,14 +114,14 @@ func yields(ctx context.Context, t *testing.T) {
 	wired.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: "SurgeRemediationTemplate", Name: "scute-" + policyName,
 	}
-	must(t, shared.admin.Patch(ctx, wired, client.MergeFrom(theirs)))
+	harness.Must(t, shared.admin.Patch(ctx, wired, client.MergeFrom(theirs)))
 	fine := func(s *v1alpha1.RepairPolicyStatus) bool {
 		return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled)
 	}
 	awaitPolicy(ctx, t, p, "it is content with one that is wired", fine)
 	awaitNone(ctx, t, c)
 
-	must(t, shared.admin.Delete(ctx, wired))
+	harness.Must(t, shared.admin.Delete(ctx, wired))
 	awaitCheck(ctx, t, c, 1)
 	awaitPolicy(ctx, t, p, "nothing is in the way any more", fine)
 }
@@ -146,7 +147,7 @@ func told(ctx context.Context, t *testing.T) {
 	m := c.machines(ctx, true)[0]
 	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) { s.Hold = &v1alpha1.Duration{Duration: time.Hour} })
 	awaitCheck(ctx, t, c, 1)
-	must(t, notReady(ctx, c, &m))
+	harness.Must(t, notReady(ctx, c, &m))
 	request := awaitRequest(ctx, t, &m, "it is held", func(r *v1alpha1.SurgeRemediation) bool {
 		return r.Status.Phase == v1alpha1.RemediationHeld && len(r.Finalizers) == 1 && r.Status.Policy == p.Name &&
 			meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReconciling)
@@ -155,12 +156,12 @@ func told(ctx context.Context, t *testing.T) {
 	awaitEvent(ctx, t, "Machine", &m, "MachineUnhealthy")
 	awaitEvent(ctx, t, "Machine", &m, "RemediationHeld")
 
-	must(t, shared.admin.Delete(ctx, request))
+	harness.Must(t, shared.admin.Delete(ctx, request))
 	awaitRequest(ctx, t, &m, "somebody deletes it", func(r *v1alpha1.SurgeRemediation) bool {
 		return !r.DeletionTimestamp.IsZero() && len(r.Finalizers) == 1
 	})
-	must(t, wellAgain(ctx, c, &m))
-	await(ctx, t, "the request is gone", func() string {
+	harness.Must(t, wellAgain(ctx, c, &m))
+	harness.Await(ctx, t, "the request is gone", func() string {
 		err := shared.admin.Get(ctx, client.ObjectKeyFromObject(&m), &v1alpha1.SurgeRemediation{})
 		if client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprint("it is there: ", err)
@@ -176,18 +177,18 @@ func unselected(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1})
 	m := c.machines(ctx, true)[0]
 	orphan := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}}
-	must(t, shared.admin.Create(ctx, orphan))
+	harness.Must(t, shared.admin.Create(ctx, orphan))
 	awaitRequest(ctx, t, &m, "nobody selects its machine", func(r *v1alpha1.SurgeRemediation) bool {
 		return r.Status.Phase == v1alpha1.RemediationUnselected && r.Status.Next != "" && len(r.Finalizers) == 0
 	})
-	must(t, shared.admin.Delete(ctx, orphan))
+	harness.Must(t, shared.admin.Delete(ctx, orphan))
 }
 
 // awaitRequest waits for a machine's SurgeRemediation.
 func awaitRequest(ctx context.Context, t *testing.T, m *clusterv1.Machine, what string, is func(*v1alpha1.SurgeRemediation) bool) *v1alpha1.SurgeRemediation {
 	t.Helper()
 	r := &v1alpha1.SurgeRemediation{}
-	await(ctx, t, what, func() string {
+	harness.Await(ctx, t, what, func() string {
 		*r = v1alpha1.SurgeRemediation{}
 		if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(m), r); err != nil {
 			return err.Error()
@@ -203,9 +204,9 @@ func awaitRequest(ctx context.Context, t *testing.T, m *clusterv1.Machine, what 
 // awaitEvent waits for a Kubernetes event about an object.
 func awaitEvent(ctx context.Context, t *testing.T, kind string, about client.Object, reason string) {
 	t.Helper()
-	await(ctx, t, "there is an event "+reason+" about the "+kind, func() string {
+	harness.Await(ctx, t, "there is an event "+reason+" about the "+kind, func() string {
 		list := &corev1.EventList{}
-		must(t, shared.admin.List(ctx, list, client.InNamespace(about.GetNamespace())))
+		harness.Must(t, shared.admin.List(ctx, list, client.InNamespace(about.GetNamespace())))
 		var others []string
 		for i := range list.Items {
 			if e := &list.Items[i]; e.InvolvedObject.Kind == kind && e.InvolvedObject.UID == about.GetUID() {
@@ -224,7 +225,7 @@ func awaitCheck(ctx context.Context, t *testing.T, c *cluster, limit int) *clust
 	t.Helper()
 	key := client.ObjectKey{Namespace: c.Namespace, Name: c.kcp(ctx).Name + "-scute"}
 	check := &clusterv1.MachineHealthCheck{}
-	await(ctx, t, fmt.Sprintf("MachineHealthCheck %s has the limit %d", key.Name, limit), func() string {
+	harness.Await(ctx, t, fmt.Sprintf("MachineHealthCheck %s has the limit %d", key.Name, limit), func() string {
 		*check = clusterv1.MachineHealthCheck{}
 		if err := shared.admin.Get(ctx, key, check); err != nil {
 			return err.Error()
@@ -240,9 +241,9 @@ func awaitCheck(ctx context.Context, t *testing.T, c *cluster, limit int) *clust
 // awaitNone waits until the policy has no health check in the cluster's namespace.
 func awaitNone(ctx context.Context, t *testing.T, c *cluster) {
 	t.Helper()
-	await(ctx, t, "there is no health check of the policy", func() string {
+	harness.Await(ctx, t, "there is no health check of the policy", func() string {
 		list := &clusterv1.MachineHealthCheckList{}
-		must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.HasLabels{"scute.dev/policy"}))
+		harness.Must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace), client.HasLabels{"scute.dev/policy"}))
 		if len(list.Items) == 0 {
 			return ""
 		}
@@ -254,8 +255,8 @@ func awaitNone(ctx context.Context, t *testing.T, c *cluster) {
 func change(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, to func(*v1alpha1.RepairPolicySpec)) {
 	t.Helper()
 	now := &v1alpha1.RepairPolicy{}
-	must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
 	before := now.DeepCopy()
 	to(&now.Spec)
-	must(t, shared.admin.Patch(ctx, now, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Patch(ctx, now, client.MergeFrom(before)))
 }

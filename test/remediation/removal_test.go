@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -54,13 +55,13 @@ func outOfService(ctx context.Context, t *testing.T) {
 			{Type: "PoweredOn", Status: "False", Reason: "Fenced"},
 		}}
 	})
-	must(t, kubeletDead(ctx, w.cluster, w.victim))
+	harness.Must(t, kubeletDead(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationHeld)
 	if w.tainted(ctx, t) {
 		t.Error("a Node is out of service of which is known only that nothing is heard of it")
 	}
 	w.poweredOn(ctx, t, metav1.ConditionFalse)
-	await(ctx, t, "its Node is out of service", func() string {
+	harness.Await(ctx, t, "its Node is out of service", func() string {
 		if w.tainted(ctx, t) {
 			return ""
 		}
@@ -69,10 +70,10 @@ func outOfService(ctx context.Context, t *testing.T) {
 	w.phase(ctx, t, v1alpha1.RemediationHeld, "tainted out-of-service", "PoweredOn False")
 
 	w.poweredOn(ctx, t, metav1.ConditionTrue)
-	must(t, wellAgain(ctx, w.cluster, w.victim))
-	await(ctx, t, "its Node is in service again", func() string {
+	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
+	harness.Await(ctx, t, "its Node is in service again", func() string {
 		m := &clusterv1.Machine{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.victim), m))
 		if left := m.Annotations["scute.dev/out-of-service"]; left != "" || w.tainted(ctx, t) {
 			return fmt.Sprintf("it has the taint, or the annotation %q", left)
 		}
@@ -85,19 +86,19 @@ func outOfService(ctx context.Context, t *testing.T) {
 func (w *ward) poweredOn(ctx context.Context, t *testing.T, on metav1.ConditionStatus) {
 	t.Helper()
 	infra := &infrav1.DevMachine{}
-	must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.victim.Spec.InfrastructureRef.Name}, infra))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.victim.Spec.InfrastructureRef.Name}, infra))
 	before := infra.DeepCopy()
 	conditions := slices.DeleteFunc(infra.GetConditions(), func(c metav1.Condition) bool { return c.Type == "PoweredOn" })
 	infra.SetConditions(append(conditions, metav1.Condition{Type: "PoweredOn", Status: on, Reason: "Fenced", LastTransitionTime: metav1.Now()}))
-	must(t, shared.admin.Status().Patch(ctx, infra, client.MergeFrom(before)))
+	harness.Must(t, shared.admin.Status().Patch(ctx, infra, client.MergeFrom(before)))
 }
 
 // tainted says that the victim's Node is out of service.
 func (w *ward) tainted(ctx context.Context, t *testing.T) bool {
 	t.Helper()
 	inside, err := w.Client(ctx)
-	must(t, err)
+	harness.Must(t, err)
 	node := &corev1.Node{}
-	must(t, inside.Get(ctx, client.ObjectKey{Name: w.victim.Status.NodeRef.Name}, node))
+	harness.Must(t, inside.Get(ctx, client.ObjectKey{Name: w.victim.Status.NodeRef.Name}, node))
 	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeOutOfService })
 }

@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/inventory"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
@@ -71,7 +72,7 @@ func TestReplace(t *testing.T) {
 			},
 			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
 		}) {
-			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(deadline(t, 8*time.Minute), t) })
+			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(harness.Deadline(t, 8*time.Minute), t) })
 		}
 	})
 }
@@ -88,13 +89,13 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 
 	victims := choose(before, max(1, r.victims))
 	for i := range victims {
-		must(t, r.sick(ctx, c, &victims[i]))
+		harness.Must(t, r.sick(ctx, c, &victims[i]))
 	}
 	began := time.Now()
 	c.replaced(ctx, t, before, victims)
 	t.Logf("replaced after %s", time.Since(began).Round(100*time.Millisecond))
 	c.calm(ctx, t)
-	must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
+	harness.Must(t, shared.side.WaitAvailable(ctx, c.Namespace, c.Name))
 	if now := c.kcp(ctx).Spec.Replicas; *now != *replicas {
 		t.Errorf("%d replicas at the end, %d before", *now, *replicas)
 	}
@@ -141,9 +142,9 @@ func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []
 	for i := range victims {
 		gone[victims[i].UID] = true
 	}
-	await(ctx, t, "the victims are replaced", func() string {
+	harness.Await(ctx, t, "the victims are replaced", func() string {
 		now, err := c.list(ctx, controlPlane)
-		must(t, err)
+		harness.Must(t, err)
 		there := map[types.UID]bool{}
 		for i := range now {
 			there[now[i].UID] = now[i].DeletionTimestamp.IsZero()
@@ -169,9 +170,9 @@ func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []
 // calm waits until nothing is left of a remediation but healthy machines.
 func (c *cluster) calm(ctx context.Context, t *testing.T) {
 	t.Helper()
-	await(ctx, t, "nothing is left of the remediation", func() string {
+	harness.Await(ctx, t, "nothing is left of the remediation", func() string {
 		left, err := c.left(ctx)
-		must(t, err)
+		harness.Must(t, err)
 		return strings.Join(left, "; ")
 	})
 }

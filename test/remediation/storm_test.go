@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -27,7 +28,7 @@ const (
 // TestStorm: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
 // mass failure is seen; nothing beyond, and in the end all is well without a human.
 func TestStorm(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
 	namespace := namespaceOf(t)
 	clusters := stormFleet(ctx, t, namespace)
@@ -59,7 +60,7 @@ func TestStorm(t *testing.T) {
 	awaitPolicy(ctx, t, p, "nothing is under way", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Active == 0 && s.Unhealthy == 0 })
 	made := 0
 	for _, c := range clusters {
-		must(t, shared.side.WaitAvailable(ctx, namespace, c.Name))
+		harness.Must(t, shared.side.WaitAvailable(ctx, namespace, c.Name))
 		machines := c.machines(ctx, true)
 		if len(machines) != max(1, c.spec.ControlPlanes) {
 			t.Errorf("%s has %d machines", c.Name, len(machines))
@@ -96,7 +97,7 @@ func stormFleet(ctx context.Context, t *testing.T, namespace string) []*cluster 
 			spec.ControlPlanes = 3
 		}
 		w, err := shared.side.CreateCluster(ctx, spec)
-		must(t, err)
+		harness.Must(t, err)
 		clusters[i] = &cluster{Workload: w, t: t, spec: spec}
 		t.Cleanup(clusters[i].remove)
 		slots <- struct{}{}
@@ -116,9 +117,9 @@ func stormFleet(ctx context.Context, t *testing.T, namespace string) []*cluster 
 
 func awaitPolicy(ctx context.Context, t *testing.T, p *v1alpha1.RepairPolicy, what string, is func(*v1alpha1.RepairPolicyStatus) bool) {
 	t.Helper()
-	await(ctx, t, what, func() string {
+	harness.Await(ctx, t, what, func() string {
 		now := &v1alpha1.RepairPolicy{}
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), now))
 		if is(&now.Status) {
 			return ""
 		}

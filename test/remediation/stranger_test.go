@@ -15,12 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 )
 
 // anotherKind: control planes of other providers are not asked for anything. Each says why not, and what a human can do.
 func anotherKind(ctx context.Context, t *testing.T) {
 	namespace := namespaceOf(t)
-	must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	harness.Must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	next := map[string]string{
 		"RKE2ControlPlane":    "have a MachineHealthCheck without a templateRef select the machine",
 		"KThreesControlPlane": "have a MachineHealthCheck without a templateRef select the machine",
@@ -33,10 +34,10 @@ func anotherKind(ctx context.Context, t *testing.T) {
 	for kind, next := range next {
 		name := strings.ToLower(kind)
 		request := &v1alpha1.SurgeRemediation{}
-		await(ctx, t, "it is said why a machine of a "+kind+" is not replaced", func() string {
+		harness.Await(ctx, t, "it is said why a machine of a "+kind+" is not replaced", func() string {
 			request = &v1alpha1.SurgeRemediation{}
 			err := shared.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, request)
-			must(t, client.IgnoreNotFound(err))
+			harness.Must(t, client.IgnoreNotFound(err))
 			if request.Status.Phase != v1alpha1.RemediationFailed {
 				return "the phase is " + string(request.Status.Phase)
 			}
@@ -52,7 +53,7 @@ func anotherKind(ctx context.Context, t *testing.T) {
 			t.Errorf("scutectl does not say why a machine of a %s is not replaced", kind)
 		}
 		m := &clusterv1.Machine{}
-		must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, m))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, m))
 		owned := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
 		if m.Annotations[v1alpha1.UnhealthyAnnotation] == "" || m.Annotations[clusterv1.DeleteMachineAnnotation] != "" || owned != nil || m.DeletionTimestamp != nil {
 			t.Errorf("the Machine of a %s has the annotations %v, the condition OwnerRemediated %v, and is deleted at %v", kind, m.Annotations, owned, m.DeletionTimestamp)
@@ -71,7 +72,7 @@ func strangeMachine(ctx context.Context, t *testing.T, namespace, kind string) {
 	plane.SetGroupVersionKind(kinds)
 	plane.SetNamespace(namespace)
 	plane.SetName(name)
-	await(ctx, t, "a "+kind+" can be created", func() string {
+	harness.Await(ctx, t, "a "+kind+" can be created", func() string {
 		if err := shared.admin.Create(ctx, plane); err != nil {
 			return err.Error()
 		}
@@ -80,7 +81,7 @@ func strangeMachine(ctx context.Context, t *testing.T, namespace, kind string) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: kinds.Group, Kind: kind, Name: name}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: "DevCluster", Name: name}
-	must(t, shared.admin.Create(ctx, cluster))
+	harness.Must(t, shared.admin.Create(ctx, cluster))
 	yes, secret := true, "none"
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name,
@@ -90,7 +91,7 @@ func strangeMachine(ctx context.Context, t *testing.T, namespace, kind string) {
 	}}
 	m.Spec.ClusterName, m.Spec.Version, m.Spec.Bootstrap.DataSecretName = name, "v1.36.0", &secret
 	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: "DevMachine", Name: name}
-	must(t, shared.admin.Create(ctx, m))
+	harness.Must(t, shared.admin.Create(ctx, m))
 }
 
 // serve has the API server serve a kind, with the label by which Cluster API knows its contract.
@@ -108,5 +109,5 @@ func serve(ctx context.Context, t *testing.T, kind schema.GroupVersionKind) {
 			}},
 		},
 	}
-	must(t, shared.side.Client().Create(ctx, crd))
+	harness.Must(t, shared.side.Client().Create(ctx, crd))
 }

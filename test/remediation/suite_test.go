@@ -20,6 +20,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/test/assets"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/stack"
 	"scute.dev/test/testbed"
@@ -41,45 +42,12 @@ var shared *suite //nolint:gochecknoglobals // a test main has no other way to h
 // parallel is how many tests run at once, whatever the number of processors: mostly they wait.
 const parallel = 6
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), testbed.StartTimeout)
-	defer cancel()
-	s, err := start(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "remediation:", err)
-		return 1
-	}
-	shared = s
-	defer func() {
-		if code != 0 {
-			s.bed.Keep()
-		}
-		if err := s.bed.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "remediation: stopping the test bed:", err)
-			code = 1
-		}
-	}()
-	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
-		fmt.Fprintln(os.Stderr, "remediation:", err)
-		return 1
-	}
-	return m.Run()
-}
-
-func start(ctx context.Context) (*suite, error) {
-	bed, err := testbed.Start(ctx, testbed.Options{Sides: []string{"blue"}})
-	if err != nil {
-		return nil, err
-	}
-	s := &suite{bed: bed, side: bed.Side("blue")}
-	s.installed = once(s.install)
-	if err := s.prepare(ctx); err != nil {
-		bed.Keep()
-		return nil, errors.Join(err, bed.Stop())
-	}
-	return s, nil
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, "remediation", testbed.Options{Sides: []string{"blue"}}, func(ctx context.Context, bed *testbed.Bed) error {
+		shared = &suite{bed: bed, side: bed.Side("blue")}
+		shared.installed = once(shared.install)
+		return errors.Join(flag.Set("test.parallel", strconv.Itoa(parallel)), shared.prepare(ctx))
+	}))
 }
 
 // prepare makes the client, and scute's kinds: tests of single parts need no more of the chart.
@@ -129,37 +97,6 @@ func (s *suite) prepare(ctx context.Context) error {
 	}
 }
 
-// deadline bounds one test.
-func deadline(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await waits until is returns "". What it returns says what is missing.
-func await(ctx context.Context, t *testing.T, what string, is func() string) {
-	t.Helper()
-	for {
-		missing := is()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waiting until %s: %v: %s", what, ctx.Err(), missing)
-		case <-time.After(250 * time.Millisecond):
-		}
-	}
-}
-
 // unfit is what a namespace's name must not hold.
 var unfit = regexp.MustCompile(`[^a-z0-9]+`) //nolint:gochecknoglobals // compiled once
 
@@ -174,7 +111,7 @@ func namespaceOf(t *testing.T) string {
 func newCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster {
 	t.Helper()
 	made := beginCluster(ctx, t, c)
-	must(t, shared.side.WaitAvailable(ctx, made.Namespace, made.Name))
+	harness.Must(t, shared.side.WaitAvailable(ctx, made.Namespace, made.Name))
 	return made
 }
 
@@ -188,7 +125,7 @@ func beginCluster(ctx context.Context, t *testing.T, c testbed.Cluster) *cluster
 		c.Name = "c"
 	}
 	w, err := shared.side.CreateCluster(ctx, c)
-	must(t, err)
+	harness.Must(t, err)
 	made := &cluster{Workload: w, t: t, spec: c}
 	t.Cleanup(made.remove)
 	return made

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
@@ -25,20 +26,22 @@ const zoneClusters = 4
 // TestZoneOutage: a failure domain loses its power. No cluster by itself has more than one unhealthy machine, and each would be
 // replaced in the same failure domain: nothing is sent there until it recovers, and then one replacement at a time.
 func TestZoneOutage(t *testing.T) {
-	ctx := deadline(t, 15*time.Minute)
+	ctx := harness.Deadline(t, 15*time.Minute)
 	limits := zoneLimits()
-	must(t, shared.admin.Create(ctx, limits))
-	t.Cleanup(func() { must(t, client.IgnoreNotFound(shared.admin.Delete(context.WithoutCancel(ctx), limits))) })
+	harness.Must(t, shared.admin.Create(ctx, limits))
+	t.Cleanup(func() {
+		harness.Must(t, client.IgnoreNotFound(shared.admin.Delete(context.WithoutCancel(ctx), limits)))
+	})
 	daemon(t, scuted.DaemonOptions{})
 	wards := zoneWards(ctx, t)
 	seen := watchZone(ctx, t, wards)
 	for _, w := range wards {
-		must(t, powerLost(ctx, w.cluster, w.victim))
+		harness.Must(t, powerLost(ctx, w.cluster, w.victim))
 	}
 	limitsSay(ctx, t, "all of them are unhealthy", func(s *v1alpha1.RepairLimitsStatus) bool { return s.Unhealthy == zoneClusters })
 	patch := client.MergeFrom(limits.DeepCopy())
 	limits.Spec.PauseRequests = nil
-	must(t, shared.admin.Patch(ctx, limits, patch))
+	harness.Must(t, shared.admin.Patch(ctx, limits, patch))
 	for _, w := range wards {
 		w.phase(ctx, t, v1alpha1.RemediationWaiting, "failure domain "+zone)
 	}
@@ -46,7 +49,7 @@ func TestZoneOutage(t *testing.T) {
 		t.Errorf("%d machines were made while the failure domain failed", made)
 	}
 	for _, w := range wards[:2] {
-		must(t, w.PowerOn(ctx, w.victim.Status.NodeRef.Name))
+		harness.Must(t, w.PowerOn(ctx, w.victim.Status.NodeRef.Name))
 	}
 	for _, w := range wards[2:] {
 		w.healed(ctx, t)
@@ -82,12 +85,12 @@ func zoneWards(ctx context.Context, t *testing.T) []*ward {
 	for i := range wards {
 		spec := testbed.Cluster{Namespace: fmt.Sprintf("zone-%d", i), Name: "c", ControlPlanes: 3, CertificateExpiryDays: 30, FailureDomains: []string{zone, "b", "c"}}
 		w, err := shared.side.CreateCluster(ctx, spec)
-		must(t, err)
+		harness.Must(t, err)
 		wards[i] = &ward{cluster: &cluster{Workload: w, t: t, spec: spec}}
 		t.Cleanup(wards[i].remove)
 	}
 	for _, w := range wards {
-		must(t, shared.side.WaitAvailable(ctx, w.Namespace, w.Name))
+		harness.Must(t, shared.side.WaitAvailable(ctx, w.Namespace, w.Name))
 		w.before = w.machines(ctx, true)
 		for i := range w.before {
 			if w.before[i].Spec.FailureDomain == zone {
@@ -106,9 +109,9 @@ func zoneWards(ctx context.Context, t *testing.T) []*ward {
 // limitsSay waits until the status of the RepairLimits is so.
 func limitsSay(ctx context.Context, t *testing.T, what string, is func(*v1alpha1.RepairLimitsStatus) bool) {
 	t.Helper()
-	await(ctx, t, what, func() string {
+	harness.Await(ctx, t, what, func() string {
 		now := &v1alpha1.RepairLimits{}
-		must(t, shared.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, now))
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, now))
 		if is(&now.Status) {
 			return ""
 		}
@@ -136,7 +139,7 @@ func watchZone(ctx context.Context, t *testing.T, wards []*ward) *zoneWatch {
 		}
 	}
 	changes, err := shared.admin.Watch(ctx, &clusterv1.MachineList{}) // one for all, so that changes come in their order
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(changes.Stop)
 	go func() {
 		for e := range changes.ResultChan() {
