@@ -8,9 +8,9 @@ old=$(mktemp -d) && work=$(mktemp -d)
 trap 'git -C "$root" worktree remove --force "$old"; rm -rf "$work"' EXIT
 git worktree add -q "$old" "$(git log --format=%h -F --grep="$subject" -1)"
 (cd "$old" && go build -o "$work/ctl" ./cmd/ctl && cd test && go build -o "$work/faultctl" ./cmd/faultctl)
-cp "$here/mover/record_test.go" "$old/mover/runner/"
-cp "$here/remediator/record_test.go" "$old/remediator/runner/"
-cp "$here/projection/record_test.go" "$old/internal/projection/"
+cp "$here/mover/record_test.go.txt" "$old/mover/runner/record_test.go"
+cp "$here/remediator/record_test.go.txt" "$old/remediator/runner/record_test.go"
+cp "$here/projection/record_test.go.txt" "$old/internal/projection/record_test.go"
 mkdir "$work/made" && cd "$work/made"
 
 # The runs, one in each phase. A run that is to be found in the middle is killed there.
