@@ -24,6 +24,7 @@ type ground struct {
 	side   *testbed.Side
 	admin  client.WithWatch // does not cache, and knows the kinds of Cluster API and of scute
 	daemon *scuted.Daemon
+	logDir string // of the daemon's event log
 }
 
 // onGround runs something on a new bed, and ends the bed.
@@ -61,8 +62,7 @@ func (g *ground) install(ctx context.Context, programs scuted.Programs) error {
 	if g.admin, err = client.NewWithWatch(g.side.Config(), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	dir, err := in.NewLogDir()
-	if err != nil {
+	if g.logDir, err = in.NewLogDir(); err != nil {
 		return err
 	}
 	if err := until(ctx, "scute's kinds are served", func(ctx context.Context) (string, error) {
@@ -73,7 +73,7 @@ func (g *ground) install(ctx context.Context, programs scuted.Programs) error {
 	}); err != nil {
 		return err
 	}
-	g.daemon, err = in.Start(scuted.DaemonOptions{LogDir: dir})
+	g.daemon, err = in.Start(scuted.DaemonOptions{LogDir: g.logDir})
 	return err
 }
 
@@ -89,7 +89,12 @@ func (g *ground) close() error {
 
 // until waits until nothing is missing.
 func until(ctx context.Context, what string, missing func(context.Context) (string, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	return within(ctx, patience, what, missing)
+}
+
+// within is until with its own bound.
+func within(ctx context.Context, bound time.Duration, what string, missing func(context.Context) (string, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -35,7 +35,7 @@ type bench struct {
 	rounds   int           // of each way to surge
 	clusters int           // watched
 	steady   time.Duration // how long memory stays the same before it counts
-	only     string        // "surge", "watch", or "" for both
+	only     string        // "surge", "watch", "outage", or "" for all
 	// unlimited takes Cluster API's own limit off, of one reconcile of an object in a second: the owner's waits are shorter
 	// than anywhere, and what scute adds weighs most.
 	unlimited bool
@@ -69,7 +69,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 7, "surges of each kind, by scute and by hand")
 	flag.IntVar(&b.clusters, "clusters", 1000, "clusters of three control plane machines that are watched")
 	flag.DurationVar(&b.steady, "steady", 130*time.Second, "how long memory stays the same before it counts; the runtime collects every two minutes")
-	flag.StringVar(&b.only, "only", "", "surge or watch; both if empty")
+	flag.StringVar(&b.only, "only", "", "surge, watch or outage; all of them if empty")
 	flag.BoolVar(&b.unlimited, "unlimited", false, "surges without Cluster API's limit of one reconcile of an object in a second")
 	flag.StringVar(&b.moveClusters, "move-clusters", "10", "how many clusters of 45 objects are moved; several numbers with commas measure how the time grows")
 	flag.IntVar(&b.moveRounds, "move-rounds", 3, "moves by scute and by clusterctl")
@@ -96,8 +96,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 			return fmt.Errorf("there is no group %q; see -h for the flags, and name one of %v or none", group, slices.Sorted(maps.Keys(measure)))
 		}
 	}
-	if b.rounds < 1 || b.clusters < 1 || b.moveRounds < 1 || !slices.Contains([]string{"", "surge", "watch"}, b.only) {
-		return fmt.Errorf("-rounds, -clusters and -move-rounds are 1 or more, and -only is surge or watch")
+	if b.rounds < 1 || b.clusters < 1 || b.moveRounds < 1 || !slices.Contains([]string{"", "surge", "watch", "outage"}, b.only) {
+		return fmt.Errorf("-rounds, -clusters and -move-rounds are 1 or more, and -only is surge, watch or outage")
 	}
 	if b.programs, err = scuted.Build(ctx, b.progress); err != nil {
 		return err
@@ -114,12 +114,18 @@ func (b *bench) run(ctx context.Context) (err error) {
 }
 
 func (b *bench) measureRemediation(ctx context.Context) error {
-	b.say("group remediation: the remediator on the real stack: what it adds to a surge, and what it costs at rest")
+	b.say("group remediation: the remediator on the real stack: what it adds to a surge, what it costs at rest, and when a failure domain fails")
+	if b.only == "outage" {
+		return b.measureOutage(ctx)
+	}
 	model, err := b.measureSurges(ctx)
 	if err != nil || b.only == "surge" {
 		return err
 	}
-	return b.measureWatch(ctx, model)
+	if err := b.measureWatch(ctx, model); err != nil || b.only == "watch" {
+		return err
+	}
+	return b.measureOutage(ctx)
 }
 
 // median of some measurements.

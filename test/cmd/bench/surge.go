@@ -24,7 +24,7 @@ func (b *bench) measureSurges(ctx context.Context) (model *specimen, err error) 
 		if err := makeAll(ctx, pairs); err != nil {
 			return err
 		}
-		if model, err = capture(ctx, pairs[0].hand); err != nil || b.only == "watch" {
+		if model, err = captureControlPlane(ctx, pairs[0].hand); err != nil || b.only == "watch" {
 			return err
 		}
 		for i := range b.rounds {
