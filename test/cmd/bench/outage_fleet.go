@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -191,12 +192,12 @@ func (o *outage) fail(ctx context.Context) error {
 
 // change writes the status of an object of a cluster as the failure has left it.
 func (o *outage) change(ctx context.Context, original *unstructured.Unstructured, i int) error {
-	status := (&unstructured.Unstructured{Object: map[string]any{"status": o.failed[original.GetName()]}}).DeepCopy().Object["status"]
+	status := runtime.DeepCopyJSON(o.failed[original.GetName()])
 	before, _, _ := unstructured.NestedMap(original.Object, "status")
 	if reflect.DeepEqual(before, status) {
 		return nil
 	}
-	now := stamped(before, status.(map[string]any))
+	now := stamped(before, status)
 	delete(now, "nodeRef") // as it is
 	copied, err := renamed(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": original.GetAPIVersion(), "kind": original.GetKind(), "metadata": map[string]any{"name": original.GetName()}, "status": now,
@@ -221,14 +222,16 @@ func stamped(before, after map[string]any) map[string]any {
 		all := make(map[any]any)
 		conditions, _, _ := unstructured.NestedSlice(object, "conditions")
 		for _, c := range conditions {
-			all[c.(map[string]any)["type"]] = c.(map[string]any)["status"]
+			if one, ok := c.(map[string]any); ok {
+				all[one["type"]] = one["status"]
+			}
 		}
 		return all
 	}
 	then := status(before)
 	conditions, _, _ := unstructured.NestedSlice(after, "conditions")
 	for _, c := range conditions {
-		if one := c.(map[string]any); then[one["type"]] != one["status"] {
+		if one, ok := c.(map[string]any); ok && then[one["type"]] != one["status"] {
 			one["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
 		}
 	}
