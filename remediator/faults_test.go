@@ -72,8 +72,9 @@ func (p *player) fragment(m *machine) {
 		w.stalls = !w.stalls && p.seldom("stalls")
 	case 1:
 		w.alarms = nil
-		if rapid.Bool().Draw(p.t, "full") {
+		if !p.seldom("disarmed by people") {
 			w.alarms = []string{"NOSPACE of " + m.Node}
+			m.Database = remediator.Database{Size: 1900 << 20, InUse: 300 << 20, Quota: 2 << 30}
 		}
 	default:
 		m.Database = remediator.Database{Size: 400 << 20, InUse: int64(rapid.SampledFrom([]int{50, 200, 390}).Draw(p.t, "in use")) << 20, Quota: 2 << 30}
