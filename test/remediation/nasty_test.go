@@ -63,6 +63,7 @@ func TestNasty(t *testing.T) {
 			"allowed hook":                     allowedHook,
 			"out of service":                   outOfService,
 			"held and released":                heldAndReleased,
+			"kept for forensics":               keptForForensics,
 			"dry run":                          dryRun,
 			"flapping":                         flapping,
 			"aborted":                          aborted,
