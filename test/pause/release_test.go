@@ -6,37 +6,38 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/scuted"
 )
 
 // The daemon is killed while it releases the last of two Pauses, which the API server refuses at that moment: the webhooks of Cluster
 // API do not answer. The next daemon restores what was found, and nothing is left.
 func TestKilledWhileReleasing(t *testing.T) {
-	ctx := deadline(t, 8*time.Minute)
+	ctx := harness.Deadline(t, 8*time.Minute)
 	const namespace = "released"
 	cluster(ctx, t, namespace, "a")
 	cluster(ctx, t, namespace, "b")
 	userPauses(ctx, t, namespace, "b")
 	dir := folder(t)
-	d := daemon(t, scuted.DaemonOptions{LogDir: dir})
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
 	first := create(ctx, t, namespace, "first", "a")
 	until(ctx, t, namespace, first.Name, acknowledged)
 	second := create(ctx, t, namespace, "second", "a", "b")
 	until(ctx, t, namespace, second.Name, acknowledged)
 	remove(ctx, t, first)
 
-	must(t, shared.blue.Side.StopControllers())
-	t.Cleanup(func() { must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // when the test ends before it has done so
-	must(t, shared.scute.Delete(ctx, second))
+	harness.Must(t, shared.blue.Side.StopControllers())
+	t.Cleanup(func() { harness.Must(t, shared.blue.Side.StartControllers(context.WithoutCancel(ctx))) }) // when the test ends before it has done so
+	harness.Must(t, shared.scute.Delete(ctx, second))
 	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
 		return p.Status.Phase == v1alpha1.PauseRestoring && p.Status.Next != ""
 	})
-	must(t, d.Kill(ctx))
+	harness.Must(t, d.Kill(ctx))
 	want(ctx, t, namespace, "a", true, 2)
-	must(t, shared.blue.Side.StartControllers(ctx))
-	daemon(t, scuted.DaemonOptions{LogDir: dir})
+	harness.Must(t, shared.blue.Side.StartControllers(ctx))
+	harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
 	gone(ctx, t, second)
 	want(ctx, t, namespace, "a", false, 0)
 	want(ctx, t, namespace, "b", true, 0)
-	must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
+	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, namespace, "a"))
 }

@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator"
+	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 )
 
@@ -29,14 +30,14 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 	before := c.machines(ctx, false)
 	first, second := &before[0], &before[1]
 
-	must(t, notReady(ctx, c, first))
+	harness.Must(t, notReady(ctx, c, first))
 	c.keeps(ctx, t, first)
 	c.annotate(ctx, first, remediator.KeepHook, "72h")
-	must(t, notReady(ctx, c, second)) // it is replaced though another one is kept
+	harness.Must(t, notReady(ctx, c, second)) // it is replaced though another one is kept
 	c.keeps(ctx, t, second)
 	began := time.Now()
-	await(ctx, t, "the policy says what is kept", func() string {
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), p))
+	harness.Await(ctx, t, "the policy says what is kept", func() string {
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), p))
 		if p.Status.Kept == 2 && p.Status.Active == 0 && p.Status.Unhealthy == 0 {
 			return ""
 		}
@@ -53,8 +54,8 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 	if len(now) != 2 || slices.ContainsFunc(now, func(m clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() }) {
 		t.Errorf("at the end there are %d workers, or one is being deleted", len(now))
 	}
-	await(ctx, t, "the policy keeps nothing", func() string {
-		must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), p))
+	harness.Await(ctx, t, "the policy keeps nothing", func() string {
+		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), p))
 		if p.Status.Kept == 0 {
 			return ""
 		}
@@ -66,7 +67,7 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Machine) {
 	t.Helper()
 	last := ""
-	await(ctx, t, victim.Name+" is replaced and kept", func() (missing string) {
+	harness.Await(ctx, t, victim.Name+" is replaced and kept", func() (missing string) {
 		defer func() { last = missing }()
 		m := &clusterv1.Machine{}
 		if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(victim), m); apierrors.IsNotFound(err) {
@@ -92,7 +93,7 @@ func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Mac
 		return ""
 	})
 	infra := &infrav1.DevMachine{}
-	must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: victim.Spec.InfrastructureRef.Name}, infra))
+	harness.Must(t, shared.admin.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: victim.Spec.InfrastructureRef.Name}, infra))
 	if !infra.DeletionTimestamp.IsZero() {
 		t.Errorf("the infrastructure of %s is being deleted", victim.Name)
 	}
@@ -101,7 +102,7 @@ func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Mac
 // vanishes waits until a worker is gone, with its infrastructure.
 func (c *cluster) vanishes(ctx context.Context, t *testing.T, victim *clusterv1.Machine) {
 	t.Helper()
-	await(ctx, t, victim.Name+" is gone", func() string {
+	harness.Await(ctx, t, victim.Name+" is gone", func() string {
 		infra := client.ObjectKey{Namespace: c.Namespace, Name: victim.Spec.InfrastructureRef.Name}
 		machine, err := shared.admin.Get(ctx, client.ObjectKeyFromObject(victim), &clusterv1.Machine{}), shared.admin.Get(ctx, infra, &infrav1.DevMachine{})
 		if apierrors.IsNotFound(machine) && apierrors.IsNotFound(err) {
