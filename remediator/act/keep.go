@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -48,39 +50,49 @@ func (d *execution) setApart(ctx context.Context) error {
 			return err
 		}
 		note.Apart, note.Owner = true, d.facts.Owner.Owner
-		for key, value := range selector {
-			if key != clusterv1.ClusterNameLabel && m.Labels[key] == value {
-				if note.Labels == nil {
-					note.Labels = make(map[string]string)
-				}
-				note.Labels[key] = value
+		if taken, apart := without(m.Labels, selector); apart {
+			note.Labels = taken
+			for key := range taken {
 				delete(m.Labels, key)
 			}
-		}
-		if len(selector) > 0 && len(note.Labels) == 0 {
+		} else {
 			delete(m.Annotations, remediator.KeepHook)
 		}
 		return noteKept(m, note)
 	})
 }
 
-// selector has the labels by which the machine's MachineSet selects it, none where that is gone.
-func (d *execution) selector(ctx context.Context, m *clusterv1.Machine) (map[string]string, error) {
+// without are those of the labels that a selector is about, but for that of the cluster; apart says that it selects no machine without
+// them.
+func without(have map[string]string, by labels.Selector) (taken map[string]string, apart bool) {
+	requirements, _ := by.Requirements()
+	taken, left := make(map[string]string), maps.Clone(have)
+	for _, r := range requirements {
+		if value, there := left[r.Key()]; there && r.Key() != clusterv1.ClusterNameLabel {
+			taken[r.Key()] = value
+			delete(left, r.Key())
+		}
+	}
+	return taken, !by.Matches(labels.Set(left))
+}
+
+// selector is that of the machine's MachineSet. It selects nothing where that is gone.
+func (d *execution) selector(ctx context.Context, m *clusterv1.Machine) (labels.Selector, error) {
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil || by.Kind != string(remediator.Set) {
-		return nil, nil
+		return labels.Nothing(), nil
 	}
 	set := &clusterv1.MachineSet{}
 	err := d.get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: by.Name}, set)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && set.UID != by.UID:
-		return nil, nil
+		return labels.Nothing(), nil
 	case err != nil:
 		return nil, err
 	case set.Status.ObservedGeneration < set.Generation:
 		return nil, foreign("MachineSet %s has not seen its last change yet", set.Name)
 	}
-	selector, err := metav1.LabelSelectorAsMap(&set.Spec.Selector)
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("reading the selector of MachineSet %s: %w", set.Name, err)
 	}

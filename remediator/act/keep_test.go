@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,11 +20,11 @@ import (
 
 // worker of a MachineSet, which selects it by its labels.
 func worker() (*clusterv1.Machine, []client.Object) {
-	labels := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.MachineSetNameLabel: "set"}
+	selected := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.MachineSetNameLabel: "set"}
 	set := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "set", UID: "set-uid"}}
-	set.Spec.Selector.MatchLabels = labels
+	set.Spec.Selector.MatchLabels = selected
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "fleet", Name: "m", UID: "m-uid", Labels: maps.Clone(labels), Finalizers: []string{clusterv1.MachineFinalizer},
+		Namespace: "fleet", Name: "m", UID: "m-uid", Labels: maps.Clone(selected), Finalizers: []string{clusterv1.MachineFinalizer},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineSet", Name: "set", UID: "set-uid", Controller: new(true)}},
 	}}
 	m.Labels["team"] = "a"
@@ -92,6 +93,28 @@ func TestKeepWithoutLabels(t *testing.T) {
 	set.Spec.Selector.MatchLabels = map[string]string{clusterv1.ClusterNameLabel: "blue"}
 	if m, err := perform(t, objects, "MachineSet", true, remediator.KeepMachine, remediator.SetApart); err != nil || has(m, remediator.KeepHook) {
 		t.Errorf("%v: %v", err, m.Annotations)
+	}
+}
+
+// TestKeepWithExpressions: a MachineSet may select by more than labels that have a value. A machine that it would still count is released.
+func TestKeepWithExpressions(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   metav1.LabelSelectorRequirement
+		kept bool
+	}{
+		"one of several values": {metav1.LabelSelectorRequirement{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}, true},
+		"any value":             {metav1.LabelSelectorRequirement{Key: "team", Operator: metav1.LabelSelectorOpExists}, true},
+		"no label":              {metav1.LabelSelectorRequirement{Key: "spare", Operator: metav1.LabelSelectorOpDoesNotExist}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, objects := worker()
+			set := objects[slices.IndexFunc(objects, func(o client.Object) bool { return o.GetName() == "set" })].(*clusterv1.MachineSet) //nolint:forcetypeassert // it is one
+			set.Spec.Selector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{c.by}}
+			m, err := perform(t, objects, "MachineSet", true, remediator.KeepMachine, remediator.SetApart)
+			if selector, bad := metav1.LabelSelectorAsSelector(&set.Spec.Selector); err != nil || bad != nil || has(m, remediator.KeepHook) != c.kept || c.kept && selector.Matches(labels.Set(m.Labels)) {
+				t.Errorf("%v, %v: %v, %v", err, bad, m.Annotations, m.Labels)
+			}
+		})
 	}
 }
 
