@@ -26,9 +26,12 @@ func TestPausesThatWait(t *testing.T) {
 			Actor: "test", Links: request.Links, State: &request.State{},
 		}
 		for _, e := range []request.Event{
-			request.Requested{Spec: request.Spec{Namespace: "fleet", Name: name, Clusters: []string{"prod"}}}, request.Claimed{Holder: "test"},
-			request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, request.Paused{Roots: []object.Ref{prod}},
-			request.Waiting{Pending: request.Pending{For: silent, Total: 1}}, last,
+			request.Requested{Spec: request.Spec{Namespace: "fleet", Name: name, Clusters: []string{"prod"}}},
+			request.Claimed{Holder: "test"},
+			request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}}},
+			request.Paused{Roots: []object.Ref{prod}},
+			request.Waiting{Pending: request.Pending{For: silent, Total: 1}},
+			last,
 		} {
 			if err := root.Append(t.Context(), e); err != nil {
 				t.Fatal(err)
