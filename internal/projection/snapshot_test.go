@@ -129,10 +129,10 @@ type history struct {
 
 func load(t *testing.T) (list []*history) {
 	t.Helper()
-	for kind, domain := range map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", domain, "testdata", "histories", "*.jsonl"))
+	for kind, folder := range map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator", eventlog.KindPause: "pause/request"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", folder, "testdata", "histories", "*.jsonl"))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no histories: %v", domain, err)
+			t.Fatalf("%s has no histories: %v", folder, err)
 		}
 		for i, file := range files {
 			events, err := pinned.Load(file)

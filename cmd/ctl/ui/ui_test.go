@@ -66,7 +66,7 @@ func replayed(t *testing.T, dir string, a eventlog.Aggregate, seq uint64) map[st
 		t.Fatal(err)
 	}
 	for name := range all {
-		if name != "run" && name != "move" && name != "remediations" {
+		if !slices.Contains([]string{"run", "move", "pause", "remediations"}, name) {
 			delete(all, name)
 		}
 	}
@@ -91,6 +91,12 @@ func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[str
 				return err
 			}
 			said["move"] = m.Resource()
+		case eventlog.KindPause:
+			for id, p := range w.Pauses() {
+				if id == a.ID {
+					said["pause"] = p
+				}
+			}
 		default:
 			o, err := w.Owner(a.ID)
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
+	"scute.dev/pause/request"
 	"scute.dev/remediator"
 	"scute.dev/workflow"
 )
@@ -250,6 +251,8 @@ func reads(kind eventlog.Kind, ev eventlog.Event) bool {
 		_, err = workflow.NewCatalog().Decode(ev)
 	case eventlog.KindMove:
 		_, err = mover.NewCatalog().Decode(ev)
+	case eventlog.KindPause:
+		_, err = request.NewCatalog().Decode(ev)
 	default:
 		_, err = remediator.NewCatalog().Decode(ev)
 	}

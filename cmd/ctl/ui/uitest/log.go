@@ -34,7 +34,7 @@ func Saved(t testing.TB, root string, names ...string) (list []*History) {
 	for _, domain := range []struct {
 		kind   eventlog.Kind
 		folder string
-	}{{eventlog.KindMove, "mover"}, {eventlog.KindRun, "workflow"}, {eventlog.KindRemediation, "remediator"}} {
+	}{{eventlog.KindMove, "mover"}, {eventlog.KindRun, "workflow"}, {eventlog.KindRemediation, "remediator"}, {eventlog.KindPause, "pause/request"}} {
 		files, err := filepath.Glob(filepath.Join(root, domain.folder, "testdata", "histories", "*.jsonl"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no histories: %v", domain.folder, err)
