@@ -30,7 +30,7 @@ type guard struct {
 // rest forgets what people did when nothing follows from it any more.
 func (g *guard) rest() {
 	staying := len(g.w.machines) - deleting(g.w.machines)
-	if staying <= int(g.wish) {
+	if g.w.tooMany(g.wish) == 0 {
 		g.excess = 0
 	}
 	if g.state.Active == nil && staying == len(g.w.counted()) && staying == int(g.wish) && g.w.owner.Replicas == g.wish {
@@ -42,7 +42,7 @@ func (g *guard) rest() {
 func (g *guard) want(by int32) {
 	g.wish += by
 	if by < 0 || g.wish < *g.w.replicas() { // a new machine of a surge is one too many, and any machine may be deleted for it
-		g.excess = max(0, len(g.w.machines)-deleting(g.w.machines)-int(g.wish))
+		g.excess = g.w.tooMany(g.wish)
 	}
 	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
 		g.raced = true
@@ -230,10 +230,15 @@ func (g *guard) deletes(m *machine) string {
 }
 
 // surplus: the machine was handed over while it was one too many of an earlier remediation, and has the mark of that one. A hand-over
-// itself marks nothing.
+// itself marks nothing. Where people scaled up in the middle of a surge, and its end took that back, the owner keeps no more than it is
+// asked for.
 func (g *guard) surplus(m *machine) bool {
+	wanted := g.wish
+	if g.raced {
+		wanted = min(wanted, *g.w.replicas())
+	}
 	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && g.last.Victim.UID == m.UID && m.DeleteMark == remediator.DeleteValue &&
-		len(g.w.machines)-deleting(g.w.machines) >= int(g.wish)
+		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
 }
 
 // kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.

@@ -50,6 +50,19 @@ func (w *world) oldest(old []*machine) []*machine {
 	return slices.DeleteFunc(slices.Clone(old), func(m *machine) bool { return m.Template != first })
 }
 
+// tooMany is how many machines the owner still has to delete for people who want fewer. With OnDelete, one that another MachineSet than
+// the oldest is deleting is not one of them: that MachineSet makes up for it, and the oldest gives.
+func (w *world) tooMany(wanted int32) int {
+	all := w.machines
+	leaving := deleting(all)
+	if w.onDelete && w.owner.Kind == string(remediator.Deployment) {
+		if old, _ := w.sets(); len(old) > 0 {
+			all, leaving = w.counted(), deleting(w.oldest(old))
+		}
+	}
+	return max(0, len(all)-leaving-int(wanted))
+}
+
 // roll follows planRollingUpdate (machinedeployment_rollout_rollingupdate.go), with maxSurge 1 and maxUnavailable 0, or the
 // other way round. The last case is reconcileDeadlockBreaker.
 func (w *world) roll(old, current []*machine) (string, *machine) {
