@@ -50,14 +50,14 @@ func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason s
 	})
 }
 
-// ResumePolicy takes a request out of spec.pauseRequests of a RepairPolicy that was seen.
-func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, request string) error {
+// ResumePolicy takes one request out of spec.pauseRequests of a RepairPolicy that was seen: its place is the same as long as the
+// generation is.
+func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, place int) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
-		i := slices.Index(p.Spec.PauseRequests, request)
-		if i < 0 {
-			return "", fmt.Errorf("%w: RepairPolicy %s does not have this pause request any more", kit.ErrChanged, name)
+		if place < 0 || place >= len(p.Spec.PauseRequests) {
+			return "", cli.Usagef("the choice is %d: RepairPolicy %s has %d pause requests, counted from 0", place, name, len(p.Spec.PauseRequests))
 		}
-		p.Spec.PauseRequests = slices.Delete(p.Spec.PauseRequests, i, i+1)
+		p.Spec.PauseRequests = slices.Delete(p.Spec.PauseRequests, place, place+1)
 		if n := len(p.Spec.PauseRequests); n > 0 {
 			return fmt.Sprintf("the pause request is taken out; %d more keep it from beginning anything", n), nil
 		}

@@ -41,6 +41,6 @@ type Answer struct {
 	Reason string
 	// For is how long, as 2h; "" is without an end.
 	For string
-	// Choice is one of those that were offered.
+	// Choice is the place of one of those that were offered: a browser writes the ends of lines of a text in its own way.
 	Choice string
 }

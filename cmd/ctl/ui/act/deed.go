@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +76,11 @@ func deeds() map[string]deed {
 		"resume policy": {
 			effect: "The pause request is taken out of the RepairPolicy. When it has no other, it may replace machines again.", object: aPolicy,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				return remediation.ResumePolicy(ctx, k, s, name, a.Choice)
+				place, err := strconv.Atoi(a.Choice)
+				if err != nil {
+					return cli.Usagef("the choice is %q: choose one of the pause requests", a.Choice)
+				}
+				return remediation.ResumePolicy(ctx, k, s, name, place)
 			},
 		},
 	}

@@ -123,7 +123,7 @@ func (s *Site) answer(c confirmation) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, c)
-	return out.Bytes(), err
+	return cleaned(out.Bytes()), err
 }
 
 // back is the page about what something was done with.

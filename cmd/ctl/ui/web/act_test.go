@@ -127,16 +127,32 @@ func changing(t *testing.T) (*api, http.Handler) {
 	flags := connect.New()
 	flags.Kubeconfig = file
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
+	return a, session(t, k, act.New(k))
+}
+
+// session is what one scutectl ui serves.
+func session(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
+	t.Helper()
 	f := uitest.Feed(t)
 	site, err := page.New(f, k, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(site, f, act.New(k), token, host)
+	h, err := New(site, f, desk, token, host, "localhost:4711")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, h
+	return h
+}
+
+// get opens an address as the browser of the user does.
+func get(t *testing.T, h http.Handler, method, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://"+host+target, http.NoBody)
+	r.Header.Set("Cookie", "scute-ui-4711="+token)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }
 
 // form is a request as a browser sends it from a page of the server.
@@ -148,7 +164,11 @@ func form(t *testing.T, h http.Handler, values url.Values, header ...string) *ht
 	r.Header.Set("Origin", "http://"+host)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		} else {
+			r.Header.Set(header[i], header[i+1])
+		}
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -159,10 +179,7 @@ func form(t *testing.T, h http.Handler, values url.Values, header ...string) *ht
 func asked(t *testing.T, h http.Handler, do string) url.Values {
 	t.Helper()
 	q := act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}.Query()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/act?"+q.Encode(), http.NoBody)
-	r.Header.Set("Cookie", "scute-ui-4711="+token)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
+	w := get(t, h, http.MethodGet, "/act?"+q.Encode())
 	body := w.Body.String()
 	if w.Code != http.StatusOK || !strings.Contains(body, "8c1f") || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
 		t.Fatalf("%d %s", w.Code, body)
@@ -216,14 +233,33 @@ func TestActsAreRefused(t *testing.T) {
 		"no token of the form":      {change: func(_ *api, v url.Values) { v.Del("token") }, want: http.StatusBadRequest, says: "was not confirmed"},
 		"the token of another deed": {change: func(_ *api, v url.Values) { v.Set("do", "abort") }, want: http.StatusBadRequest, says: "was not confirmed"},
 		"the token of another UID":  {change: func(_ *api, v url.Values) { v.Set("uid", "other") }, want: http.StatusBadRequest, says: "was not confirmed"},
-		"no deed":                   {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
-		"no generation":             {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
-		"how long":                  {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "such as 2h"},
-		"too much of a reason":      {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},
-		"too much of everything":    {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", formBytes)) }, want: http.StatusBadRequest},
-		"created again":             {change: func(a *api, _ url.Values) { a.object.UID = "9d2e" }, want: http.StatusConflict, says: "was deleted and created again meanwhile"},
-		"changed meanwhile":         {change: func(a *api, _ url.Values) { a.object.Generation++ }, want: http.StatusConflict, says: "was changed meanwhile"},
-		"another in the log":        {change: func(a *api, _ url.Values) { a.object.Status.RemediationID = "fleet/cp/ffff/cp-1" }, want: http.StatusConflict, says: "in the log"},
+		"the token of another name": {change: func(_ *api, v url.Values) { v.Set("name", "cp-2") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another namespace": {
+			change: func(_ *api, v url.Values) { v.Set("namespace", "other") }, want: http.StatusBadRequest, says: "was not confirmed",
+		},
+		"the token of another ID": {
+			change: func(_ *api, v url.Values) { v.Set("id", "fleet/cp/ffff/cp-1") }, want: http.StatusBadRequest, says: "was not confirmed",
+		},
+		"the token of another generation": {
+			change: func(a *api, v url.Values) { a.object.Generation++; v.Set("generation", "2") }, want: http.StatusBadRequest, says: "was not confirmed",
+		},
+		"another name of the server (DNS rebinding)": {
+			header: []string{"Host", "evil.example:4711", "Origin", "http://evil.example:4711"}, want: http.StatusForbidden,
+		},
+		"a form of localhost": {header: []string{"Origin", "http://localhost:4711"}, want: http.StatusForbidden},
+		"a form in parts":     {header: []string{"Content-Type", "multipart/form-data; boundary=x"}, want: http.StatusBadRequest},
+		"a form of text":      {header: []string{"Content-Type", "text/plain"}, want: http.StatusBadRequest},
+		"being deleted": {
+			change: func(a *api, _ url.Values) { a.object.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: http.StatusBadGateway, says: "is being deleted",
+		},
+		"no deed":                {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
+		"no generation":          {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
+		"how long":               {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "such as 2h"},
+		"too much of a reason":   {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},
+		"too much of everything": {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", formBytes)) }, want: http.StatusBadRequest},
+		"created again":          {change: func(a *api, _ url.Values) { a.object.UID = "9d2e" }, want: http.StatusConflict, says: "was deleted and created again meanwhile"},
+		"changed meanwhile":      {change: func(a *api, _ url.Values) { a.object.Generation++ }, want: http.StatusConflict, says: "was changed meanwhile"},
+		"another in the log":     {change: func(a *api, _ url.Values) { a.object.Status.RemediationID = "fleet/cp/ffff/cp-1" }, want: http.StatusConflict, says: "in the log"},
 		"it is over": {change: func(a *api, _ url.Values) {
 			a.object.Status.Phase, a.object.Status.FinishedAt = v1alpha1.RemediationSucceeded, &metav1.Time{Time: time.Now()}
 		}, want: http.StatusBadGateway, says: "there is nothing to hold"},
@@ -249,10 +285,69 @@ func TestActsAreRefused(t *testing.T) {
 func TestAStalePageIsRefused(t *testing.T) {
 	_, h := changing(t)
 	q := act.Ask{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/act?"+q.Encode(), http.NoBody)
-	r.Header.Set("Cookie", "scute-ui-4711="+token)
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
+	if w := get(t, h, http.MethodGet, "/act?"+q.Encode()); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestAFormOfAnotherSessionIsRefused: neither one of before scutectl ui was started again, nor one that another user was shown.
+func TestAFormOfAnotherSessionIsRefused(t *testing.T) {
+	_, before := changing(t)
+	a, h := changing(t) // with the same object
+	w := form(t, h, asked(t, before, "hold"))
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "was not confirmed") || a.patches != 0 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestAnAddressDoesNothing: what a form has, in an address, is a question at most.
+func TestAnAddressDoesNothing(t *testing.T) {
+	a, h := changing(t)
+	values := asked(t, h, "abort")
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+		w := get(t, h, method, "/act?"+values.Encode())
+		if w.Code == http.StatusOK && method != http.MethodGet && method != http.MethodHead || strings.Contains(w.Body.String(), "<h1>Done") {
+			t.Errorf("%s: %d %s", method, w.Code, w.Body)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+"/act?"+values.Encode(), http.NoBody)
+	r.Header.Set("Cookie", "scute-ui-4711="+token)
+	r.Header.Set("Origin", "http://"+host)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest {
+		t.Errorf("a form in the address: %d %s", w.Code, w.Body)
+	}
+	if a.patches != 0 {
+		t.Error("it was written")
+	}
+}
+
+// TestReadOnly: without a desk there is no address that acts, for a form of before either.
+func TestReadOnly(t *testing.T) {
+	a, h := changing(t)
+	values := asked(t, h, "hold")
+	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}
+	h = session(t, k, nil)
+	if w := get(t, h, http.MethodGet, "/act?"+values.Encode()); w.Code != http.StatusNotFound {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := form(t, h, values); w.Code != http.StatusMethodNotAllowed || a.patches != 0 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestAnAnswerShowsWhatIsHostileAsText: an address can have anything, and so can the resource that it leads to.
+func TestAnAnswerShowsWhatIsHostileAsText(t *testing.T) {
+	a, h := changing(t)
+	a.object.Status.Message = uitest.Markup
+	ask := act.Ask{Do: uitest.Markup, Kind: uitest.Markup, Namespace: uitest.Markup, Name: uitest.Markup, ID: uitest.Markup}
+	for _, q := range []url.Values{ask.Query(), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, asked(t, h, "hold")} {
+		w := get(t, h, http.MethodGet, "/act?"+q.Encode())
+		if body := w.Body.String(); strings.Contains(body, "<hostile") || strings.ContainsAny(body, "\x00\u202e\u009b") {
+			t.Errorf("%v: %d %q", q, w.Code, body)
+		}
+		if w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%v: headers %v", q, w.Header())
+		}
 	}
 }
