@@ -58,7 +58,13 @@ type daemon struct {
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
-	source, err := kube.Connect("source", config)
+	var held *tenure
+	acting := rest.CopyConfig(config) // for what changes clusters
+	if o.LeaderElection {
+		held = &tenure{}
+		acting.Wrap(held.fence)
+	}
+	source, err := kube.Connect("source", acting)
 	if err != nil {
 		return nil, err
 	}
@@ -76,19 +82,19 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	if o.WrapLog != nil {
 		log = o.WrapLog(log)
 	}
-	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }}
+	written := &marked{Log: log, raise: func(context.Context, uint64) error { return nil }, tenure: held}
 	log = written
 	d.moves = &moves.Runner{
 		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Places: supervise.NewPlaces(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{
-				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.WrapTransport), Workers: o.MoveWorkers,
+				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.wrap(held)), Workers: o.MoveWorkers,
 				Remediations: d.begun(home.log.Head, o.Remediation),
 			}
 		},
 	}
 	d.unreadable = &unreadable{}
-	d.env = newEnv(o, config, g, log, home.incarnation)
+	d.env = newEnv(o, acting, held, g, log, home.incarnation)
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.pauses = newPauses(source, log, home.incarnation, logger)
@@ -116,7 +122,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
 	if o.LeaderElection {
-		if lock, err = newLease(config, home, written.head); err != nil {
+		if lock, err = newLease(config, home, written.head, held); err != nil {
 			return nil, err
 		}
 		written.raise, d.other = lock.raise, func() error { return lock.other(time.Now()) }
@@ -131,7 +137,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		d.remedies = newRemedies(o, config, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
+		d.remedies = newRemedies(o, acting, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
 		d.remedies.unreadable = d.unreadable
 		if err := d.remedies.register(d.manager, feed, d.gate.open); err != nil {
 			return nil, err

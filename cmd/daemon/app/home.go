@@ -85,7 +85,7 @@ func random() string {
 }
 
 // newLease prepares the Lease of this management cluster.
-func newLease(config *rest.Config, home *home, head func() uint64) (*lease, error) {
+func newLease(config *rest.Config, home *home, head func() uint64, held *tenure) (*lease, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.Timeout = leaseTimeout
 	clients, err := kubernetes.NewForConfig(config)
@@ -94,6 +94,7 @@ func newLease(config *rest.Config, home *home, head func() uint64) (*lease, erro
 	}
 	return &lease{
 		client: clients.CoordinationV1().Leases(trust.LeaseNamespace), holder: home.holder, logID: home.log.ID(), installation: installation(), head: head,
+		tenure: held,
 	}, nil
 }
 

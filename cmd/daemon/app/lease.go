@@ -28,6 +28,8 @@ type lease struct {
 	holder, logID, installation string
 	// head is the highest sequence that the log has acknowledged to this process.
 	head func() uint64
+	// tenure is told of each renewal.
+	tenure *tenure
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as it was read or written last
@@ -66,9 +68,11 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}
 	l.annotate(made)
+	written := l.tenure.begin()
 	made, err := l.client.Create(ctx, made, metav1.CreateOptions{})
 	if err == nil {
 		l.last = made
+		written(l.lasts(made.Spec))
 	}
 	return err
 }
@@ -88,11 +92,21 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	next := l.last.DeepCopy()
 	next.Spec = spec
 	l.annotate(next)
+	written := l.tenure.begin()
 	next, err := l.client.Update(ctx, next, metav1.UpdateOptions{})
 	if err == nil {
 		l.last = next
+		written(l.lasts(next.Spec))
 	}
 	return err
+}
+
+// lasts is how long this process holds a Lease that it has written now: not at all when it has given it up.
+func (l *lease) lasts(spec coordinationv1.LeaseSpec) time.Duration {
+	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder {
+		return 0
+	}
+	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
 // annotate says who holds the Lease and, once the log is trusted, how far it is.

@@ -14,11 +14,13 @@ import (
 // marked is the log as the domains write to it. It knows the highest sequence that was acknowledged, and raises the mark
 // outside the log before it answers for a commit after which something is done that cannot be undone: a claim, which
 // comes before every effect of a process, and a point of no return. For other commits the mark follows at the next renewal
-// of the Lease.
+// of the Lease. It appends nothing once another process may lead: that one would not know of it when it decides.
 type marked struct {
 	aggregate.Log
 	raise func(ctx context.Context, seq uint64) error
-	acked atomic.Uint64
+	// tenure is whether this process may append at all.
+	tenure *tenure
+	acked  atomic.Uint64
 }
 
 // noReturn are the events after which the mark must be raised before anything is done.
@@ -31,6 +33,9 @@ var noReturn = []string{ //nolint:gochecknoglobals // a constant
 
 // Append implements aggregate.Log.
 func (m *marked) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	if err := m.tenure.held(); err != nil {
+		return eventlog.Receipt{}, fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err)
+	}
 	receipt, err := m.Log.Append(ctx, c)
 	if err != nil {
 		return receipt, err

@@ -19,7 +19,7 @@ import (
 func TestMetricsCountRunsAndTasks(t *testing.T) {
 	log := logtest.Open(t)
 	o := New()
-	r := newRunner(o, newEnv(o, nil, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
+	r := newRunner(o, newEnv(o, nil, nil, nil, log, "one"), log, "one", slog.New(slog.DiscardHandler))
 	message, err := json.Marshal(map[string]string{"message": "go on?"})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -80,6 +81,16 @@ func (o *Options) config() (*rest.Config, error) {
 		config.Wrap(o.WrapTransport)
 	}
 	return config, nil
+}
+
+// wrap is what connections to other management clusters are wrapped in.
+func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		if o.WrapTransport != nil {
+			next = o.WrapTransport(next)
+		}
+		return held.fence(next)
+	}
 }
 
 func newManager(o Options, config *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"sync"
@@ -63,6 +64,8 @@ type Clusters struct {
 	Local bool
 	// Guard says which addresses tasks of the daemon may reach, beside the run's own cluster. Local runs may reach all.
 	Guard *guard.Guard
+	// Wrap wraps the connections of the daemon to other clusters; nil is none.
+	Wrap func(http.RoundTripper) http.RoundTripper
 
 	kindsOnce sync.Once
 	kinds     *lru.Cache
@@ -163,6 +166,9 @@ func (cs *Clusters) fromSecret(ctx context.Context, c *task.Call, ref *SecretKey
 	}
 	if !cs.Local {
 		cs.Guard.Protect(config)
+		if cs.Wrap != nil {
+			config.Wrap(cs.Wrap)
+		}
 	}
 	return config, nil
 }
