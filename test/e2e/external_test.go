@@ -114,9 +114,17 @@ func ended(ctx context.Context, t *testing.T, over *v1alpha1.Move, w *witness, p
 // fenced checks that two daemons drove the move, one after the other: nothing is from the first after the second's claim.
 func fenced(ctx context.Context, t *testing.T, log *eventlog.Log, m *v1alpha1.Move) {
 	t.Helper()
-	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}, 0)
+	if claims := claimsOf(ctx, t, log, eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}); claims != 2 {
+		t.Errorf("%d daemons claimed the move, want 2", claims)
+	}
+}
+
+// claimsOf says how many daemons drove something, one after the other, and checks that none of them appended after the claim of the next.
+func claimsOf(ctx context.Context, t *testing.T, log *eventlog.Log, about eventlog.Aggregate) (claims int) {
+	t.Helper()
+	records, err := log.Read(ctx, about, 0)
 	harness.Must(t, err)
-	holder, claims := "", 0
+	holder := ""
 	for _, r := range records {
 		events, err := r.Events()
 		harness.Must(t, err)
@@ -125,13 +133,11 @@ func fenced(ctx context.Context, t *testing.T, log *eventlog.Log, m *v1alpha1.Mo
 				holder, claims = e.Actor, claims+1
 			}
 			if strings.HasPrefix(e.Actor, "daemon/") && e.Actor != holder {
-				t.Errorf("sequence %d: %s is from %s after %s had claimed the move", r.Seq, e.Type, e.Actor, holder)
+				t.Errorf("sequence %d: %s is from %s after %s had claimed %s", r.Seq, e.Type, e.Actor, holder, about.ID)
 			}
 		}
 	}
-	if claims != 2 {
-		t.Errorf("%d daemons claimed the move, want 2", claims)
-	}
+	return claims
 }
 
 // waitLeader waits until a daemon with an external log holds the lease: one with an embedded log, killed earlier in this

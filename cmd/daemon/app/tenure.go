@@ -10,7 +10,7 @@ import (
 )
 
 // tenure is whether this process surely holds the Lease. A process that was stopped, or that cannot reach the API server, learns
-// late that another one leads: leader election ends it up to ten seconds after it goes on. It knows by its own clock that
+// late that another one leads: leader election ends it up to ten seconds after it continues. It knows by its own clock that
 // the Lease can have passed on, so that it appends nothing and writes to no cluster from then on. A nil tenure is that of a process
 // without leader election: it always holds.
 type tenure struct {
@@ -54,7 +54,7 @@ func (t *tenure) held() error {
 		return fmt.Errorf("this process does not hold Lease %s/%s", trust.LeaseNamespace, trust.LeaseName)
 	}
 	now := t.clock()
-	// The monotonic clock stands still while the machine is suspended, and the other one can be set.
+	// The monotonic clock does not advance while the machine is suspended, and the other one can be set.
 	age := max(now.Sub(r.asked), now.Round(0).Sub(r.asked.Round(0)))
 	if age < time.Duration(surely*float64(r.lasts)) {
 		return nil
