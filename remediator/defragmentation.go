@@ -46,8 +46,12 @@ type EtcdCare struct {
 
 // CareFacts are what the runner knows of defragmentations that the log of the owner does not.
 type CareFacts struct {
-	// Elsewhere is the owner of another etcd that is being defragmented, "" for none.
+	// Elsewhere is the owner of another etcd that is being defragmented, or that has waited for that for longer; "" for none. It is over
+	// at Free at the latest, which is zero where that is not known.
 	Elsewhere string
+	Free      time.Time
+	// Queued is since when this etcd has waited for others, and for nothing else; zero while it does not.
+	Queued time.Time
 	// Tried is the defragmentation, by the time at which it must be over, that this process has carried out, and Err how it failed.
 	Tried time.Time
 	Err   string
@@ -63,16 +67,22 @@ const (
 
 // care says what follows for the databases of etcd.
 func care(s *State, f *Facts, now time.Time) []Event {
-	switch d := f.Policy.Defragmentation; {
+	switch {
 	case s.Care.Active != nil:
 		return s.Care.Active.ends(f, now)
-	case !d.Wanted || f.Policy.DryRun || f.Etcd == nil || f.Etcd.Err != "" || !f.isControlPlane() || f.Policy.Name == "" || f.Policy.Unreadable != "":
+	case !f.wantsCare():
 		return nil
-	case d.Disarm && s.Care.DisarmedAt.IsZero() && len(s.Care.Done) > 0 && f.roomAgain() && s.hinders(f) == "":
+	case f.Policy.Defragmentation.Disarm && s.Care.DisarmedAt.IsZero() && len(s.Care.Done) > 0 && f.roomAgain() && s.hinders(f) == "":
 		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(nil).Databases}}
 	default:
 		return s.defragments(f, now)
 	}
+}
+
+// wantsCare says that the policy has databases defragmented, and that etcd was asked.
+func (f *Facts) wantsCare() bool {
+	p := &f.Policy
+	return p.Defragmentation.Wanted && !p.DryRun && p.Name != "" && p.Unreadable == "" && f.isControlPlane() && f.Etcd != nil && f.Etcd.Err == ""
 }
 
 // defragments begins with the member that comes first, unless something hinders that.
@@ -92,6 +102,11 @@ func (s *State) defragments(f *Facts, now time.Time) []Event {
 		Node: m.Node, Leader: m.Leader, Before: m.Database(), Until: now.Add(f.Policy.Defragmentation.Deadline),
 		Reason: fmt.Sprintf("its database has at least %s, and %d %% of it are free", binary(f.Policy.Defragmentation.MinSize), f.Policy.Defragmentation.FreePercent),
 	}}
+}
+
+// AwaitsCare says that a member of etcd must be defragmented, and that nothing hinders it but that other ones are.
+func AwaitsCare(s *State, f *Facts, now time.Time) bool {
+	return f.wantsCare() && s.Care.Active == nil && f.Care.Elsewhere != "" && s.fragmented(f, now) != nil && s.hinders(f) == "" && !now.Before(s.careFrom(f))
 }
 
 // careFrom is when the next member may be defragmented.
@@ -259,6 +274,16 @@ func (s *State) occupied() *Decision {
 func (s *State) careIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if s.Care.Active != nil {
 		return 0, true
+	}
+	if c := f.Care; !c.Queued.IsZero() {
+		switch {
+		case c.Elsewhere == "":
+			return 0, true
+		case c.Free.After(now):
+			return c.Free.Sub(now), true
+		default:
+			return lookAgain, true
+		}
 	}
 	next := s.careFrom(f)
 	if !f.Policy.Defragmentation.Wanted || next.IsZero() || next.Before(f.Asked.First) || !f.Asked.Last.Before(next) {

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -174,5 +175,61 @@ func TestDefragmentationOutlivesTheProcess(t *testing.T) {
 				t.Errorf("%+v", s.Care)
 			}
 		})
+	}
+}
+
+// TestDefragmentationsTakeTurns: a control plane that finds the members of others in its way follows as soon as they are done, in the order
+// in which they came, and not at its next survey. So none that fails again and again keeps it waiting for longer.
+func TestDefragmentationsTakeTurns(t *testing.T) {
+	l, fleet := logtest.Open(t), make(fragmentedFleet)
+	names := []string{"one", "two", "three"}
+	wakes := make(map[string]time.Time)
+	for _, name := range names {
+		w := newFragmented(name)
+		w.facts.Policy.Survey = 24 * time.Hour
+		w.fails = errors.New("it did not answer in time")
+		fleet[name], wakes[name] = w, w.now
+	}
+	r := process(t, "one", l, fleet["one"].world)
+	now := fleet["one"].now
+	r.Observer, r.Executor, r.Now = fleet, fleet, func() time.Time { return now }
+	var order []string
+	asks := make(map[string]int) // of those that wait
+	reconcile := func(name string) {
+		t.Helper()
+		w := fleet[name]
+		before, asked := len(w.done), w.asked
+		again, err := r.Reconcile(t.Context(), w.facts.Owner.Owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(w.done) > before {
+			order = append(order, name)
+		} else if !now.Before(w.now.Add(24*time.Hour)) && !slices.Contains(order, name) {
+			asks[name] += w.asked - asked
+		}
+		wakes[name] = now.Add(again)
+	}
+	for _, name := range names {
+		reconcile(name)
+	}
+	now = now.Add(24 * time.Hour) // by then each is asked for the first time
+	for _, name := range names {
+		reconcile(name)
+		now = now.Add(time.Second)
+	}
+	for end := now.Add(4 * time.Minute); ; {
+		next := slices.MinFunc([]string{"three", "two", "one"}, func(a, b string) int { return wakes[a].Compare(wakes[b]) })
+		if wakes[next].After(end) {
+			break
+		}
+		now = wakes[next]
+		reconcile(next)
+	}
+	if !slices.Equal(order, names) {
+		t.Errorf("defragmented: %v", order)
+	}
+	if asks["two"] != 1 || asks["three"] != 1 {
+		t.Errorf("asked while they waited: %v", asks)
 	}
 }

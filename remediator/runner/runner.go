@@ -175,7 +175,7 @@ func (r *Runner) decide(ctx context.Context, e *tracker, f *remediator.Facts) (o
 	for {
 		r.note(e, f)
 		f.Ledger, f.Fleet = r.ledger(e, f), r.fleet(e, f.Owner.Namespace, f.Fleet)
-		f.Care = r.care(e)
+		f.Care = r.care(e, f)
 		now := r.now()
 		if remediator.NeedsEtcdProbe(e.agg.State, f, now) {
 			return mustAsk, nil

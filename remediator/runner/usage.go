@@ -24,6 +24,8 @@ type tracker struct {
 	// tried is the defragmentation, by the time at which it must be over, that was carried out, and triedErr how it failed.
 	tried    time.Time
 	triedErr string
+	// queued is since when its etcd has waited until those of others are defragmented, zero while it does not. It is under the runner's lock.
+	queued time.Time
 	usage
 }
 
