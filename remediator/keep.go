@@ -3,6 +3,7 @@ package remediator
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,8 +65,8 @@ type Kept struct {
 	Released string
 }
 
-// KeptUntil is when a machine is kept no longer: for as long as its hook says, or until that time, else for as long as was recorded. It
-// is zero before the wait has begun.
+// KeptUntil is when a machine is kept no longer: for as long as its hook says, also in days (7d), or until that time, else for as long as
+// was recorded. It is zero before the wait has begun.
 func KeptUntil(k Keep, recorded time.Duration) time.Time {
 	if k.Since.IsZero() {
 		return time.Time{}
@@ -75,6 +76,11 @@ func KeptUntil(k Keep, recorded time.Duration) time.Time {
 	}
 	if d, err := time.ParseDuration(strings.TrimSpace(k.Value)); err == nil {
 		return k.Since.Add(max(d, 0))
+	}
+	if n, days := strings.CutSuffix(strings.TrimSpace(k.Value), "d"); days { // time knows no days, and people do
+		if n, err := strconv.ParseUint(n, 10, 16); err == nil {
+			return k.Since.AddDate(0, 0, int(n))
+		}
 	}
 	return k.Since.Add(recorded)
 }

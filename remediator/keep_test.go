@@ -1,0 +1,25 @@
+package remediator_test
+
+import (
+	"testing"
+	"time"
+
+	"scute.dev/remediator"
+)
+
+// TestKeptUntil: what people write on the hook counts; what cannot be read leaves what was recorded.
+func TestKeptUntil(t *testing.T) {
+	since := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Time{
+		"": since.Add(time.Hour), "long": since.Add(time.Hour), "d": since.Add(time.Hour), "-1d": since.Add(time.Hour),
+		"72h": since.Add(72 * time.Hour), " 7d ": since.AddDate(0, 0, 7), "0": since, "-1h": since,
+		"2026-05-02T14:00:00+02:00": since.AddDate(0, 0, 1),
+	} {
+		if got := remediator.KeptUntil(remediator.Keep{Value: value, Since: since}, time.Hour); !got.Equal(want) {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+	}
+	if got := remediator.KeptUntil(remediator.Keep{Value: "0"}, 0); !got.IsZero() {
+		t.Errorf("before it waits: %s", got)
+	}
+}
