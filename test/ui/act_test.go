@@ -17,7 +17,7 @@ import (
 )
 
 // TestPagesOfClusters opens the pages about real clusters: of a move that waits, of a machine that is held and of the fleet. Who may only
-// look is refused what they offer, by the API server.
+// look is refused what they offer, by the API server; it is done for who may change it.
 func TestPagesOfClusters(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
@@ -40,6 +40,8 @@ func TestPagesOfClusters(t *testing.T) {
 		b.quiet()
 	}
 	t.Run("who may only look is refused", func(t *testing.T) { s.refused(ctx, t, pages) })
+	t.Run("what is offered is done", func(t *testing.T) { s.done(ctx, t, pages) })
+	t.Run("what was created again is left alone", func(t *testing.T) { s.createdAgain(ctx, t) })
 }
 
 func id(of string) string { return url.Values{"id": {of}}.Encode() }
@@ -85,6 +87,7 @@ func says(t *testing.T, page string, parts ...string) {
 func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]string) {
 	b := open(t, s.serve(s.viewer(ctx)))
 	for _, c := range [][]string{
+		{"run", "Pause", "workflowruns.scute.dev"},
 		{"move", "Abort", "moves.scute.dev"},
 		{"owner", "Hold", "surgeremediations.scute.dev"},
 		{"owner", "Pause policy", "repairpolicies.scute.dev"},
@@ -101,6 +104,8 @@ func (s *scene) refused(ctx context.Context, t *testing.T, pages map[string]stri
 	if m.Spec.Abort || m.Status.Phase != mover.PhaseAwaitingAcks {
 		t.Errorf("the move is %s", m.Status.Phase)
 	}
+	b.visit("/facts?text=curious")
+	says(t, eval[string](b, `document.querySelector("main").innerText`), "No fact matches.")
 }
 
 // only is quiet but for the status of the page itself, which is an error of the browser too.
