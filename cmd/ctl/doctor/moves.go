@@ -85,7 +85,7 @@ func leftBehind(ctx context.Context, v *visit) {
 		name := o.Ref.Namespace + "/" + o.Ref.Name
 		paused := o.PausedByUser || o.Cluster != nil && o.Cluster.Paused
 		held, orphan := pausedByRun(v, subject, name, u)
-		byPause, lost := pausedByPause(v, subject, name, o)
+		byPause, lost := pausedByPause(v, name, o)
 		held, clean = held || byPause, clean && !orphan && !lost
 		switch {
 		case o.Mark != "" && !working[o.Mark]:

@@ -71,7 +71,7 @@ func (v *visit) judgePause(subject string, p *v1alpha1.Pause) (r Result, waits b
 }
 
 // pausedByPause reports a cluster that has the mark of a Pause which is gone; held says whether it has the mark of one at all.
-func pausedByPause(v *visit, subject, name string, o object.Observed) (held, orphan bool) {
+func pausedByPause(v *visit, name string, o object.Observed) (held, orphan bool) {
 	for mark, holder := range o.Holds {
 		uid, is := strings.CutPrefix(mark, object.PausePrefix)
 		if !is {
@@ -80,7 +80,7 @@ func pausedByPause(v *visit, subject, name string, o object.Observed) (held, orp
 		held = true
 		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }) {
 			orphan = true
-			v.report(problem(subject, "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.BeforeAnnotation+", and unpause the cluster",
+			v.report(problem("clusters", "scuted restores it when it runs; if it stays, remove annotations "+mark+" and "+object.BeforeAnnotation+", and unpause the cluster",
 				"%s has the mark of Pause %s, which does not exist", name, holder))
 		}
 	}

@@ -56,18 +56,18 @@ func TestMarksOfPauses(t *testing.T) {
 	var got []Result
 	v := visitAt(func(r Result) { got = append(got, r) })
 	v.hasPauses, v.pauses = true, []*v1alpha1.Pause{pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
-	if held, orphan := pausedByPause(v, "clusters", "fleet/prod", o); !held || orphan || len(got) > 0 {
+	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || orphan || len(got) > 0 {
 		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
 	}
 	v.pauses = nil
-	if held, orphan := pausedByPause(v, "clusters", "fleet/prod", o); !held || !orphan || len(got) != 1 || !strings.Contains(got[0].Message, "Pause fleet/maintenance, which does not exist") {
+	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || !orphan || len(got) != 1 || !strings.Contains(got[0].Message, "Pause fleet/maintenance, which does not exist") {
 		t.Errorf("held %t, orphan %t: %+v", held, orphan, got)
 	}
 	v.hasPauses = false // one may be in a namespace that the user may not look at
-	if _, orphan := pausedByPause(v, "clusters", "fleet/prod", o); orphan {
+	if _, orphan := pausedByPause(v, "fleet/prod", o); orphan {
 		t.Error("a Pause that cannot be looked for is taken for gone")
 	}
-	if held, _ := pausedByPause(v, "clusters", "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
+	if held, _ := pausedByPause(v, "fleet/prod", object.Observed{Holds: map[string]string{object.PauseAnnotation: "x"}}); held {
 		t.Error("the mark of a run is taken for that of a Pause")
 	}
 }

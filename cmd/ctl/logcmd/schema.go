@@ -28,7 +28,7 @@ func newCmdSchema(env *cli.Env) *cobra.Command {
 		Long: `List the event types, or print the JSON Schema (draft 2020-12) of the data of one.
 
 A type ends with the version of its data. Data of another form has another version, so that what reads one today can read it for as
-long as the log exists. --dir writes the schemas of all types, each into a file of its type's name.`,
+long as the log exists. --dir writes the schemas of all types, each into a file TYPE.json.`,
 		Example: kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

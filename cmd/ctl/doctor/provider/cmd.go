@@ -31,7 +31,8 @@ func NewCmd(env *cli.Env) *cobra.Command {
 signal, and whether they are awake again after it. It is for developers of infrastructure, bootstrap and control-plane providers.
 
 The cluster is paused by a Pause, doctor-provider.CLUSTER, which is deleted at the end: scuted then restores what
-was found. A check that was killed leaves that Pause; the next one deletes it first, and so does scutectl resume cluster.
+was found. A check that was killed leaves that Pause: the next one with --yes deletes it first, or delete it with
+scutectl resume cluster doctor-provider.CLUSTER.
 
 Exit status: 0 every kind passed; 1 a kind did not, or the check could not be made; with --dry-run 0.`,
 		Example: kit.Examples(env, "$ doctor provider test -n fleet --dry-run", "$ doctor provider test -n fleet --yes -o json"),
@@ -41,7 +42,7 @@ Exit status: 0 every kind passed; 1 a kind did not, or the check could not be ma
 			return o.run(cmd.Context())
 		},
 	}
-	o.Kit = kit.New(env, cmd, "the cluster")
+	o.Kit = kit.New(env, cmd, "cluster")
 	f := cmd.Flags()
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "How long an object may take to acknowledge, and to be awake again")
 	f.StringSliceVar(&o.ignore, "ignore", nil, "Kinds (Kind.group) that need no signal, because no controller acts on their objects")
