@@ -49,11 +49,15 @@ resume runs and policies, abort moves, and hold, release and abort remediations:
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	o.flags(env, cmd)
+	return cmd
+}
+
+func (o *options) flags(env *cli.Env, cmd *cobra.Command) {
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export): read it instead of a log")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
 	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Let nothing be changed from the pages")
-	return cmd
 }
 
 func (o *options) validate() error {
