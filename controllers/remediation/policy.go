@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -164,7 +165,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.kcp.Name)
 	c.Labels = map[string]string{PolicyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
-	if err := r.adopt(p, c); err != nil {
+	if err := errors.Join(belongs(c, pl.cluster, r.Live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
 	}
 	// One that is there already is not in the cache yet: the watch brings it, and another look.
@@ -225,6 +226,15 @@ func (r *Policies) patch(ctx context.Context, p *v1alpha1.RepairPolicy, o client
 func (r *Policies) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
 	if err := controllerutil.SetControllerReference(p, o, r.Live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		return fmt.Errorf("owning %s: %w", o.GetName(), err)
+	}
+	return nil
+}
+
+// belongs makes a Cluster an owner of its MachineHealthCheck, as Cluster API's controller does a moment later. A move that
+// looks in between would refuse a MachineHealthCheck that only a policy owns.
+func belongs(c *clusterv1.MachineHealthCheck, cluster *clusterv1.Cluster, scheme *runtime.Scheme) error {
+	if err := controllerutil.SetOwnerReference(cluster, c, scheme); err != nil {
+		return fmt.Errorf("owning %s: %w", c.Name, err)
 	}
 	return nil
 }

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator/observe"
@@ -272,6 +274,36 @@ func TestBesidesNamesWhatRemediatesWorkersWithoutScute(t *testing.T) {
 	got := besides(p, s, []clusterv1.MachineHealthCheck{wired, check("theirs", "a", "x"), check("others", "a", "y"), check("elsewhere", "b", "x")})
 	want := []string{"cluster a: MachineHealthCheck theirs remediates workers itself, and scute leaves them to it: refer its templateRef to SurgeRemediationTemplate scute-repair, or delete it"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHealthCheckBelongsToItsCluster: a move of the Cluster takes it along from its first moment.
+func TestHealthCheckBelongsToItsCluster(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &Policies{Live: fake.NewClientBuilder().WithScheme(scheme).Build()}
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair", UID: "policy"}}
+	pl := &plane{
+		cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a", UID: "cluster"}},
+		kcp:     &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a-control-plane"}},
+	}
+	if err := r.check(t.Context(), p, pl, nil); err != nil {
+		t.Fatal(err)
+	}
+	var checks clusterv1.MachineHealthCheckList
+	if err := r.Live.List(t.Context(), &checks); err != nil || len(checks.Items) != 1 {
+		t.Fatalf("%d MachineHealthChecks: %v", len(checks.Items), err)
+	}
+	owners := make(map[string]bool) // by kind and UID: whether it is the controller
+	for _, ref := range checks.Items[0].OwnerReferences {
+		owners[ref.Kind+" "+string(ref.UID)] = ptr.Deref(ref.Controller, false)
+	}
+	if diff := cmp.Diff(map[string]bool{"Cluster cluster": false, "RepairPolicy policy": true}, owners); diff != "" {
 		t.Error(diff)
 	}
 }
