@@ -50,7 +50,10 @@ func bases(kind string) []string {
 	case "Pause":
 		return []string{"spec: {clusters: [a], timeouts: {acknowledge: 1s}, selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
 	case "RepairPolicy":
-		return []string{"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
+		return []string{
+			"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",
+			"spec: {workers: true}",
+		}
 	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
 		return []string{"spec: {}"}
 	default:
