@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -246,6 +247,8 @@ func accountOnGreen(name string, rules func([]rbacv1.PolicyRule) []rbacv1.Policy
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: scuted.Namespace, Name: name}},
 		}))
+		harness.Allowed(ctx, t, admin, "system:serviceaccount:"+scuted.Namespace+":"+name,
+			authorizationv1.ResourceAttributes{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
 		_, config, err := shared.green.Side.ServiceAccountConfig(ctx, scuted.Namespace, name)
 		harness.Must(t, err)
 		return string(config)
@@ -362,12 +365,25 @@ func badCopies() []refusal {
 		{
 			name: "an admission policy of the target",
 			prepare: func(ctx context.Context, t *testing.T) {
-				refuse(ctx, t, shared.green, refusalsNS, "devmachines")
-				for err := error(nil); !apierrors.IsInvalid(err); { // the policy takes a moment to act
-					harness.Must(t, ctx.Err())
-					err = shared.green.Side.Client().Create(ctx, devMachine(), client.DryRunAll)
-					time.Sleep(50 * time.Millisecond)
+				tried := func(ctx context.Context) error {
+					return shared.green.Side.Client().Create(ctx, devMachine(), client.DryRunAll)
 				}
+				cleanup(t, func(ctx context.Context) error { // after the policy was deleted, which takes a moment to act too
+					harness.Await(ctx, t, "the target takes devmachines again", func() string {
+						if err := tried(ctx); err != nil {
+							return err.Error()
+						}
+						return ""
+					})
+					return nil
+				})
+				refuse(ctx, t, shared.green, refusalsNS, "devmachines")
+				harness.Await(ctx, t, "the policy refuses devmachines", func() string {
+					if err := tried(ctx); !apierrors.IsInvalid(err) {
+						return fmt.Sprint("the answer is ", err)
+					}
+					return ""
+				})
 			},
 			want: []v1alpha1.MoveFinding{finding("target: DevMachine.infrastructure.cluster.x-k8s.io", "no more devmachines here", "admission")},
 		},

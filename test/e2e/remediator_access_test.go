@@ -54,6 +54,7 @@ func TestRemediatorAccess(t *testing.T) {
 	harness.Must(t, c.Create(ctx, p))
 	limits := &v1alpha1.RepairLimits{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.RepairLimitsName}}
 	harness.Must(t, c.Create(ctx, limits))
+	cleanup(t, func(ctx context.Context) error { return client.IgnoreNotFound(c.Delete(ctx, limits)) })
 	harness.Await(ctx, t, "the limits say how many machines there are", func() string {
 		harness.Must(t, c.Get(ctx, client.ObjectKeyFromObject(limits), limits))
 		if limits.Status.Machines == 0 {

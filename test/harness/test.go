@@ -2,8 +2,12 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/scuted"
 )
@@ -63,4 +67,16 @@ func Daemon(t testing.TB, on *scuted.Installation, o scuted.DaemonOptions) *scut
 		}
 	})
 	return d
+}
+
+// Allowed waits until the authorizer knows that a user may do something: it learns of a binding a moment after the binding was made.
+func Allowed(ctx context.Context, t testing.TB, admin client.Client, user string, may authorizationv1.ResourceAttributes) {
+	t.Helper()
+	Await(ctx, t, fmt.Sprintf("%s may %s %s", user, may.Verb, may.Resource), func() string {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &may}}
+		if err := admin.Create(ctx, review); err != nil || !review.Status.Allowed {
+			return fmt.Sprintf("denied: %s, error: %v", review.Status.Reason, err)
+		}
+		return ""
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,6 +136,8 @@ func TestDiagnose(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
 		})
+		harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
+			authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "configmaps"})
 		harness.Must(t, s.run(ctx))
 		first := string(s.output)
 		t.Log(first)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,6 +162,8 @@ func TestPauseOfClusters(t *testing.T) {
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"},
 		}}}))
 		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-definitions"}}))
+		harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
+			authorizationv1.ResourceAttributes{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
 		harness.Must(t, as.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 		harness.Must(t, as.undoes(ctx))

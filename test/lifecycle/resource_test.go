@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,9 @@ func TestMoveByResource(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "runner", Namespace: namespace}},
 	}))
+
+	harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
+		authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Group: "scute.dev", Resource: "moves"})
 
 	// The process dies as soon as the Move is made; the undo rolls it back.
 	dying, die := context.WithCancel(ctx)
