@@ -52,7 +52,7 @@ func bases(kind string) []string {
 	case "RepairPolicy":
 		return []string{
 			"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",
-			"spec: {workers: true}",
+			"spec: {workers: true, selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",
 		}
 	case "RepairLimits", "SurgeRemediation", "SurgeRemediationTemplate":
 		return []string{"spec: {}"}
