@@ -20,6 +20,7 @@ type Log struct {
 	// Static says that nobody else can write to it while it is open: it is a folder, and we hold its lock.
 	Static bool
 
+	end  uint64 // the last commit that is read; 0: all are
 	stop func()
 }
 

@@ -61,8 +61,8 @@ func (f *Filter) Check(now time.Time) error {
 			return err
 		}
 	}
-	f.Since.resolve(now)
-	f.Until.resolve(now)
+	f.Since.Resolve(now)
+	f.Until.Resolve(now)
 	if !f.Until.IsZero() && !f.Since.Time.Before(f.Until.Time) {
 		return cli.Usagef("--until is %s: it must be later than --since, which is %s", &f.Until, &f.Since)
 	}

@@ -17,7 +17,7 @@ func TestMoment(t *testing.T) {
 			t.Errorf("%s: %v", value, err)
 			continue
 		}
-		m.resolve(now)
+		m.Resolve(now)
 		if !m.Equal(want) {
 			t.Errorf("%s is %s, want %s", value, m.Time, want)
 		}

@@ -2,6 +2,8 @@ package filter
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"scute.dev/cmd/ctl/term"
@@ -49,8 +51,46 @@ func (m *Moment) String() string {
 // IsSet says that the option was given.
 func (m *Moment) IsSet() bool { return m.before > 0 || !m.IsZero() }
 
-func (m *Moment) resolve(now time.Time) {
+// Resolve makes an exact time of one before now.
+func (m *Moment) Resolve(now time.Time) {
 	if m.before > 0 {
 		m.Time = now.Add(-m.before)
 	}
 }
+
+// Point is a point of the log: a commit by its sequence, or the last one at a moment.
+type Point struct {
+	Moment
+	Seq uint64
+}
+
+// Set reads a sequence, or what a Moment reads.
+func (p *Point) Set(s string) error {
+	if seq, err := strconv.ParseUint(s, 10, 64); err == nil {
+		if seq == 0 {
+			return fmt.Errorf("the first sequence is 1")
+		}
+		*p = Point{Seq: seq}
+		return nil
+	}
+	var m Moment
+	if err := m.Set(s); err != nil {
+		return fmt.Errorf("it must be the sequence of a commit (812), or %s", strings.TrimPrefix(err.Error(), "it must be "))
+	}
+	*p = Point{Moment: m}
+	return nil
+}
+
+// Type is the word for the value in the usage of a command.
+func (p *Point) Type() string { return "sequence|time" }
+
+// String is the value as it is shown.
+func (p *Point) String() string {
+	if p.Seq > 0 {
+		return strconv.FormatUint(p.Seq, 10)
+	}
+	return p.Moment.String()
+}
+
+// IsSet says that the option was given.
+func (p *Point) IsSet() bool { return p.Seq > 0 || p.Moment.IsSet() }

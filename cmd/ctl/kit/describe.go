@@ -37,6 +37,7 @@ func Describe[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	}
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
+	o.AddAt(cmd)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", true, "Show what only the log knows, if it can be reached: the events, and more")
 	return cmd
 }

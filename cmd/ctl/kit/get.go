@@ -36,6 +36,7 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o.Kit = New(env, cmd, n.Plural)
 	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)
 	AllNamespacesVar(cmd, &o.AllNamespaces)
+	o.AddAt(cmd)
 	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "Follow them, as watch does")
 	o.Format.AddFlag(cmd, "json", "yaml", "wide", "name", "jsonpath=...")
 	return cmd
@@ -52,6 +53,9 @@ func (o *getOptions[T]) run(ctx context.Context) error {
 	}
 	if err := o.Format.Validate(); err != nil {
 		return err
+	}
+	if o.Watch && o.At.IsSet() {
+		return cli.Usagef("--watch and --at exclude each other: the past does not change")
 	}
 	if o.Watch {
 		return o.follow(ctx)

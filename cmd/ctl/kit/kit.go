@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +10,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -17,6 +19,10 @@ import (
 type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
+	// At is the point of the log that is looked at; not set: now.
+	At filter.Point
+
+	now time.Time // at that point
 }
 
 // New adds the options that say where a command reads. The namespace is that of what: "moves"; "" leaves it out.
@@ -33,7 +39,7 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 
 // View is how things are shown on the standard output now.
 func (k *Kit) View() show.View {
-	return show.View{Paint: term.Paint{On: k.Env.Colored(k.Env.Out)}, Width: k.Env.Width(), Now: k.Env.Now()}
+	return show.View{Paint: term.Paint{On: k.Env.Colored(k.Env.Out)}, Width: k.Env.Width(), Now: k.moment()}
 }
 
 // Print writes lines of data.

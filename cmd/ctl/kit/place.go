@@ -27,7 +27,7 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
 	}
-	if !k.Flags.LogAlone() {
+	if !k.Flags.LogAlone() && !k.At.IsSet() {
 		cluster, err := k.Flags.ClusterOrLog()
 		if err != nil {
 			return nil, err
@@ -39,6 +39,10 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Place[T], error) {
 		return nil, err
 	}
 	p := &Place[T]{Kit: k, Noun: n, Log: log}
+	if err := k.past(ctx, log); err != nil {
+		p.Close()
+		return nil, err
+	}
 	p.Source = p.Logged()
 	return p, nil
 }

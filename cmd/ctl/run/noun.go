@@ -114,7 +114,7 @@ func whole(ctx context.Context, p *place, r *Run) *Run {
 
 func describe(_ context.Context, p *place, r *Run) ([]string, error) {
 	lines := Describe(p.View(), r)
-	if next := Next(p.Kit, r); len(next) > 0 {
+	if next := Next(p.Kit, r); len(next) > 0 && !p.At.IsSet() {
 		lines = append(lines, "", "To continue:")
 		for _, line := range next {
 			lines = append(lines, "  "+line)

@@ -1,0 +1,68 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"scute.dev/eventlog"
+)
+
+var errEnd = errors.New("the log is not read any further")
+
+// End makes the log end at a commit: what came later is not read any more.
+func (l *Log) End(seq uint64) { l.end = seq }
+
+// Read is that of the event log, up to where this log ends.
+func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
+	records, err := l.Log.Read(ctx, a, after)
+	if err != nil || l.end == 0 {
+		return records, err
+	}
+	later := sort.Search(len(records), func(i int) bool { return records[i].Seq > l.end })
+	return records[:later], nil
+}
+
+// Replay is that of the event log, up to where this log ends.
+func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error) {
+	if l.end == 0 {
+		return l.Log.Replay(ctx, after, fn)
+	}
+	head, err := l.Log.Replay(ctx, after, func(r eventlog.Record) error {
+		if r.Seq > l.end {
+			return errEnd
+		}
+		return fn(r)
+	})
+	if errors.Is(err, errEnd) {
+		return l.end, nil
+	}
+	return head, err
+}
+
+// Last is the last commit that was stored at a time or before. It takes about as many requests as the number of commits has bits.
+func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
+	head, err := l.Head(ctx)
+	if err != nil {
+		return eventlog.Record{}, err
+	}
+	var last eventlog.Record
+	for first, after := uint64(1), head+1; first < after; {
+		middle := first + (after-first)/2
+		r, err := l.At(ctx, middle)
+		switch {
+		case err != nil:
+			return eventlog.Record{}, err
+		case r.Stored.After(t):
+			after = middle
+		default:
+			last, first = r, middle+1
+		}
+	}
+	if last.Seq == 0 {
+		return last, fmt.Errorf("the log at %s has nothing from %s or before", l.Where, t.UTC().Format(time.RFC3339))
+	}
+	return last, nil
+}

@@ -1,0 +1,59 @@
+package kit
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/eventlog"
+)
+
+// AddAt registers --at, for commands that show things as they were.
+func (k *Kit) AddAt(cmd *cobra.Command) {
+	cmd.Flags().Var(&k.At, "at", "As the log had it after this commit or at this time: 812, 10m before now, 2026-07-30T12:00:00Z or 2026-07-30")
+}
+
+// moment is the time that is looked at.
+func (k *Kit) moment() time.Time {
+	if k.now.IsZero() {
+		return k.Env.Now()
+	}
+	return k.now
+}
+
+// past makes the log end at the point that the user asked for, and says so.
+func (k *Kit) past(ctx context.Context, log *connect.Log) error {
+	if !k.At.IsSet() {
+		return nil
+	}
+	r, err := k.last(ctx, log)
+	if err != nil {
+		return err
+	}
+	log.End(r.Seq)
+	k.now = r.Stored
+	if k.At.Seq == 0 {
+		k.now = k.At.Time
+	}
+	k.Env.Notef("As it was after commit %d, stored %s (%s).\n", r.Seq, term.Ago(k.Env.Now(), r.Stored), term.Second(r.Stored))
+	return nil
+}
+
+func (k *Kit) last(ctx context.Context, log *connect.Log) (eventlog.Record, error) {
+	if k.At.Seq == 0 {
+		k.At.Resolve(k.Env.Now())
+		return log.Last(ctx, k.At.Time)
+	}
+	head, err := log.Head(ctx)
+	if err != nil {
+		return eventlog.Record{}, err
+	}
+	if k.At.Seq > head {
+		return eventlog.Record{}, cli.Usagef("--at is %d: the log at %s ends at commit %d", k.At.Seq, log.Where, head)
+	}
+	return log.At(ctx, k.At.Seq)
+}
