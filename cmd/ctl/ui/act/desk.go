@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -29,6 +30,10 @@ const (
 	tries = 5
 	// longest is how many characters a reason may have: as many as the resources keep.
 	longest = 512
+	// remembered is how many of the deeds that were done last are not done again when their form is sent once more.
+	remembered = 256
+	// nonceBytes make two offers of the same deed different.
+	nonceBytes = 16
 )
 
 // Desk does what pages ask for. One thing is done at a time.
@@ -36,6 +41,7 @@ type Desk struct {
 	kit    *kit.Kit
 	secret []byte
 	turn   chan struct{}
+	spent  []string // tokens, the oldest first; who has the turn may use them
 }
 
 // New is a desk for the user of a kit. What was confirmed at another one is refused.
@@ -92,7 +98,9 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 	if deed.command {
 		o.Command = d.kit.Hint(ask.Namespace, ask.Do, ask.Kind, ask.Name)
 	}
-	o.Token = d.sign(ask, o.Seen)
+	nonce := make([]byte, nonceBytes)
+	_, _ = rand.Read(nonce) // it never fails
+	o.Token = d.sign(ask, o.Seen, hex.EncodeToString(nonce))
 	return o, nil
 }
 
@@ -101,7 +109,7 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 	deed := deeds()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
-	case !hmac.Equal([]byte(token), []byte(d.sign(ask, seen))):
+	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
 		return nil, fmt.Errorf("%w: this was not confirmed on a page of this scutectl ui: look again", ErrAsk)
 	case deed.needed && strings.TrimSpace(a.Reason) == "":
 		return nil, cli.Usagef("the reason is missing: say why; it is shown as long as it lasts")
@@ -116,6 +124,9 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 		return nil, fmt.Errorf("%w: what was asked for before is not done yet", ctx.Err())
 	}
 	defer func() { <-d.turn }()
+	if slices.Contains(d.spent, token) {
+		return nil, fmt.Errorf("%w: this form was sent before, and what it asks for was done then", kit.ErrChanged)
+	}
 	for range tries {
 		var out bytes.Buffer
 		err = deed.do(ctx, d.borrowed(ask.Namespace, &out), &seen, ask.Name, a)
@@ -124,15 +135,18 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 			break
 		}
 	}
+	if err == nil {
+		d.spent = append(d.spent[max(0, len(d.spent)-remembered+1):], token)
+	}
 	return said, err
 }
 
-// sign binds a token to what was shown, and to this desk.
-func (d *Desk) sign(ask Ask, seen kit.Seen) string {
-	data, _ := json.Marshal([]any{ask, seen}) // plain fields
+// sign makes a token that is bound to what was shown, and to this desk. It begins with the nonce.
+func (d *Desk) sign(ask Ask, seen kit.Seen, nonce string) string {
+	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields
 	mac := hmac.New(sha256.New, d.secret)
 	mac.Write(data)
-	return hex.EncodeToString(mac.Sum(nil))
+	return nonce + hex.EncodeToString(mac.Sum(nil))
 }
 
 // borrowed is the kit of a command that is run for a page: it leads to the same place, and what it says is kept.

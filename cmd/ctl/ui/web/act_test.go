@@ -204,7 +204,7 @@ func TestActs(t *testing.T) {
 	if a.object.Spec.Hold == nil || a.object.Spec.Hold.Reason != uitest.Markup || a.object.Spec.Hold.Until == nil {
 		t.Errorf("the hold is %+v", a.object.Spec.Hold)
 	}
-	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 {
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
 		t.Errorf("the same form was taken again: %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, asked(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
