@@ -148,7 +148,7 @@ func (g *graph) softOwner(n *node) *node {
 			return g.cluster(r.Namespace, n.o.ClusterName)
 		}
 	case r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding":
-		return g.cluster(r.Namespace, r.Name)
+		return g.cluster(r.Namespace, n.o.Binds)
 	}
 	return nil
 }
@@ -186,6 +186,9 @@ func (g *graph) class(c *node) *node {
 	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: f.ClassNamespace, Name: f.ClassName}]
 }
 
+// ofWholeCluster is why an object without a namespace is copied, and stays: other Clusters may use it.
+const ofWholeCluster = "it belongs to the whole management cluster"
+
 // include marks what moves: the roots that the selection names, and all below them.
 func (g *graph) include() {
 	for _, c := range g.clusters {
@@ -203,8 +206,10 @@ func (g *graph) include() {
 		r := n.o.Ref
 		switch {
 		case r.Namespace == "" && n.o.Hierarchy:
-			n.keep = "it belongs to the whole management cluster"
+			n.keep = ofWholeCluster
 			g.descend(n, false)
+		case r.Namespace == "" && n.o.Movable:
+			n.in, n.keep = true, ofWholeCluster
 		case r.Namespace != g.sel.Namespace:
 		case g.sel.All && (pause.IsRoot(r) && !pause.IsCluster(r) || n.o.Hierarchy):
 			if r.Kind == "ClusterClass" {

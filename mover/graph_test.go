@@ -14,8 +14,8 @@ import (
 
 // TestSelect works out selections in small worlds. A world has a line for each object:
 //
-//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [move] [hierarchy]
-//	[reserved] [refers=Kind/name,...]
+//	Kind/name [owners=Kind/name,...] [cluster=a] [class=base] [binds=a] [move]
+//	[hierarchy] [reserved] [refers=Kind/name,...]
 //
 // "gone:Kind/name" is an owner that is not there. The answer has a line for each object that moves, by level.
 func TestSelect(t *testing.T) {
@@ -59,6 +59,12 @@ func observed(t testing.TB, f []string) object.Observed {
 		}
 	}
 	o.ClusterName, _ = option(f, "cluster")
+	if r.Kind == "ClusterResourceSetBinding" {
+		o.Binds = r.Name
+	}
+	if name, ok := option(f, "binds"); ok {
+		o.Binds = name
+	}
 	_, o.Movable = option(f, "move")
 	_, o.Hierarchy = option(f, "hierarchy")
 	_, o.Reserved = option(f, "reserved")

@@ -96,10 +96,13 @@ func (g *graph) near(n *node) bool {
 	if g.sel.All {
 		return n.o.Ref.Group != "" || n.o.ClusterName != ""
 	}
-	return g.chooses(n.o.ClusterName)
+	return g.chooses(n.o.ClusterName) || n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy)
 }
 
 func (g *graph) whyLeft(n *node) string {
+	if n.o.ClusterName == "" && (n.o.Movable || n.o.Hierarchy) {
+		return "it is labelled to move, and not with the Cluster that it belongs to"
+	}
 	if len(n.o.Owners) == 0 {
 		return "nothing that moves owns it, and it has no label " + object.MoveLabel
 	}

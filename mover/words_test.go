@@ -16,7 +16,7 @@ func groupOf(kind string) string {
 	switch kind {
 	case "Secret", "ConfigMap":
 		return ""
-	case "Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachineHealthCheck":
+	case "Cluster", "ClusterClass", "Machine", "MachineSet", "MachineDeployment", "MachinePool", "MachineHealthCheck":
 		return object.CoreGroup
 	case "KubeadmControlPlane":
 		return "controlplane.cluster.x-k8s.io"

@@ -103,6 +103,7 @@ status:
   conditions:
   - {type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}
   - {type: TopologyReconciled, status: "False", reason: Paused}
+  - {type: ControlPlaneInitialized, status: "True"}
 `))
 	want := object.Observed{
 		Ref: object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: "fleet", Name: "a"}, Version: "v1beta2", UID: "u", ResourceVersion: "7",
@@ -172,6 +173,35 @@ status:
 	want := &object.ClusterFacts{ClassName: "base", ClassNamespace: "fleet", InfrastructureReady: true, ControlPlaneInitialized: true}
 	if diff := cmp.Diff(want, o.Cluster); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A control plane that somebody provides must say itself that it is initialized, as clusterctl wants it. Cluster API sets the
+// condition of a Cluster whose machines are its control plane.
+func TestObserveWhetherAControlPlaneIsInitialized(t *testing.T) {
+	const ref, yes, no = "spec: {controlPlaneRef: {name: cp}}", `conditions: [{type: ControlPlaneInitialized, status: "True"}]`, `conditions: [{type: ControlPlaneInitialized, status: "False"}]`
+	for text, want := range map[string]bool{
+		"status: {}":                    false,
+		"status: {" + no + "}":          false,
+		"status: {" + yes + "}":         true,
+		ref + "\nstatus: {" + yes + "}": false,
+		ref + "\nstatus: {" + yes + ", initialization: {controlPlaneInitialized: true}}": true,
+		ref + "\nstatus: {" + yes + ", controlPlaneReady: true}":                         true,
+		ref + "\nstatus: {" + no + ", initialization: {controlPlaneInitialized: true}}":  false,
+	} {
+		o := object.Observe(parse(t, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\n"+text))
+		if got := o.Cluster.ControlPlaneInitialized; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestObserveABinding(t *testing.T) {
+	const binding = "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSetBinding\nmetadata: {name: b}\n"
+	for text, want := range map[string]string{binding: "b", binding + "spec: {clusterName: a}": "a", "kind: Secret\nspec: {clusterName: a}": ""} {
+		if got := object.Observe(parse(t, text)).Binds; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -114,6 +114,8 @@ type Observed struct {
 	GitOps      string // the tool that says it manages the object, if any
 	HostPaused  bool   // baremetalhost.metal3.io/paused
 	Reserved    bool   // scute.dev/addresses-reserved, on a pool
+	// Binds is the Cluster that a ClusterResourceSetBinding is about; empty for every other kind.
+	Binds string
 	// References of its spec to other objects; only for kinds that Cluster API itself reads them of.
 	References []Reference
 
@@ -184,6 +186,8 @@ func Observe(u *unstructured.Unstructured) Observed {
 		o.TopologyPaused = False
 	}
 	switch o.Ref.Group + "/" + o.Ref.Kind {
+	case AddonsGroup + "/ClusterResourceSetBinding":
+		o.Binds = binds(u)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/Machine":
@@ -207,6 +211,12 @@ func holds(annotations map[string]string) (held map[string]string) {
 		}
 	}
 	return held
+}
+
+// binds is the Cluster of a binding. Before spec.clusterName existed a binding had the name of its Cluster.
+func binds(u *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
+	return cmp.Or(name, u.GetName())
 }
 
 func scheduled(mark string) bool {
@@ -241,12 +251,15 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	flag := func(path ...string) bool { v, _, _ := unstructured.NestedBool(u.Object, path...); return v }
 	initialized, _, _ := Condition(u, clusterv1.ClusterControlPlaneInitializedCondition)
+	// A Cluster whose machines make up its control plane has nobody who would set the field.
+	provided := text("spec", "controlPlaneRef", "name") == "" ||
+		flag("status", "initialization", "controlPlaneInitialized") || flag("status", "controlPlaneReady")
 	f := &ClusterFacts{
 		Paused:                  flag("spec", "paused"),
 		ClassName:               cmp.Or(text("spec", "topology", "classRef", "name"), text("spec", "topology", "class")),
 		ClassNamespace:          cmp.Or(text("spec", "topology", "classRef", "namespace"), text("spec", "topology", "classNamespace")),
 		InfrastructureReady:     flag("status", "initialization", "infrastructureProvisioned") || flag("status", "infrastructureReady"),
-		ControlPlaneInitialized: flag("status", "initialization", "controlPlaneInitialized") || initialized == True,
+		ControlPlaneInitialized: initialized == True && provided,
 	}
 	if f.ClassName != "" && f.ClassNamespace == "" {
 		f.ClassNamespace = u.GetNamespace()

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -191,14 +192,15 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 // checkLeft checks what stays. An object of a Cluster API kind that belongs to a moving cluster may not, because the
 // target would create it again.
 func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
-	cluster := make(map[object.Ref]string, len(w.objects))
+	seen := make(map[object.Ref]object.Observed, len(w.objects))
 	for _, o := range w.objects {
-		cluster[o.Ref] = o.ClusterName
+		seen[o.Ref] = o
 	}
 	chooses := selection(spec).Chooses()
 	lost := checkDependants(members, w, f)
 	for _, l := range members.Left {
-		name := cluster[l.Ref]
+		o := seen[l.Ref]
+		name := o.ClusterName
 		if lost[l.Ref] {
 			continue
 		}
@@ -206,7 +208,11 @@ func checkLeft(spec mover.Spec, members mover.Members, w *world, f *findings) {
 			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be left behind: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
 			continue
 		}
-		f.warn(l.Ref.String(), "it is not moved: "+l.Why, "label it "+object.MoveLabel+" if it is to move")
+		remedy := "label it " + object.MoveLabel + " if it is to move"
+		if o.Movable || o.Hierarchy {
+			remedy = "label it " + clusterv1.ClusterNameLabel + " with the name of a Cluster that it is to move with; a move of the whole namespace takes it along"
+		}
+		f.warn(l.Ref.String(), "it is not moved: "+l.Why, remedy)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -24,7 +26,7 @@ func selection(s mover.Spec) mover.Selection {
 }
 
 // look reads the source once, whole: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
-// else may use a class), and what is labelled for moving in the whole cluster.
+// else may use a class), what is labelled for moving in the whole cluster, and the credentials of that.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world, error) {
 	w := &world{hashes: make(map[object.Ref]string)}
 	clusterType, err := t.clusters()
@@ -51,7 +53,37 @@ func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world
 			parts = append(parts, listing{typ, ""})
 		}
 	}
+	if err := t.read(ctx, w, parts, hash); err != nil {
+		return nil, err
+	}
+	parts, err = t.credentials(ctx, w.objects, spec.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	return w, t.read(ctx, w, parts, hash)
+}
+
+// credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
+// cluster owns move with it, so they are not looked at where there is none. Those of the move's own namespace were read already.
+func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) ([]listing, error) {
+	if !slices.ContainsFunc(objects, func(o object.Observed) bool { return o.Ref.Namespace == "" && o.Hierarchy }) {
+		return nil, nil
+	}
+	namespaces := make(map[string]bool)
+	err := t.Source.List(ctx, kube.Providers(), "", func(u *unstructured.Unstructured) error {
+		if typ, _, _ := unstructured.NestedString(u.Object, "type"); typ == string(clusterctlv1.InfrastructureProviderType) && u.GetNamespace() != own {
+			namespaces[u.GetNamespace()] = true
+		}
+		return nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) { // without a kind Provider, clusterctl was not used here
+		return nil, err
+	}
+	var parts []listing
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		parts = append(parts, listing{t.types["Secret"], namespace})
+	}
+	return parts, nil
 }
 
 // clusters is the kind of Clusters at the source.
