@@ -195,7 +195,10 @@ func (s *State) applyActive(e Event, at time.Time) {
 	case VictimSpared:
 		a.step(Sparing, at)
 	case ReplacementReady:
-		a.uncancel() // it was given up, and became ready after all
+		if a.takingBack() { // it was given up, and is ready after all
+			a.Resumed++
+		}
+		a.uncancel()
 		a.Replacement, a.Ready = e.Replacement, true
 		a.step(Removing, at)
 	case VictimDeleting:

@@ -35,7 +35,7 @@ func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
 	}
 	switch {
 	case s.Active != nil && s.Active.Victim.UID == uid:
-		s.Active.ahead(&o, s.Owner.Name, policy.Timeouts)
+		s.Active.ahead(&o, s.Owner, policy.Timeouts)
 	case u != nil && u.Mark != nil:
 		u.ahead(&o, policy)
 	default:
@@ -45,8 +45,8 @@ func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
 }
 
 // ahead of a remediation that has been started.
-func (a *Active) ahead(o *Outlook, owner string, t Timeouts) {
-	limit := time.Duration(0)
+func (a *Active) ahead(o *Outlook, of Owner, t Timeouts) {
+	owner, limit := of.Name, time.Duration(0)
 	o.Since = a.Since
 	first := a.Request.Method == OwnerRemediation
 	switch a.Step {
@@ -69,6 +69,9 @@ func (a *Active) ahead(o *Outlook, owner string, t Timeouts) {
 		o.Next = "the replacement is cancelled"
 		if a.Replacement.Name != "" {
 			o.Next = fmt.Sprintf("%s deletes %s", owner, a.Replacement.Name)
+		}
+		if of.Kind == string(ControlPlane) {
+			limit, o.Then = t.Removal, "it ends as Cancelled, and all machines are decided on again"
 		}
 	}
 	if limit > 0 {

@@ -20,19 +20,23 @@ func TestAhead(t *testing.T) {
 		return Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: rule, Reason: "something else comes first"}}
 	}
 	policy := Policy{
-		Timeouts: Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute}, Hold: 10 * time.Minute, Limits: Limits{Cooldown: time.Minute},
+		Timeouts: Timeouts{ScaleUp: 5 * time.Minute, Ready: 20 * time.Minute, Removal: time.Hour}, Hold: 10 * time.Minute, Limits: Limits{Cooldown: time.Minute},
 		Escalation: []EscalationStep{{Name: "reboot", Timeout: 3 * time.Minute}},
 	}
 	for name, c := range map[string]struct {
 		events []Event
 		want   Outlook
 	}{
-		"a check fails":  {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
-		"asked":          {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
-		"handed over":    {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
-		"replacing":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
-		"removing":       {[]Event{marked, decided, requested, ReplacementReady{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1"}},
-		"deleting":       {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken"}},
+		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
+		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
+		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
+		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
+		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
+		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken"}},
+		"sparing": {
+			[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
+			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and all machines are decided on again"},
+		},
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
 		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "it is decided again", Held: true}},
 		"policy holds":   {[]Event{marked, waits("policy-hold")}, Outlook{Rule: "policy-hold", Since: at, Next: "something else comes first", Until: at.Add(10 * time.Minute), Then: "it is decided again"}},
@@ -40,7 +44,7 @@ func TestAhead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &State{}
-			for _, e := range append([]Event{Registered{Owner: Owner{Name: "cp"}}}, c.events...) {
+			for _, e := range append([]Event{Registered{Owner: Owner{Kind: string(ControlPlane), Name: "cp"}}}, c.events...) {
 				s.Apply(e, at)
 			}
 			got, ok := Ahead(s, victim.UID, policy)

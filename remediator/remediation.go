@@ -25,9 +25,11 @@ type remediation struct {
 	newcomers []*Machine
 	// stranded are the other machines of a control plane that never joined, and are unhealthy.
 	stranded []*Machine
-	replicas int32 // of the object where they were asked for
-	kept     int   // machines of this owner that are kept, or are about to be
-	waits    int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
+	// unopposed: it is being taken back, and nothing would be against it if it were a first one.
+	unopposed bool
+	replicas  int32 // of the object where they were asked for
+	kept      int   // machines of this owner that are kept, or are about to be
+	waits     int   // of them, those that the remediation waits for: of workers, the unhealthy machine and new machines
 }
 
 func (s *State) remediation(f *Facts, now time.Time) remediation {
@@ -47,6 +49,7 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 		}
 	}
 	r.suspended = r.suspension()
+	r.unopposed = r.takingBack() && r.by == nil && s.unopposed(r.unhealthy, r.victim, f, now)
 	return r
 }
 

@@ -229,15 +229,15 @@ func (g *guard) deletes(m *machine) string {
 	return m.Name + " had been spared"
 }
 
-// surplus: the machine was handed over while it was one too many of an earlier remediation, and has the mark of that one. A hand-over
-// itself marks nothing. Where people scaled up in the middle of a surge, and its end took that back, the owner keeps no more than it is
+// surplus: the machine is one too many of an earlier remediation, and has the mark of that one, while another one or itself is handed
+// over. A hand-over itself marks nothing. Where people scaled up in the middle of a surge, and its end took that back, the owner keeps no more than it is
 // asked for.
 func (g *guard) surplus(m *machine) bool {
 	wanted := g.wish
 	if g.raced {
 		wanted = min(wanted, *g.w.replicas())
 	}
-	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && g.last.Victim.UID == m.UID && m.DeleteMark == remediator.DeleteValue &&
+	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && m.DeleteMark == remediator.DeleteValue &&
 		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
 }
 

@@ -121,6 +121,8 @@ type Active struct {
 
 	Cause  Cause // of the cancellation
 	Reason string
+	// Resumed is how often it was continued after it was being taken back.
+	Resumed int
 
 	// Frozen is the rule that froze it, "" for none.
 	Frozen       string

@@ -62,7 +62,7 @@ var (
 		},
 	}
 	lateReady = transition{
-		when: "the new machine was not ready in time, and is now; the old machine is still unhealthy", event: ReplacementReady{}, to: Removing,
+		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, and components of no other machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			if m := r.late(); m != nil {
 				return []Event{ReplacementReady{Replacement: m.subject()}}
@@ -150,10 +150,11 @@ var (
 		},
 	}
 	abandoned = transition{
-		when: "etcd is external, and the owner has not deleted the new machines within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
+		when: "a control plane has not deleted the new machines within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
 			limit := r.facts.Policy.Timeouts.Removal
-			if !r.facts.Owner.ExternalEtcd || limit <= 0 || !r.overdue(limit) || r.waits > 0 || !r.method.undone(r) || r.victim.DeleteMark == DeleteValue || len(r.giveBackOff()) > 0 {
+			marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
+			if !r.facts.isControlPlane() || limit <= 0 || !r.lasts(limit) || r.waits > 0 || !r.method.undone(r) || marked || len(r.relaxOff()) > 0 || len(r.giveBackOff()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -251,12 +252,10 @@ func (m *Machine) brokenSince() time.Time {
 	return first
 }
 
-// late is a new machine that became ready after it was abandoned, nil without. The owner does not delete it while the
-// components of the unhealthy machine are broken; it does delete the unhealthy machine. One that the owner was asked to
-// remediate is not counted on.
+// late is a new machine that is ready after all, nil without. The owner does not delete it while the components of the unhealthy machine
+// are broken; it does delete the unhealthy machine. A new machine that the owner was asked to remediate is not counted on.
 func (r remediation) late() *Machine {
-	if r.Ready || r.Cause != TimedOut || r.Request.Method == OwnerRemediation || r.unhealthy == nil || r.unhealthy.Mark == nil || r.unhealthy.Mark.State != Unhealthy || !r.tooMany() ||
-		r.unhealthy.Aborted || r.unhealthy.held(r.now) || r.facts.pauseRequested() {
+	if !r.resumable() {
 		return nil
 	}
 	for _, m := range r.newcomers {
@@ -265,6 +264,29 @@ func (r remediation) late() *Machine {
 		}
 	}
 	return nil
+}
+
+// resumable says that what is being taken back may be continued with a new machine that is ready. It is continued no more often than a
+// replacement is begun.
+func (r remediation) resumable() bool {
+	switch unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy; {
+	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !unhealthy || !r.unopposed || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
+		return false
+	case !r.facts.isControlPlane():
+		return !r.Ready
+	case r.obstructed(r.victim):
+		return false // its owner would not delete the machine either
+	default: // one that was ready before can be deleted, unless the components of the unhealthy machine are broken
+		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0
+	}
+}
+
+// unopposed says that nothing is against the replacement of a machine that would be against a first one, and that the machine can go.
+func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) bool {
+	if u == nil || m == nil || foreignState(u, m, f, now) != nil || s.consent(u, m, f, now) != nil || len(f.Policy.holding(m)) > 0 {
+		return false
+	}
+	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f).leadsUnasked()
 }
 
 // surprised says that the owner of workers took another machine than the marked one, and would again: another MachineSet loses one when
