@@ -8,6 +8,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // The events of a domain, and the state that they are folded into.
@@ -48,7 +49,7 @@ func ExampleRoot() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		panic(err)
 	}

@@ -63,12 +63,12 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		err = fmt.Errorf("%w: it is not known to be stored; append the same commit again: %w", ErrUnavailable, err)
 	}
 	if err == nil {
-		err = l.place.check()
+		err = l.intact()
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w", c.ID, c.Aggregate, err)
 	}
-	l.mark.raise(r.Seq)
+	l.acknowledged(r.Seq)
 	return r, nil
 }
 

@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // crashWriters is how many goroutines of the child append at once, each to its own aggregate.
@@ -23,7 +26,7 @@ const crashWriters = 4
 // It begins with the commits that its predecessor had tried and not seen acknowledged, given as further arguments.
 func playAppender() {
 	ctx := context.Background()
-	l, err := OpenEmbedded(ctx, EmbeddedOptions{Dir: os.Args[1]})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: os.Args[1]})
 	if err != nil {
 		fmt.Println("fail", err)
 		os.Exit(1)
@@ -34,7 +37,7 @@ func playAppender() {
 		defer mu.Unlock()
 		fmt.Printf(format+"\n", args...)
 	}
-	attempt := func(c Commit) uint64 {
+	attempt := func(c eventlog.Commit) uint64 {
 		say("try %s %s %d", c.Aggregate.ID, c.ID, c.Expected)
 		r, err := l.Append(ctx, c)
 		if err != nil {
@@ -142,13 +145,13 @@ func idOf(s string) string { return s[:strings.LastIndexByte(s, ' ')] }
 // verifyCrash compares the log with what was acknowledged.
 func verifyCrash(t *testing.T, dir string, acked map[string]uint64) {
 	t.Helper()
-	l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	stored := map[string]uint64{}
-	if _, err := l.Replay(t.Context(), 0, func(r Record) error {
+	if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error {
 		id := r.Aggregate.ID + " " + r.CommitID
 		if at, twice := stored[id]; twice {
 			t.Errorf("%s is stored at %d and at %d", id, at, r.Seq)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // Two writers decide about one aggregate. The second one built its decision on a state that is no longer the newest: its append
@@ -20,7 +21,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		panic(err)
 	}

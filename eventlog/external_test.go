@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"crypto/ecdsa"
@@ -21,6 +21,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"scute.dev/eventlog"
 )
 
 // serverTest runs a NATS server with JetStream as someone else would operate it.
@@ -51,32 +53,32 @@ func TestConnectWithTLSAndCredentials(t *testing.T) {
 		TLS: true, TLSVerify: true, TLSConfig: certs.server,
 		TrustedOperators: []*jwt.OperatorClaims{operator.claims}, AccountResolver: operator.resolver, SystemAccount: operator.system,
 	})
-	o := ExternalOptions{URL: srv.ClientURL(), CredsFile: creds, TLS: certs.client, Create: true, MaxBytes: 1 << 20}
+	o := eventlog.ExternalOptions{URL: srv.ClientURL(), CredsFile: creds, TLS: certs.client, Create: true, MaxBytes: 1 << 20}
 	l := connectTest(t, o)
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 2))
 	if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 1 {
 		t.Errorf("%v, %v", records, err)
 	}
-	for name, spoil := range map[string]func(*ExternalOptions){
-		"without credentials":        func(o *ExternalOptions) { o.CredsFile = "" },
-		"without the server's CA":    func(o *ExternalOptions) { o.TLS.CA = "" },
-		"without own certificate":    func(o *ExternalOptions) { o.TLS.Cert, o.TLS.Key = "", "" },
-		"with a file that is absent": func(o *ExternalOptions) { o.CredsFile = filepath.Join(dir, "absent") },
+	for name, spoil := range map[string]func(*eventlog.ExternalOptions){
+		"without credentials":        func(o *eventlog.ExternalOptions) { o.CredsFile = "" },
+		"without the server's CA":    func(o *eventlog.ExternalOptions) { o.TLS.CA = "" },
+		"without own certificate":    func(o *eventlog.ExternalOptions) { o.TLS.Cert, o.TLS.Key = "", "" },
+		"with a file that is absent": func(o *eventlog.ExternalOptions) { o.CredsFile = filepath.Join(dir, "absent") },
 	} {
 		bad := o
 		spoil(&bad)
-		_, err := Connect(t.Context(), bad)
+		_, err := eventlog.Connect(t.Context(), bad)
 		if err == nil {
 			t.Errorf("%s: connected", name)
 			continue
 		}
-		wantErr(t, err, ErrUnavailable, srv.ClientURL())
+		wantErr(t, err, eventlog.ErrUnavailable, srv.ClientURL())
 	}
 }
 
 func TestConnectToNobody(t *testing.T) {
-	_, err := Connect(t.Context(), ExternalOptions{URL: "nats://127.0.0.1:1"})
-	wantErr(t, err, ErrUnavailable, "127.0.0.1:1")
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: "nats://127.0.0.1:1"})
+	wantErr(t, err, eventlog.ErrUnavailable, "127.0.0.1:1")
 }
 
 // TestReplicated runs a cluster of three servers, where conflicts are told in other ways, and takes the leader away.
@@ -96,14 +98,14 @@ func TestReplicated(t *testing.T) {
 		urls = append(urls, srv.ClientURL())
 	}
 	ctx := within(t, 2*time.Minute)
-	o := ExternalOptions{URL: strings.Join(urls, ","), Replicas: 3, Create: true}
+	o := eventlog.ExternalOptions{URL: strings.Join(urls, ","), Replicas: 3, Create: true}
 	l := connectEventually(t, o)
-	logs := []*Log{l, connectTest(t, o), connectTest(t, ExternalOptions{URL: o.URL})}
+	logs := []*eventlog.Log{l, connectTest(t, o), connectTest(t, eventlog.ExternalOptions{URL: o.URL})}
 	oneHistory(t, logs, 25)
 
 	a := moveOf("after the leader went")
 	last := mustAppend(t, l, commit(a, "before", 0, 1))
-	info, err := l.stream.Info(ctx)
+	info, err := l.Stream().Info(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +127,11 @@ func TestReplicated(t *testing.T) {
 }
 
 // connectEventually waits until a new cluster has elected its leaders.
-func connectEventually(t *testing.T, o ExternalOptions) *Log {
+func connectEventually(t *testing.T, o eventlog.ExternalOptions) *eventlog.Log {
 	t.Helper()
 	ctx := within(t, time.Minute)
 	for {
-		l, err := Connect(ctx, o)
+		l, err := eventlog.Connect(ctx, o)
 		if err == nil {
 			t.Cleanup(func() { _ = l.Close() })
 			return l
@@ -144,7 +146,7 @@ func connectEventually(t *testing.T, o ExternalOptions) *Log {
 
 type certificates struct {
 	server *tls.Config
-	client TLSFiles
+	client eventlog.TLSFiles
 }
 
 // makeCertificates makes an authority and what it signed for both sides.
@@ -195,7 +197,7 @@ func makeCertificates(t *testing.T, dir string) certificates {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return certificates{server: config, client: TLSFiles{CA: caFile, Cert: clientCert, Key: clientKey}}
+	return certificates{server: config, client: eventlog.TLSFiles{CA: caFile, Cert: clientCert, Key: clientKey}}
 }
 
 type operator struct {

@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"bytes"
@@ -12,19 +12,22 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
 	dir := t.TempDir()
-	l := openTest(t, EmbeddedOptions{Dir: dir, MaxBytes: 64 << 10})
+	l := openTest(t, embedded.Options{Dir: dir, MaxBytes: 64 << 10})
 	a := moveOf("a")
 	var last uint64
-	var refused Commit
+	var refused eventlog.Commit
 	for n := 0; ; n++ {
 		refused = commit(a, fmt.Sprint(n), last, 10)
 		r, err := l.Append(t.Context(), refused)
 		if err != nil {
-			wantErr(t, err, ErrFull, "raise its limit")
+			wantErr(t, err, eventlog.ErrFull, "raise its limit")
 			break
 		}
 		last = r.Seq
@@ -35,29 +38,29 @@ func TestFullLogRefusesAndForgetsNothing(t *testing.T) {
 	}
 	// A full log still tells the truth about what is stored, and about who was first.
 	stored := commit(a, fmt.Sprint(last-1), last-1, 10)
-	if r, err := l.Append(t.Context(), stored); err != nil || r != (Receipt{Seq: last, AlreadyStored: true}) {
+	if r, err := l.Append(t.Context(), stored); err != nil || r != (eventlog.Receipt{Seq: last, AlreadyStored: true}) {
 		t.Errorf("a stored commit again: %+v, %v", r, err)
 	}
 	_, err = l.Append(t.Context(), commit(a, "late", 1, 1))
-	wantErr(t, err, ErrConflict)
+	wantErr(t, err, eventlog.ErrConflict)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	_, err = OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir, MaxBytes: 1 << 10})
-	wantErr(t, err, ErrConfig, "limit of 1024")
-	l = openTest(t, EmbeddedOptions{Dir: dir, MaxBytes: 1 << 20})
-	if r, err := l.Append(t.Context(), refused); err != nil || r != (Receipt{Seq: last + 1}) {
+	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 1 << 10})
+	wantErr(t, err, eventlog.ErrConfig, "limit of 1024")
+	l = openTest(t, embedded.Options{Dir: dir, MaxBytes: 1 << 20})
+	if r, err := l.Append(t.Context(), refused); err != nil || r != (eventlog.Receipt{Seq: last + 1}) {
 		t.Errorf("after the limit was raised: %+v, %v", r, err)
 	}
 }
 
 func TestCommitBeyondOneMessage(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	c := commit(moveOf("a"), "huge", 0, 1)
 	c.Events[0].Data = []byte(strconv.Quote(string(bytes.Repeat([]byte("x"), 1<<20))))
 	_, err := l.Append(t.Context(), c)
-	wantErr(t, err, ErrTooLarge, "limit is 1048576", "split it")
+	wantErr(t, err, eventlog.ErrTooLarge, "limit is 1048576", "split it")
 	if head, err := l.Head(t.Context()); head != 0 || err != nil {
 		t.Errorf("head is %d, %v", head, err)
 	}
@@ -66,22 +69,22 @@ func TestCommitBeyondOneMessage(t *testing.T) {
 func TestSecondProcessOnTheFolder(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := serveChild(t, dir, "127.0.0.1:0")
-	_, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
-	wantErr(t, err, ErrLocked, fmt.Sprintf("held by process %d;", c.cmd.Process.Pid))
+	_, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
+	wantErr(t, err, eventlog.ErrLocked, fmt.Sprintf("held by process %d;", c.cmd.Process.Pid))
 	c.kill()
-	openTest(t, EmbeddedOptions{Dir: dir}) // the kernel freed the lock
+	openTest(t, embedded.Options{Dir: dir}) // the kernel freed the lock
 }
 
 // TestServerKilledAndBack: followers and appenders outlast the server.
 func TestServerKilledAndBack(t *testing.T) {
 	dir := t.TempDir()
 	c, url := serveChild(t, dir, "127.0.0.1:0")
-	l := connectTest(t, ExternalOptions{URL: url})
+	l := connectTest(t, eventlog.ExternalOptions{URL: url})
 	ctx, cancel := context.WithCancel(within(t, time.Minute))
 	var followed []uint64
 	arrived, done := make(chan uint64, 100), make(chan error)
 	go func() {
-		done <- l.Follow(ctx, 0, func(r Record) error {
+		done <- l.Follow(ctx, 0, func(r eventlog.Record) error {
 			followed = append(followed, r.Seq)
 			arrived <- r.Seq
 			return nil
@@ -120,7 +123,7 @@ func TestServerKilledAndBack(t *testing.T) {
 // same commit again settles it.
 func TestServerStandsStill(t *testing.T) {
 	c, url := serveChild(t, t.TempDir(), "127.0.0.1:0")
-	l := connectTest(t, ExternalOptions{URL: url})
+	l := connectTest(t, eventlog.ExternalOptions{URL: url})
 	a := moveOf("a")
 	mustAppend(t, l, commit(a, "before", 0, 1))
 	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -136,23 +139,23 @@ func TestServerStandsStill(t *testing.T) {
 	start := time.Now()
 	stuck := commit(a, "stuck", 1, 1)
 	_, err := l.Append(ctx, stuck)
-	wantErr(t, err, ErrUnavailable, "append the same commit again")
-	if took := time.Since(start); took >= publishTimeout {
+	wantErr(t, err, eventlog.ErrUnavailable, "append the same commit again")
+	if took := time.Since(start); took >= eventlog.PublishTimeout {
 		t.Errorf("the append took %s beyond its deadline", took)
 	}
-	if _, err := l.Head(ctx); !errors.Is(err, ErrUnavailable) {
+	if _, err := l.Head(ctx); !errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("head: %v", err)
 	}
 	// Without a deadline an append waits, tries again, and learns that its first try is stored.
 	again := make(chan error)
 	go func() {
 		r, err := l.Append(t.Context(), stuck)
-		if err == nil && r != (Receipt{Seq: 2, AlreadyStored: true}) {
+		if err == nil && r != (eventlog.Receipt{Seq: 2, AlreadyStored: true}) {
 			err = fmt.Errorf("receipt %+v", r)
 		}
 		again <- err
 	}()
-	time.Sleep(publishTimeout + 200*time.Millisecond)
+	time.Sleep(eventlog.PublishTimeout + 200*time.Millisecond)
 	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -167,77 +170,77 @@ func TestServerStandsStill(t *testing.T) {
 
 func TestStreamDeletedUnderUs(t *testing.T) {
 	dir := t.TempDir()
-	l := openTest(t, EmbeddedOptions{Dir: dir})
+	l := openTest(t, embedded.Options{Dir: dir})
 	a := moveOf("a")
 	mustAppend(t, l, commit(a, "1", 0, 1))
 	ctx := within(t, time.Minute)
 	arrived, done := make(chan struct{}), make(chan error)
 	go func() {
-		done <- l.Follow(ctx, 0, func(Record) error { arrived <- struct{}{}; return nil })
+		done <- l.Follow(ctx, 0, func(eventlog.Record) error { arrived <- struct{}{}; return nil })
 	}()
 	<-arrived
-	if err := l.js.DeleteStream(ctx, l.name); err != nil {
+	if err := l.JetStream().DeleteStream(ctx, eventlog.DefaultStream); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, <-done, ErrMissing, "backup")
+	wantErr(t, <-done, eventlog.ErrMissing, "backup")
 	_, err := l.Append(ctx, commit(a, "2", 1, 1))
-	wantErr(t, err, ErrMissing, l.name, "backup")
+	wantErr(t, err, eventlog.ErrMissing, eventlog.DefaultStream, "backup")
 	_, err = l.Read(ctx, a, 0)
-	wantErr(t, err, ErrMissing)
+	wantErr(t, err, eventlog.ErrMissing)
 
 	// One of the same name is not the same log.
-	if _, err := l.js.CreateStream(ctx, streamSpec{name: l.name}.config()); err != nil {
+	if _, err := l.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.DefaultStream)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = l.Head(ctx)
-	wantErr(t, err, ErrMissing, "made at")
-	wantErr(t, l.Follow(ctx, 1, func(Record) error { return nil }), ErrMissing)
-	if err := l.js.DeleteStream(ctx, l.name); err != nil {
+	wantErr(t, err, eventlog.ErrMissing, "made at")
+	wantErr(t, l.Follow(ctx, 1, func(eventlog.Record) error { return nil }), eventlog.ErrMissing)
+	if err := l.JetStream().DeleteStream(ctx, eventlog.DefaultStream); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	// And a restart does not begin a new history in silence.
-	_, err = OpenEmbedded(ctx, EmbeddedOptions{Dir: dir})
-	wantErr(t, err, ErrMissing, "backup")
+	_, err = embedded.Open(ctx, embedded.Options{Dir: dir})
+	wantErr(t, err, eventlog.ErrMissing, "backup")
 }
 
 func TestCommitLostInTheMiddle(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	for n := range uint64(5) {
 		mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
 	}
 	// What the configuration forbids can still be done by someone who changes the configuration first. The server
 	// refuses to drop DenyDelete, so a stream without it simulates one that lost a message.
 	ctx := within(t, time.Minute)
-	config := streamSpec{name: "OTHER"}.config()
+	config := eventlog.StreamConfig("OTHER")
 	config.Subjects, config.DenyDelete = []string{"other.*.*"}, false
-	stream, err := l.js.CreateStream(ctx, config)
+	stream, err := l.JetStream().CreateStream(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if _, err := l.js.Publish(ctx, "other.move.a", nil); err != nil {
+		if _, err := l.JetStream().Publish(ctx, "other.move.a", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := stream.DeleteMsg(ctx, 3); err != nil {
 		t.Fatal(err)
 	}
-	other := &Log{nc: l.nc, js: l.js, name: "OTHER", stream: stream, created: stream.CachedInfo().Created, logger: discardIfNil(nil)}
+	other := l.Of(stream)
 	_, err = other.Head(ctx)
-	wantErr(t, err, ErrGap, "4 commits between sequences 1 and 5")
-	_, err = other.Replay(ctx, 0, func(Record) error { return nil })
-	wantErr(t, err, ErrGap)
+	wantErr(t, err, eventlog.ErrGap, "4 commits between sequences 1 and 5")
+	_, err = other.Replay(ctx, 0, func(eventlog.Record) error { return nil })
+	wantErr(t, err, eventlog.ErrGap)
 	_, err = other.At(ctx, 3)
-	wantErr(t, err, ErrGap)
+	wantErr(t, err, eventlog.ErrGap)
 	// A delivery checks by itself, too.
 	cursor := uint64(0)
-	err = other.deliverFrom(ctx, &cursor, 5, func(Record) error { return nil })
-	wantErr(t, err, ErrUnavailable, "skipped from 2 to 4") // which is tried again, to learn whose fault it was
-	err = other.deliverFrom(ctx, &cursor, 5, func(Record) error { return nil })
-	wantErr(t, err, ErrGap, "after 2 comes 4")
+	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
+	wantErr(t, err, eventlog.ErrUnavailable, "skipped from 2 to 4") // which is tried again, to learn whose fault it was
+	err = other.DeliverFrom(ctx, &cursor, 5, func(eventlog.Record) error { return nil })
+	wantErr(t, err, eventlog.ErrGap, "after 2 comes 4")
 }
 
 // TestDamagedTail damages the newest block file in several ways. Each start must refuse, or hold everything.
@@ -256,7 +259,7 @@ func TestDamagedTail(t *testing.T) {
 		for _, index := range []string{"with its index", "without"} {
 			t.Run(name+" "+index, func(t *testing.T) {
 				dir := t.TempDir()
-				l := openTest(t, EmbeddedOptions{Dir: dir})
+				l := openTest(t, embedded.Options{Dir: dir})
 				for n := range uint64(20) {
 					mustAppend(t, l, commit(moveOf("a"), fmt.Sprint(n), n, 1))
 				}
@@ -269,17 +272,17 @@ func TestDamagedTail(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+				l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 				if err == nil {
 					// The server trusted its index. The reader must then get an error.
 					defer l.Close()
-					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, ErrGap) {
+					if _, rerr := l.Read(t.Context(), moveOf("a"), 0); !errors.Is(rerr, eventlog.ErrGap) {
 						t.Errorf("read: %v", rerr)
 					}
-					_, err = l.Replay(within(t, 20*time.Second), 0, func(Record) error { return nil })
+					_, err = l.Replay(within(t, 20*time.Second), 0, func(eventlog.Record) error { return nil })
 				}
 				t.Log(err)
-				if !errors.Is(err, ErrGap) && !errors.Is(err, ErrMissing) {
+				if !errors.Is(err, eventlog.ErrGap) && !errors.Is(err, eventlog.ErrMissing) {
 					t.Errorf("20 commits were acknowledged, some are damaged, and the answer is %v", err)
 				}
 			})
@@ -316,7 +319,7 @@ func flip(t *testing.T, path string, at int) {
 
 func glob(t *testing.T, dir, name string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", DefaultStream, "msgs", name))
+	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", eventlog.DefaultStream, "msgs", name))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %v for %s: %v", found, name, err)
 	}
@@ -325,16 +328,16 @@ func glob(t *testing.T, dir, name string) string {
 
 // TestPoisonedMessageStopsNobody: a message that someone publishes by hand is delivered, and belongs to no aggregate.
 func TestPoisonedMessageStopsNobody(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	for _, subject := range []string{"scute.log.move.a_zz", "scute.log.MOVE.a", "scute.log.move.b"} {
-		if _, err := l.js.Publish(t.Context(), subject, []byte("by hand")); err != nil {
+		if _, err := l.JetStream().Publish(t.Context(), subject, []byte("by hand")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mustAppend(t, l, commit(moveOf("a"), "2", 1, 1))
 	var bad int
-	head, err := l.Replay(t.Context(), 0, func(r Record) error {
+	head, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error {
 		if _, err := r.Events(); err != nil {
 			bad++
 			if len(r.Types()) != 0 || r.CommitID != "" {

@@ -1,29 +1,32 @@
-package eventlog
+package eventlog_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // A process killed while the server creates the stream leaves a description without a checksum. (The kill test met it
 // about once in a thousand kills.)
 func TestDeathWhileTheStreamIsMade(t *testing.T) {
 	dir := t.TempDir()
-	l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", DefaultStream)
+	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
 	if err := os.Remove(filepath.Join(folder, "meta.sum")); err != nil {
 		t.Fatal(err)
 	}
 
 	for n := range uint64(3) {
-		l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+		l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 		if err != nil {
 			t.Fatalf("start %d: %v", n+1, err)
 		}
@@ -41,7 +44,7 @@ func TestDeathWhileTheStreamIsMade(t *testing.T) {
 
 func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	dir := t.TempDir()
-	l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +54,11 @@ func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", DefaultStream)
+	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
 	if err := os.Remove(filepath.Join(folder, "meta.sum")); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir}); err == nil {
+	if l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir}); err == nil {
 		_ = l.Close()
 		t.Error("a log whose stream the server passes over was opened")
 	}

@@ -2,13 +2,8 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // minPayload is the least that a server must take in one message: the largest commits that scute makes fit into it.
@@ -23,7 +18,7 @@ func (l *Log) Health(ctx context.Context) error {
 	if err := l.frozen(); err != nil {
 		return err
 	}
-	if err := l.place.check(); err != nil {
+	if err := l.intact(); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
 	if _, err := l.state(ctx); err != nil {
@@ -40,7 +35,7 @@ func (l *Log) Health(ctx context.Context) error {
 
 // Warnings are what may weaken the log's durability, and what cannot be seen from here.
 func (l *Log) Warnings() []string {
-	if l.server != nil || !l.spec.writer {
+	if l.host != nil || !l.spec.writer {
 		return nil
 	}
 	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
@@ -57,45 +52,4 @@ func checkPayload(limit int64) error {
 		return fmt.Errorf("%w: max_payload of the NATS server is %d bytes, must be %d or more", ErrConfig, limit, minPayload)
 	}
 	return nil
-}
-
-// frozen says that the embedded server refuses every write since one failed. It does not answer a publish any more, and would
-// not until it is started again, though the disk may have space by then.
-func (l *Log) frozen() error {
-	if l.server == nil {
-		return nil
-	}
-	health := l.server.Healthz(&server.HealthzOptions{Details: true})
-	for _, e := range health.Errors {
-		if strings.Contains(e.Error, "write error") {
-			return fmt.Errorf("%w since a write to %s failed: %s; give the volume more space, or repair it, and open the log again",
-				ErrFrozen, l.dir, e.Error)
-		}
-	}
-	return nil
-}
-
-// probeSize is what must fit on the disk before a frozen log is opened again: more than the largest commit.
-const probeSize = 4 << 20
-
-// Thawed says whether the disk of a frozen embedded log takes writes again, so that opening the log again helps. It writes a
-// file and removes it.
-func (l *Log) Thawed() error {
-	f, err := os.CreateTemp(l.dir, "probe-*")
-	if err != nil {
-		return fmt.Errorf("probing the disk of the log: %w", err)
-	}
-	_, err = io.CopyN(f, zeros{}, probeSize)
-	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
-		return fmt.Errorf("probing the disk of the log: %w", err)
-	}
-	return nil
-}
-
-// zeros reads as zeros.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }

@@ -1,29 +1,30 @@
-package eventlog
+package eventlog_test
 
 import (
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // TestLogHasAnIdentity: it is made with the stream, it stays, and it is another one for another log.
 func TestLogHasAnIdentity(t *testing.T) {
 	dir := t.TempDir()
-	first := openTest(t, EmbeddedOptions{Dir: dir, Listen: "127.0.0.1:0"})
+	first := openTest(t, embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	id := first.ID()
-	if len(id) != 2*identityBytes {
+	if len(id) != 2*eventlog.IdentityBytes {
 		t.Errorf("the ID is %q", id)
 	}
-	if reader := connectTest(t, ExternalOptions{URL: first.URL()}); reader.ID() != id {
+	if reader := connectTest(t, eventlog.ExternalOptions{URL: first.URL()}); reader.ID() != id {
 		t.Errorf("a reader sees %q, the writer %q", reader.ID(), id)
 	}
-	if other := openTest(t, EmbeddedOptions{}); other.ID() == id {
+	if other := openTest(t, embedded.Options{}); other.ID() == id {
 		t.Error("two logs have one ID")
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again := openTest(t, EmbeddedOptions{Dir: dir, MaxBytes: 2 << 20}); again.ID() != id {
+	if again := openTest(t, embedded.Options{Dir: dir, MaxBytes: 2 << 20}); again.ID() != id {
 		t.Errorf("opened again, and resized, the ID is %q, not %q", again.ID(), id)
 	}
 }
@@ -31,37 +32,28 @@ func TestLogHasAnIdentity(t *testing.T) {
 // TestOlderLogGetsAnIdentity: a reader derives the ID that the first writer writes.
 func TestOlderLogGetsAnIdentity(t *testing.T) {
 	host := emptyHost(t)
-	config := streamSpec{name: DefaultStream}.config()
+	config := eventlog.StreamConfig(eventlog.DefaultStream)
 	config.Metadata = map[string]string{"team": "a"}
-	if _, err := host.js.CreateStream(t.Context(), config); err != nil {
+	if _, err := host.JetStream().CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	metadata := func() map[string]string {
 		t.Helper()
-		stream, err := host.js.Stream(t.Context(), DefaultStream)
+		stream, err := host.JetStream().Stream(t.Context(), eventlog.DefaultStream)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return stream.CachedInfo().Config.Metadata
 	}
-	reader := connectTest(t, ExternalOptions{URL: host.URL()})
-	if got := metadata()[identityKey]; got != "" {
+	reader := connectTest(t, eventlog.ExternalOptions{URL: host.URL()})
+	if got := metadata()[eventlog.IdentityKey]; got != "" {
 		t.Errorf("a reader wrote the ID %q", got)
 	}
-	writer := connectTest(t, ExternalOptions{URL: host.URL(), Create: true})
-	if got := metadata(); got[identityKey] != writer.ID() || got["team"] != "a" {
+	writer := connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true})
+	if got := metadata(); got[eventlog.IdentityKey] != writer.ID() || got["team"] != "a" {
 		t.Errorf("the metadata is %v, the writer's ID %q", got, writer.ID())
 	}
 	if reader.ID() != writer.ID() {
 		t.Errorf("the reader's ID is %q, the writer's %q", reader.ID(), writer.ID())
-	}
-}
-
-// TestDerivedIdentity: two writers that open an older stream at the same time give it one ID.
-func TestDerivedIdentity(t *testing.T) {
-	info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: decided}
-	other := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: decided.Add(1)}
-	if a, b := identity(info), identity(info); a != b || a == identity(other) {
-		t.Errorf("%q, %q and %q of another stream", a, b, identity(other))
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -19,7 +17,7 @@ const DefaultStream = "SCUTE"
 // requestTimeout bounds one request to the server when the caller's context has no nearer deadline.
 const requestTimeout = 5 * time.Second
 
-// Log is an open event log, made by OpenEmbedded or Connect. It is safe for concurrent use.
+// Log is an open event log, made by Connect or by embedded.Open. It is safe for concurrent use.
 type Log struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -30,12 +28,8 @@ type Log struct {
 	logger  *slog.Logger
 	spec    streamSpec
 
-	// Only an embedded log has these.
-	server *server.Server
-	dir    string
-	lock   *os.File
-	mark   *watermark
-	place  *place
+	// host is what holds an embedded log; nil for an external one.
+	host Host
 }
 
 // Head is the sequence of the last commit in the log, as its leader knows it; 0 for an empty log. It fails with
@@ -67,24 +61,14 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	return Stats{Commits: state.Msgs, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}, nil
 }
 
-// URL is where clients reach an embedded log that listens, "" for one that does not.
-func (l *Log) URL() string {
-	if l.server == nil || l.server.Addr() == nil {
-		return ""
-	}
-	return l.server.ClientURL()
-}
-
 // Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads in progress end
 // with an error. What was acknowledged is on disk already.
 func (l *Log) Close() error {
 	l.nc.Close()
-	if l.server == nil {
+	if l.host == nil {
 		return nil
 	}
-	l.server.Shutdown()
-	l.server.WaitForShutdown()
-	return errors.Join(l.mark.close(), unlock(l.lock))
+	return l.host.Close()
 }
 
 // open binds to the stream, the same way for an embedded and an external log.

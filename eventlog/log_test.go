@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"context"
@@ -10,16 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 var decided = time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 
-func openTest(t *testing.T, o EmbeddedOptions) *Log {
+func openTest(t *testing.T, o embedded.Options) *eventlog.Log {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	l, err := OpenEmbedded(t.Context(), o)
+	l, err := embedded.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +30,13 @@ func openTest(t *testing.T, o EmbeddedOptions) *Log {
 	return l
 }
 
-func moveOf(id string) Aggregate { return Aggregate{Kind: KindMove, ID: id} }
+func moveOf(id string) eventlog.Aggregate { return eventlog.Aggregate{Kind: eventlog.KindMove, ID: id} }
 
 // commit is a commit of n events on an aggregate.
-func commit(a Aggregate, id string, expected uint64, n int) Commit {
-	c := Commit{Aggregate: a, ID: id, Expected: expected}
+func commit(a eventlog.Aggregate, id string, expected uint64, n int) eventlog.Commit {
+	c := eventlog.Commit{Aggregate: a, ID: id, Expected: expected}
 	for i := range n {
-		c.Events = append(c.Events, Event{
+		c.Events = append(c.Events, eventlog.Event{
 			Type: fmt.Sprintf("dev.scute.%s.tested.v1", a.Kind), Time: decided, Actor: "user/test",
 			Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
 		})
@@ -41,7 +44,7 @@ func commit(a Aggregate, id string, expected uint64, n int) Commit {
 	return c
 }
 
-func mustAppend(t *testing.T, l *Log, c Commit) uint64 {
+func mustAppend(t *testing.T, l *eventlog.Log, c eventlog.Commit) uint64 {
 	t.Helper()
 	r, err := l.Append(t.Context(), c)
 	if err != nil {
@@ -51,25 +54,25 @@ func mustAppend(t *testing.T, l *Log, c Commit) uint64 {
 }
 
 func TestAppendReadFollow(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	a, b := moveOf("fleet/prod"), moveOf("fleet/dev")
 
 	one := commit(a, "start", 0, 1)
 	one.Events[0].Causation, one.Events[0].Correlation = "request 7 \"é\" 100%", "c"
-	if r, err := l.Append(t.Context(), one); err != nil || r != (Receipt{Seq: 1}) {
+	if r, err := l.Append(t.Context(), one); err != nil || r != (eventlog.Receipt{Seq: 1}) {
 		t.Fatalf("first append: %+v, %v", r, err)
 	}
-	if r, err := l.Append(t.Context(), one); err != nil || r != (Receipt{Seq: 1, AlreadyStored: true}) {
+	if r, err := l.Append(t.Context(), one); err != nil || r != (eventlog.Receipt{Seq: 1, AlreadyStored: true}) {
 		t.Fatalf("the same again: %+v, %v", r, err)
 	}
-	if _, err := l.Append(t.Context(), commit(a, "other", 0, 1)); !errors.Is(err, ErrConflict) {
+	if _, err := l.Append(t.Context(), commit(a, "other", 0, 1)); !errors.Is(err, eventlog.ErrConflict) {
 		t.Fatalf("stale append: %v", err)
 	}
-	if _, err := l.Append(t.Context(), commit(a, "other", 7, 1)); !errors.Is(err, ErrConflict) {
+	if _, err := l.Append(t.Context(), commit(a, "other", 7, 1)); !errors.Is(err, eventlog.ErrConflict) {
 		t.Fatalf("append with a sequence that was never: %v", err)
 	}
 	// The same commit id on another aggregate is another commit.
-	if r, err := l.Append(t.Context(), commit(b, "start", 0, 1)); err != nil || r != (Receipt{Seq: 2}) {
+	if r, err := l.Append(t.Context(), commit(b, "start", 0, 1)); err != nil || r != (eventlog.Receipt{Seq: 2}) {
 		t.Fatalf("other aggregate: %+v, %v", r, err)
 	}
 	mustAppend(t, l, commit(a, "several", 1, 3))
@@ -101,7 +104,7 @@ func TestAppendReadFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	seqs, done := make(chan uint64), make(chan error)
 	go func() {
-		done <- l.Follow(ctx, 0, func(r Record) error { seqs <- r.Seq; return nil })
+		done <- l.Follow(ctx, 0, func(r eventlog.Record) error { seqs <- r.Seq; return nil })
 	}()
 	for want := uint64(1); want <= 3; want++ {
 		if got := <-seqs; got != want {
@@ -120,55 +123,55 @@ func TestAppendReadFollow(t *testing.T) {
 
 func TestReopenKeepsEverything(t *testing.T) {
 	dir := t.TempDir()
-	l := openTest(t, EmbeddedOptions{Dir: dir})
+	l := openTest(t, embedded.Options{Dir: dir})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l = openTest(t, EmbeddedOptions{Dir: dir})
+	l = openTest(t, embedded.Options{Dir: dir})
 	var got []string
-	head, err := l.Replay(t.Context(), 0, func(r Record) error { got = append(got, r.CommitID); return nil })
+	head, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error { got = append(got, r.CommitID); return nil })
 	if diff := cmp.Diff([]string{"1"}, got); diff != "" || head != 1 || err != nil {
 		t.Error(head, err, diff)
 	}
 }
 
 func TestListenAddressIsTaken(t *testing.T) {
-	first := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
+	first := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	dir := t.TempDir()
-	_, err := OpenEmbedded(within(t, 20*time.Second), EmbeddedOptions{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
-	wantErr(t, err, ErrUnavailable, "address already in use", dir)
-	_, err = OpenEmbedded(t.Context(), EmbeddedOptions{Dir: dir, Listen: "nowhere"})
+	_, err := embedded.Open(within(t, 20*time.Second), embedded.Options{Dir: dir, Listen: strings.TrimPrefix(first.URL(), "nats://")})
+	wantErr(t, err, eventlog.ErrUnavailable, "address already in use", dir)
+	_, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `listen address "nowhere"`) {
 		t.Error(err)
 	}
-	openTest(t, EmbeddedOptions{Dir: dir}) // neither left a lock behind
+	openTest(t, embedded.Options{Dir: dir}) // neither left a lock behind
 }
 
 func TestCloseEndsFollowers(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	arrived, done := make(chan struct{}), make(chan error)
 	go func() {
-		done <- l.Follow(within(t, time.Minute), 0, func(Record) error { close(arrived); return nil })
+		done <- l.Follow(within(t, time.Minute), 0, func(eventlog.Record) error { close(arrived); return nil })
 	}()
 	<-arrived
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	wantErr(t, <-done, ErrUnavailable)
+	wantErr(t, <-done, eventlog.ErrUnavailable)
 	_, err := l.Append(t.Context(), commit(moveOf("a"), "2", 1, 1))
-	wantErr(t, err, ErrUnavailable)
+	wantErr(t, err, eventlog.ErrUnavailable)
 }
 
 func TestFollowerErrorEndsIt(t *testing.T) {
-	l := openTest(t, EmbeddedOptions{})
+	l := openTest(t, embedded.Options{})
 	mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
 	enough := errors.New("enough")
-	if err := l.Follow(within(t, time.Minute), 0, func(Record) error { return enough }); !errors.Is(err, enough) {
+	if err := l.Follow(within(t, time.Minute), 0, func(eventlog.Record) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
-	if at, err := l.Replay(t.Context(), 0, func(Record) error { return enough }); !errors.Is(err, enough) || at != 0 {
+	if at, err := l.Replay(t.Context(), 0, func(eventlog.Record) error { return enough }); !errors.Is(err, enough) || at != 0 {
 		t.Error(at, err)
 	}
 }

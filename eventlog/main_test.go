@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"bufio"
@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // childEnv makes the test binary another process that can be killed: its value is the part to play.
@@ -69,7 +72,7 @@ func (c *child) kill() {
 
 // playServer serves an embedded log in folder os.Args[1] on address os.Args[2] and prints its URL.
 func playServer() {
-	l, err := OpenEmbedded(context.Background(), EmbeddedOptions{Dir: os.Args[1], Listen: os.Args[2]})
+	l, err := embedded.Open(context.Background(), embedded.Options{Dir: os.Args[1], Listen: os.Args[2]})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "serving child:", err)
 		os.Exit(1)
@@ -89,9 +92,9 @@ func serveChild(t *testing.T, dir, address string) (*child, string) {
 	return c, c.lines.Text()
 }
 
-func connectTest(t *testing.T, o ExternalOptions) *Log {
+func connectTest(t *testing.T, o eventlog.ExternalOptions) *eventlog.Log {
 	t.Helper()
-	l, err := Connect(t.Context(), o)
+	l, err := eventlog.Connect(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,12 @@
-package eventlog
+package eventlog_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // The server acknowledges what it writes to files that have been removed: such a commit is refused, and nothing is taken for
@@ -22,7 +25,7 @@ func TestFilesRemovedUnderTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "log")
-			l := openTest(t, EmbeddedOptions{Dir: dir})
+			l := openTest(t, embedded.Options{Dir: dir})
 			if _, err := l.Append(t.Context(), commit(moveOf("a"), "one", 0, 1)); err != nil {
 				t.Fatal(err)
 			}
@@ -30,8 +33,8 @@ func TestFilesRemovedUnderTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := l.Append(t.Context(), commit(moveOf("a"), "two", 1, 1))
-			wantErr(t, err, ErrMissing, "was removed or replaced", "is not recorded")
-			wantErr(t, l.Health(t.Context()), ErrMissing)
+			wantErr(t, err, eventlog.ErrMissing, "was removed or replaced", "is not recorded")
+			wantErr(t, l.Health(t.Context()), eventlog.ErrMissing)
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 )
 
 // Scan hands every commit that can be read to fn, in order, up to the head of the log at the time of the call. Replay
@@ -55,20 +53,3 @@ func (l *Log) skip(ctx context.Context, cursor *uint64, head uint64, fn func(Rec
 	}
 	return nil
 }
-
-// CopyFolder copies what the server has written to the folder of an embedded log, so that the copy can be examined. No process may
-// have the log open: it fails with ErrLocked.
-func CopyFolder(dir, to string) error {
-	lock, err := lockToRead(dir)
-	if err != nil {
-		return fmt.Errorf("copying the event log: %w", err)
-	}
-	err = os.CopyFS(filepath.Join(to, serverFolder), os.DirFS(filepath.Join(dir, serverFolder)))
-	if err = errors.Join(err, unlock(lock)); err != nil {
-		return fmt.Errorf("copying the event log in %s: %w", dir, err)
-	}
-	return nil
-}
-
-// serverFolder is what the server keeps everything in.
-const serverFolder = "jetstream"

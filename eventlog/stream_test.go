@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // TestWrongConfigurationIsNamed makes the stream with one field wrong at a time, on a real server.
@@ -55,50 +58,50 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 		},
 	} {
 		t.Run(field, func(t *testing.T) {
-			config := streamSpec{name: field}.config()
+			config := eventlog.StreamConfig(field)
 			spoil(&config)
-			if _, err := host.js.CreateStream(ctx, config); err != nil {
+			if _, err := host.JetStream().CreateStream(ctx, config); err != nil {
 				t.Fatalf("the server does not even allow it: %v", err)
 			}
-			defer deleteStream(t, host.js, field)
+			defer deleteStream(t, host.JetStream(), field)
 			for _, create := range []bool{false, true} {
-				_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Stream: field, Create: create})
-				wantErr(t, err, ErrConfig, field+" is ", "must be")
+				_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Stream: field, Create: create})
+				wantErr(t, err, eventlog.ErrConfig, field+" is ", "must be")
 			}
 		})
 	}
 
 	t.Run("Sealed", func(t *testing.T) {
-		config := streamSpec{name: "SEALED"}.config()
-		if _, err := host.js.CreateStream(ctx, config); err != nil {
+		config := eventlog.StreamConfig("SEALED")
+		if _, err := host.JetStream().CreateStream(ctx, config); err != nil {
 			t.Fatal(err)
 		}
-		defer deleteStream(t, host.js, "SEALED")
+		defer deleteStream(t, host.JetStream(), "SEALED")
 		config.Sealed = true
-		if _, err := host.js.UpdateStream(ctx, config); err != nil {
+		if _, err := host.JetStream().UpdateStream(ctx, config); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Stream: "SEALED"})
-		wantErr(t, err, ErrConfig, "Sealed is true")
+		_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Stream: "SEALED"})
+		wantErr(t, err, eventlog.ErrConfig, "Sealed is true")
 	})
 
 	t.Run("Replicas", func(t *testing.T) {
-		if _, err := host.js.CreateStream(ctx, streamSpec{name: DefaultStream}.config()); err != nil {
+		if _, err := host.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.DefaultStream)); err != nil {
 			t.Fatal(err)
 		}
-		defer deleteStream(t, host.js, DefaultStream)
-		_, err := Connect(ctx, ExternalOptions{URL: host.URL(), Replicas: 3})
-		wantErr(t, err, ErrConfig, "Replicas is 1, must be 3 or more")
+		defer deleteStream(t, host.JetStream(), eventlog.DefaultStream)
+		_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Replicas: 3})
+		wantErr(t, err, eventlog.ErrConfig, "Replicas is 1, must be 3 or more")
 	})
 }
 
 // emptyHost is a server without a stream for the log's subjects.
-func emptyHost(t *testing.T) *Log {
+func emptyHost(t *testing.T) *eventlog.Log {
 	t.Helper()
-	host := openTest(t, EmbeddedOptions{Stream: "HOST", Listen: "127.0.0.1:0"})
-	deleteStream(t, host.js, "HOST")
+	host := openTest(t, embedded.Options{Stream: "HOST", Listen: "127.0.0.1:0"})
+	deleteStream(t, host.JetStream(), "HOST")
 	// The server removes its folder of streams when the last one goes, and a stream made at that moment fails: keep one.
-	if _, err := host.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
+	if _, err := host.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
 		t.Fatal(err)
 	}
 	return host
@@ -113,22 +116,22 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 
 // TestTwoLogsInOneAccount: the subjects of all logs are the same, so that an account of NATS has room for one.
 func TestTwoLogsInOneAccount(t *testing.T) {
-	host := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
-	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
-	wantErr(t, err, ErrConfig, "ANOTHER", "another stream", "its own account")
+	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
+	wantErr(t, err, eventlog.ErrConfig, "ANOTHER", "another stream", "its own account")
 }
 
 // TestReaderChangesNothing: only a writer creates and resizes the stream.
 func TestReaderChangesNothing(t *testing.T) {
 	host := emptyHost(t)
-	_, err := Connect(t.Context(), ExternalOptions{URL: host.URL()})
-	wantErr(t, err, ErrMissing, host.URL(), "creates it")
-	connectTest(t, ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})
-	reader := connectTest(t, ExternalOptions{URL: host.URL(), MaxBytes: 2 << 20})
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL()})
+	wantErr(t, err, eventlog.ErrMissing, host.URL(), "creates it")
+	connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 1 << 20})
+	reader := connectTest(t, eventlog.ExternalOptions{URL: host.URL(), MaxBytes: 2 << 20})
 	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 1<<20 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	connectTest(t, ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 2 << 20})
+	connectTest(t, eventlog.ExternalOptions{URL: host.URL(), Create: true, MaxBytes: 2 << 20})
 	if s, err := reader.Stats(t.Context()); err != nil || s.MaxBytes != 2<<20 {
 		t.Errorf("%+v, %v", s, err)
 	}

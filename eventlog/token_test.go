@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // A log with a token accepts only clients that know it.
 func TestToken(t *testing.T) {
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: t.TempDir(), Listen: "127.0.0.1:0", Token: "open sesame"})
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Token: "open sesame"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,9 @@ func headerBytes(t *rapid.T, h nats.Header) []byte {
 }
 
 func TestCommitIsRefusedBeforeItIsSent(t *testing.T) {
-	good := commit(moveOf("a"), "c", 0, 1)
+	good := Commit{Aggregate: Aggregate{Kind: KindMove, ID: "a"}, ID: "c", Events: []Event{{
+		Type: "dev.scute.move.tested.v1", Time: time.Now(), Data: json.RawMessage(`{}`),
+	}}}
 	for name, spoil := range map[string]func(*Commit){
 		"no id":           func(c *Commit) { c.ID = "" },
 		"no events":       func(c *Commit) { c.Events = nil },

@@ -1,4 +1,4 @@
-package eventlog
+package eventlog_test
 
 import (
 	"context"
@@ -13,20 +13,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // TestWritersMakeOneHistory: however many writers there are, every commit follows the one it was decided on.
 func TestWritersMakeOneHistory(t *testing.T) {
-	host := openTest(t, EmbeddedOptions{Listen: "127.0.0.1:0"})
-	logs := []*Log{host}
+	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
+	logs := []*eventlog.Log{host}
 	for range 2 {
-		logs = append(logs, connectTest(t, ExternalOptions{URL: host.URL()}))
+		logs = append(logs, connectTest(t, eventlog.ExternalOptions{URL: host.URL()}))
 	}
 	oneHistory(t, logs, 50)
 }
 
 // oneHistory lets writers append to a few aggregates through several handles of one log; checks is how many such runs.
-func oneHistory(t *testing.T, logs []*Log, checks int) {
+func oneHistory(t *testing.T, logs []*eventlog.Log, checks int) {
 	before := flag.Lookup("rapid.checks").Value.String()
 	defer func() { _ = flag.Set("rapid.checks", before) }()
 	if err := flag.Set("rapid.checks", strconv.Itoa(checks)); err != nil {
@@ -37,7 +40,7 @@ func oneHistory(t *testing.T, logs []*Log, checks int) {
 		writers := rapid.IntRange(2, 6).Draw(rt, "writers")
 		commits := rapid.IntRange(1, 6).Draw(rt, "commits")
 		spread := rapid.IntRange(1, 3).Draw(rt, "aggregates")
-		aggregates := make([]Aggregate, spread)
+		aggregates := make([]eventlog.Aggregate, spread)
 		for i := range aggregates {
 			aggregates[i] = moveOf(fmt.Sprintf("run %d/%d", run.Add(1), i))
 		}
@@ -68,7 +71,7 @@ func oneHistory(t *testing.T, logs []*Log, checks int) {
 }
 
 // writeOne decides and appends until it was first.
-func writeOne(ctx context.Context, l *Log, a Aggregate, id string) error {
+func writeOne(ctx context.Context, l *eventlog.Log, a eventlog.Aggregate, id string) error {
 	for {
 		records, err := l.Read(ctx, a, 0)
 		if err != nil {
@@ -81,7 +84,7 @@ func writeOne(ctx context.Context, l *Log, a Aggregate, id string) error {
 		c := commit(a, id, last, 1)
 		c.Events[0].Data = json.RawMessage(fmt.Sprintf(`{"follows":%d}`, last))
 		r, err := l.Append(ctx, c)
-		if errors.Is(err, ErrConflict) {
+		if errors.Is(err, eventlog.ErrConflict) {
 			continue
 		}
 		if err != nil {
@@ -96,7 +99,7 @@ func writeOne(ctx context.Context, l *Log, a Aggregate, id string) error {
 }
 
 // checkChain checks that each commit was decided on the one before it, and counts them.
-func checkChain(t *rapid.T, l *Log, a Aggregate) int {
+func checkChain(t *rapid.T, l *eventlog.Log, a eventlog.Aggregate) int {
 	records, err := l.Read(context.Background(), a, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -219,7 +220,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/projector"
 )
 
@@ -30,7 +31,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		panic(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/logtest"
 )
 
@@ -197,7 +198,7 @@ func TestSnapshotEqualsReplay(t *testing.T) {
 // TestSnapshotIsOnlyACache: whatever is done to it, the view is right, and what was wrong is logged.
 func TestSnapshotIsOnlyACache(t *testing.T) {
 	dir, saved := t.TempDir(), filepath.Join(t.TempDir(), "saved")
-	first, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	first, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
@@ -21,7 +21,7 @@ import (
 //
 //	seallog FOLDER KEPT
 func sealLog(ctx context.Context, args []string) (err error) {
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: args[0]})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: args[0]})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -29,7 +30,7 @@ func seed(ctx context.Context, args []string) error {
 	if len(args) < 2 {
 		return errors.New("seedlog needs a folder and stories")
 	}
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: args[0]})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: args[0]})
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func seed(ctx context.Context, args []string) error {
 
 // serve opens a log on a port that it prints, until its input ends.
 func serve(args []string) error {
-	log, err := eventlog.OpenEmbedded(context.Background(), eventlog.EmbeddedOptions{Dir: args[0], Listen: args[1]})
+	log, err := embedded.Open(context.Background(), embedded.Options{Dir: args[0], Listen: args[1]})
 	if err != nil {
 		return err
 	}

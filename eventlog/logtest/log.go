@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // Open opens an empty log in a new folder, and closes it when the test ends.
@@ -15,7 +16,7 @@ func Open(t testing.TB) *eventlog.Log {
 // OpenIn opens the log in a folder, and closes it when the test ends.
 func OpenIn(t testing.TB, dir string) *eventlog.Log {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

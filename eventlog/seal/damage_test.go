@@ -15,6 +15,7 @@ import (
 	"github.com/minio/highwayhash"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/seal"
 )
 
@@ -76,7 +77,7 @@ func forge(t *testing.T, r []byte) {
 func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 	t.Helper()
 	d := &disk{dir: t.TempDir()}
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: d.dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func sealedDisk(t *testing.T) (*disk, *seal.Tree, seal.Checkpoint) {
 func (d *disk) copied(t *testing.T) *disk {
 	t.Helper()
 	c := &disk{dir: t.TempDir()}
-	if err := eventlog.CopyFolder(d.dir, c.dir); err != nil {
+	if err := embedded.CopyFolder(d.dir, c.dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range d.records {
@@ -124,7 +125,7 @@ func (d *disk) copied(t *testing.T) *disk {
 // findings verifies what the server makes of a disk.
 func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) string {
 	t.Helper()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: d.dir, Examine: true})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: d.dir, Examine: true})
 	if err != nil {
 		t.Fatal(err)
 	}

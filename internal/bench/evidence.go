@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/seal"
 )
 
@@ -93,7 +94,7 @@ func measureVerify(_ context.Context, b *bench) error {
 // measureSealedAppend compares the rate of appends to a log that is sealed each second, sixty times as often as by default, with
 // that of one that is not.
 func measureSealedAppend(ctx context.Context, b *bench) error {
-	sealed, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "sealed")})
+	sealed, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "sealed")})
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func measureSealedAppend(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer stop()
-	unsealed, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "unsealed")})
+	unsealed, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "unsealed")})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 const (
@@ -94,14 +95,14 @@ func (r *rawServer) close() {
 
 // template makes an empty log in dir and returns the header that the log gives a commit, by storing one elsewhere.
 func template(ctx context.Context, b *bench, dir string) (nats.Header, error) {
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir, MaxBytes: 8 << 30})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir, MaxBytes: 8 << 30})
 	if err != nil {
 		return nil, err
 	}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	scratch, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "template")})
+	scratch, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "template")})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 const (
@@ -34,7 +35,7 @@ func measureAppend(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer raw.close()
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: logDir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: logDir})
 	if err != nil {
 		return err
 	}

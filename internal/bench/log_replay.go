@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/projector"
 )
 
@@ -107,7 +108,7 @@ func measureMemory(ctx context.Context, b *bench, large, small string) error {
 
 // replayEmbedded replays with the server in this process.
 func replayEmbedded(ctx context.Context, dir string, n uint64) (rate, peak float64, err error) {
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // serveArg makes this program serve a log to another one of it, so that the two can be measured apart.
@@ -17,7 +17,7 @@ const serveArg = "-serve"
 
 // serve serves the log in dir until stdin is closed.
 func serve(ctx context.Context, dir string) error {
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir, Listen: "127.0.0.1:0"})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
 		return err
 	}

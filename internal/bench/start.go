@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
@@ -63,7 +64,7 @@ func measureStart(ctx context.Context, b *bench) error {
 func startDaemon(ctx context.Context, dir, file string) (time.Duration, error) {
 	runtime.GC()
 	start := time.Now()
-	l, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -113,7 +114,7 @@ type flow struct {
 // runAgainstFloor drives a run, and then makes the very same commits, one after the other, with nothing around them.
 func runAgainstFloor(ctx context.Context, b *bench, name string, d *workflow.Definition) (flow, error) {
 	var f flow
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, name)})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, name)})
 	if err != nil {
 		return f, err
 	}

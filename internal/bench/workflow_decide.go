@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -116,7 +117,7 @@ func play(s *workflow.State, now time.Time) (events int, err error) {
 // measureRunReplay replays a run of 100,000 events from its log, and weighs its resource.
 func measureRunReplay(ctx context.Context, b *bench) error {
 	b.say("replay of a run of %d events", 2*replayTasks)
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(b.dir, "replay")})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(b.dir, "replay")})
 	if err != nil {
 		return err
 	}

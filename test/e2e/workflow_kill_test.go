@@ -16,6 +16,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/test/harness"
 	"scute.dev/test/rotation"
 	"scute.dev/test/scuted"
@@ -178,7 +179,7 @@ func (m *matrix) end(ctx context.Context, t *testing.T, name string) map[string]
 // ranTwice looks through the log: no step that has succeeded is started again. It counts the runs and those steps.
 func (m *matrix) ranTwice(ctx context.Context, t *testing.T) (runs, succeeded int) {
 	t.Helper()
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: m.dir})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: m.dir})
 	harness.Must(t, err)
 	defer log.Close()
 	catalog := workflow.NewCatalog()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/test/harness"
 	"scute.dev/test/testbed"
 	"scute.dev/workflow/task"
@@ -32,7 +32,7 @@ func TestMoveIsKilledAndGoesOn(t *testing.T) {
 	to := map[string]any{"kubeconfig": green.KubeconfigPath()}
 	s := &step{t: t, namespace: namespace, name: "pivot", with: map[string]any{"clusters": []string{"m"}, "to": to}}
 	for i, dieAt := range []string{"waiting until every object", "creating on the target", "deleting at the source", ""} {
-		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 		harness.Must(t, err)
 		s.kind = &move.Kind{Clusters: clusters(), Log: log, Incarnation: "test-" + string(rune('a'+i))}
 		living, die := context.WithCancel(ctx)
@@ -89,7 +89,7 @@ func TestMoveIsUndone(t *testing.T) {
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "u"))
 	harness.Must(t, err)
 	harness.Must(t, blue().WaitAvailable(ctx, namespace, "u"))
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(t.TempDir(), "log")})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(t.TempDir(), "log")})
 	harness.Must(t, err)
 	t.Cleanup(func() { _ = log.Close() })
 

@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -104,7 +105,7 @@ func (w *world) read(t *testing.T, fn func(context.Context, *eventlog.Log)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: filepath.Join(w.dir, ".scute")})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: filepath.Join(w.dir, ".scute")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/test/harness"
 	"scute.dev/workflow"
 )
@@ -14,7 +15,7 @@ import (
 // facts reads all facts about the run.
 func (s *session) facts(ctx context.Context) []workflow.Event {
 	s.t.Helper()
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: s.log()})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: s.log()})
 	harness.Must(s.t, err)
 	defer log.Close()
 	catalog := workflow.NewCatalog()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // Faults says at which of its writes each life of a daemon with fault points (test/cmd/faultd) is killed.
@@ -135,7 +136,7 @@ const bookkeeping = "bookkeeping"
 // Commits counts what a daemon that has ended left in its log about some aggregates, of the class of the faults: claims, or
 // all but the claims.
 func (f Faults) Commits(ctx context.Context, logDir string, about func(eventlog.Aggregate) bool) (int, error) {
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: logDir})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: logDir})
 	if err != nil {
 		return 0, err
 	}

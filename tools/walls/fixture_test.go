@@ -17,6 +17,7 @@ import (
 // outside are the modules other than scute that walls name. The fixture replaces each by an empty one, so that nothing
 // is downloaded or compiled.
 var outside = []string{
+	"github.com/nats-io/nats-server",
 	"github.com/nats-io/nats.go",
 	"github.com/pkg/errors",
 	"k8s.io/apimachinery",

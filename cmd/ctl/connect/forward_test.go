@@ -21,6 +21,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 func TestMain(m *testing.M) {
@@ -87,7 +88,7 @@ func way(url string) func(context.Context) (io.ReadWriteCloser, error) {
 // The API server here knows no WebSocket, so this is the way back to SPDY too.
 func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir, Listen: "127.0.0.1:0"})
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if log, err = eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir, Listen: address}); err != nil {
+	if log, err = embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: address}); err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()

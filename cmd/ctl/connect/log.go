@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // Log is an open event log.
@@ -72,7 +73,7 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 // open opens the folder, or a copy of it.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if !f.Examine {
-		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Logger: logger})
 		return &Log{Log: log, Where: f.Dir, Static: true}, err
 	}
 	dir, err := os.MkdirTemp("", "scute-examine-*")
@@ -80,8 +81,8 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 		return nil, fmt.Errorf("copying the event log: %w", err)
 	}
 	var log *eventlog.Log
-	if err = eventlog.CopyFolder(f.Dir, dir); err == nil {
-		log, err = eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
+	if err = embedded.CopyFolder(f.Dir, dir); err == nil {
+		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

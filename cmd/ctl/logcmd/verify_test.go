@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/pinned"
 	"scute.dev/internal/projection"
 	"scute.dev/internal/usage"
@@ -36,7 +37,7 @@ func (f forgetful) Apply(r eventlog.Record) error {
 // TestVerify: the snapshot that the daemon takes is what a replay gives, and one that is not is refused, by name.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
-	l, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

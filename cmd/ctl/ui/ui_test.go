@@ -18,13 +18,14 @@ import (
 	"scute.dev/cmd/ctl/ui/uitest"
 	"scute.dev/cmd/ctl/ui/world"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 )
 
 // TestThePastIsAReplay: what the pages are made of at a moment is what `scutectl log replay --at` gives, for every aggregate, at its
 // beginning, in its middle and at its end, in any order of looking.
 func TestThePastIsAReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	log, err := eventlog.OpenEmbedded(t.Context(), eventlog.EmbeddedOptions{Dir: dir})
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

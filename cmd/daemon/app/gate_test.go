@@ -20,6 +20,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/trust"
 	"scute.dev/projector"
 )
@@ -51,7 +52,7 @@ func (w *installed) judge(t *testing.T, dir, holder string, between func(*eventl
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

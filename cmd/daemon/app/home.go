@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/trust"
 )
 
@@ -48,7 +49,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		})
 		return &home{log: log, where: o.URL, incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{
+	log, err := embedded.Open(ctx, embedded.Options{
 		Dir: o.Dir, Listen: o.Listen, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/remediator"
 )
 
@@ -113,7 +114,7 @@ func (r *record) check(atOnce, ofDomain int) error {
 
 // readRecord reads the log of a daemon that has ended.
 func readRecord(ctx context.Context, dir string) (*record, error) {
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		return nil, err
 	}

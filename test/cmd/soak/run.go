@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/test/soak"
 	"scute.dev/test/testbed"
 )
@@ -115,7 +116,7 @@ func (w *watcher) replay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: one.keeper.options.LogDir})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: one.keeper.options.LogDir})
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
 	"scute.dev/test/inmemory"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
@@ -62,7 +62,7 @@ func run(ctx context.Context, file, dir, kubeconfig string) error {
 	if err := yaml.UnmarshalStrict(data, &w); err != nil {
 		return err
 	}
-	log, err := eventlog.OpenEmbedded(ctx, eventlog.EmbeddedOptions{Dir: dir})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: dir})
 	if err != nil {
 		return err
 	}

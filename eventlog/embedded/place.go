@@ -1,9 +1,11 @@
-package eventlog
+package embedded
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"scute.dev/eventlog"
 )
 
 // place is where an embedded log is on its disk. The server continues to write after its files were removed, and
@@ -26,8 +28,8 @@ func findPlace(dir, stream string) (*place, error) {
 	return p, nil
 }
 
-// check fails with ErrMissing when the files have been removed, moved or replaced. On a nil place (an external log) it does
-// nothing.
+// check fails with ErrMissing when the files have been removed, moved or replaced. On a nil place (the log is
+// being opened) it does nothing.
 func (p *place) check() error {
 	if p == nil {
 		return nil
@@ -35,7 +37,7 @@ func (p *place) check() error {
 	for path, was := range p.files {
 		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
 			return fmt.Errorf("%w any more: %s was removed or replaced while the log was open: "+
-				"what has happened since is not recorded, look at what was done before you begin again", ErrMissing, path)
+				"what has happened since is not recorded, look at what was done before you begin again", eventlog.ErrMissing, path)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package eventlog
+package embedded
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"scute.dev/eventlog"
 )
 
 // watermarkFile holds the highest sequence that an embedded log has acknowledged: eight bytes, big-endian.
@@ -53,11 +55,8 @@ func mapWatermark(f *os.File) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, watermarkSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-// raise records that seq was acknowledged. On a nil watermark (an external log) it does nothing.
+// raise records that seq was acknowledged.
 func (w *watermark) raise(seq uint64) {
-	if w == nil {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mapped != nil && seq > binary.BigEndian.Uint64(w.mapped) {
@@ -76,7 +75,7 @@ func (w *watermark) acknowledged() uint64 {
 func (w *watermark) covered(head uint64) error {
 	if acked := w.acknowledged(); head < acked {
 		return fmt.Errorf("%w: commits up to %d were acknowledged, but the log ends at %d: its tail was damaged or removed; restore it from a backup",
-			ErrGap, acked, head)
+			eventlog.ErrGap, acked, head)
 	}
 	return nil
 }

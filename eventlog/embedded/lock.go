@@ -1,4 +1,4 @@
-package eventlog
+package embedded
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"scute.dev/eventlog"
 )
 
 // lockFile is held with flock while a process has the folder open: the server itself has no lock, and two of them on
@@ -43,7 +45,7 @@ func lock(dir string, how int) (*os.File, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
-		return nil, fmt.Errorf("%w: %s is held by process %d; stop it, or use its log over the network", ErrLocked, path, readPID(f))
+		return nil, fmt.Errorf("%w: %s is held by process %d; stop it, or use its log over the network", eventlog.ErrLocked, path, readPID(f))
 	}
 	return f, nil
 }

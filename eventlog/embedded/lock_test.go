@@ -1,4 +1,4 @@
-package eventlog
+package embedded
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"scute.dev/eventlog"
 )
 
 // A process that is killed while it starts a child leaves the lock to that child, until the child becomes its program.
@@ -17,7 +19,7 @@ func TestALockThatOutlivesItsHolderIsWaitedFor(t *testing.T) {
 		want   error
 	}{
 		{"the holder is dead", dead(t), nil},
-		{"the holder lives", os.Getpid(), ErrLocked},
+		{"the holder lives", os.Getpid(), eventlog.ErrLocked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -71,7 +73,7 @@ func TestACopyIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockToRead(dir); !errors.Is(err, ErrLocked) {
+	if _, err := lockToRead(dir); !errors.Is(err, eventlog.ErrLocked) {
 		t.Errorf("a folder that a process writes to can be copied: %v", err)
 	}
 	f.Close()

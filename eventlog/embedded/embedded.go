@@ -1,0 +1,89 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"scute.dev/eventlog"
+)
+
+// Options say where an embedded log lives.
+type Options struct {
+	// Dir is the log's folder; it is made if need be, and one process at a time may have it open.
+	Dir string
+	// Listen is the address where other processes may reach the log, for example "127.0.0.1:4222"; "" is none.
+	// Without a Token there is no authentication: give no address that strangers can reach.
+	Listen string
+	// Token is what other processes must know to reach the log; "" is nothing.
+	Token string
+	// Stream defaults to eventlog.DefaultStream.
+	Stream string
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
+	MaxBytes int64
+	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it. The
+	// server repairs what it opens, and so removes what cannot be read: open a copy (CopyFolder).
+	Examine bool
+	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
+	Logger *slog.Logger
+}
+
+// Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
+// It fails with ErrLocked, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
+func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
+	if o.Dir == "" {
+		return nil, errors.New("opening the embedded event log: no folder given")
+	}
+	o.Stream = cmp.Or(o.Stream, eventlog.DefaultStream)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	f, err := takeFolder(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log: %w", err)
+	}
+	l, err := f.open(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := f.compare(ctx, l, o); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the embedded event log in %s: %w", o.Dir, err), l.Close())
+	}
+	return l, nil
+}
+
+// open starts the server on the folder, and opens its log.
+func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
+	if err := discardHalfMade(f.dir, o.Stream); err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
+	}
+	srv, err := startServer(ctx, o, o.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
+	}
+	f.server = srv
+	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
+		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Existed: f.mark.acknowledged() > 0, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w (folder %s)", err, f.dir)
+	}
+	return l, nil
+}
+
+// compare holds an open log against what the folder knows of it, and remembers where its files are.
+func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) (err error) {
+	if !o.Examine {
+		head, err := l.Head(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.mark.covered(head); err != nil {
+			return err
+		}
+	}
+	f.place, err = findPlace(f.dir, o.Stream)
+	return err
+}

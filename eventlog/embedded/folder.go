@@ -1,0 +1,65 @@
+package embedded
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+)
+
+// folder is an embedded log's folder while this process has it, and the server on it.
+type folder struct {
+	dir    string
+	lock   *os.File
+	mark   *watermark
+	server *server.Server // nil until it was started
+	place  *place         // nil until the log is open
+}
+
+var _ eventlog.Host = (*folder)(nil)
+
+// takeFolder makes the folder if need be, locks it, and reads its watermark.
+func takeFolder(dir string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := openWatermark(filepath.Join(dir, watermarkFile))
+	if err != nil {
+		return nil, errors.Join(err, unlock(lock))
+	}
+	return &folder{dir: dir, lock: lock, mark: mark}, nil
+}
+
+// InProcessConn connects a client without a listener.
+func (f *folder) InProcessConn() (net.Conn, error) { return f.server.InProcessConn() }
+
+// URL is where other processes reach the log, "" if the server does not listen.
+func (f *folder) URL() string {
+	if f.server.Addr() == nil {
+		return ""
+	}
+	return f.server.ClientURL()
+}
+
+// Acknowledged raises the watermark.
+func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
+
+// Intact fails when the files of the log were removed or replaced while it was open.
+func (f *folder) Intact() error { return f.place.check() }
+
+// Close stops the server and frees the folder.
+func (f *folder) Close() error {
+	if f.server != nil {
+		f.server.Shutdown()
+		f.server.WaitForShutdown()
+	}
+	return errors.Join(f.mark.close(), unlock(f.lock))
+}

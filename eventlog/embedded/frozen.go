@@ -1,0 +1,50 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scute.dev/eventlog"
+)
+
+// Frozen says that the embedded server refuses every write since one failed. It does not answer a publish any more, and would
+// not until it is started again, though the disk may have space by then.
+func (f *folder) Frozen() error {
+	health := f.server.Healthz(&server.HealthzOptions{Details: true})
+	for _, e := range health.Errors {
+		if strings.Contains(e.Error, "write error") {
+			return fmt.Errorf("%w since a write to %s failed: %s; give the volume more space, or repair it, and open the log again",
+				eventlog.ErrFrozen, f.dir, e.Error)
+		}
+	}
+	return nil
+}
+
+// probeSize is what must fit on the disk before a frozen log is opened again: more than the largest commit.
+const probeSize = 4 << 20
+
+// Thawed says why the disk takes no writes, nil if it does. It writes a file and removes it.
+func (f *folder) Thawed() error {
+	probe, err := os.CreateTemp(f.dir, "probe-*")
+	if err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	_, err = io.CopyN(probe, zeros{}, probeSize)
+	if err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	return nil
+}
+
+// zeros reads as zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -1,0 +1,108 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Host holds an embedded log in this process: the server and its folder. Package embedded has the one there is.
+type Host interface {
+	nats.InProcessConnProvider
+	// URL is where other processes reach the log, "" if they do not.
+	URL() string
+	// Acknowledged is told the sequence of each commit that was acknowledged.
+	Acknowledged(seq uint64)
+	// Frozen fails with ErrFrozen when the server takes no commit any more because a write failed.
+	Frozen() error
+	// Thawed says why the disk takes no writes, nil if it does.
+	Thawed() error
+	// Intact fails with ErrMissing when the files of the log were removed or replaced.
+	Intact() error
+	// Close stops the server and frees the folder.
+	Close() error
+}
+
+// HostedOptions say how a log is opened that a Host holds.
+type HostedOptions struct {
+	// Stream defaults to DefaultStream.
+	Stream string
+	// Token is what the host asks for; "" is nothing.
+	Token string
+	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
+	MaxBytes int64
+	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it.
+	Examine bool
+	// Existed says that the log is known to have held commits: if its stream is not there, it was lost.
+	Existed bool
+	// Logger receives changes of the connection, never the content of an event; nil is none.
+	Logger *slog.Logger
+}
+
+// OpenHosted opens the log that a host holds; closing it closes the host. Programs call embedded.Open. It fails with ErrConfig,
+// ErrGap, ErrMissing or ErrUnavailable, and leaves the host open.
+func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
+	logger := discardIfNil(o.Logger)
+	options := append(connectionOptions(logger), nats.InProcessServer(h))
+	if o.Token != "" {
+		options = append(options, nats.Token(o.Token))
+	}
+	nc, err := nats.Connect("", options...)
+	if err != nil {
+		return nil, fmt.Errorf("opening the event log: %w", err)
+	}
+	spec := streamSpec{
+		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, existed: o.Existed,
+	}
+	l, err := open(ctx, nc, spec, logger)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	l.host = h
+	return l, nil
+}
+
+// URL is where clients reach an embedded log that listens, "" for any other.
+func (l *Log) URL() string {
+	if l.host == nil {
+		return ""
+	}
+	return l.host.URL()
+}
+
+// Thawed says whether the disk of a frozen embedded log takes writes again, so that opening the log again helps: nil, or why
+// not. It writes a file and removes it.
+func (l *Log) Thawed() error {
+	if l.host == nil {
+		return errors.New("the log is not embedded: whether its disk takes writes cannot be seen from here")
+	}
+	return l.host.Thawed()
+}
+
+// frozen says that the embedded server refuses every write since one failed.
+func (l *Log) frozen() error {
+	if l.host == nil {
+		return nil
+	}
+	return l.host.Frozen()
+}
+
+// intact says that the files of an embedded log are not those that were opened.
+func (l *Log) intact() error {
+	if l.host == nil {
+		return nil
+	}
+	return l.host.Intact()
+}
+
+// acknowledged tells the host of an embedded log what was acknowledged.
+func (l *Log) acknowledged(seq uint64) {
+	if l.host != nil {
+		l.host.Acknowledged(seq)
+	}
+}

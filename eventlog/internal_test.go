@@ -1,0 +1,45 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestLateHead: a leader that does not know the end of the log yet is asked again; one that never does has lost commits.
+func TestLateHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		ask := func(context.Context) (jetstream.StreamState, error) {
+			if time.Since(start) < 3*time.Second {
+				return jetstream.StreamState{LastSeq: 6}, nil
+			}
+			return jetstream.StreamState{LastSeq: 7}, nil
+		}
+		if state, err := reaches(t.Context(), ask, 7, headPatience); err != nil || state.LastSeq != 7 {
+			t.Errorf("%+v, %v", state, err)
+		}
+		_, err := reaches(t.Context(), ask, 8, headPatience)
+		if !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "ends at 7, but 8") {
+			t.Error(err)
+		}
+		if took := time.Since(start); took < headPatience {
+			t.Errorf("given up after %s", took)
+		}
+	})
+}
+
+// TestDerivedIdentity: two writers that open an older stream at the same time give it one ID.
+func TestDerivedIdentity(t *testing.T) {
+	created := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
+	info := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: created}
+	other := &jetstream.StreamInfo{Config: jetstream.StreamConfig{Name: "SCUTE"}, Created: created.Add(1)}
+	if a, b := identity(info), identity(info); a != b || a == identity(other) {
+		t.Errorf("%q, %q and %q of another stream", a, b, identity(other))
+	}
+}
