@@ -12,6 +12,8 @@ type History struct {
 	tasks map[string]*TaskHistory
 	// Words are what was said about the run as a whole, in their order.
 	Words []Word
+	// Migrations to other definitions, in their order.
+	Migrations []Migration
 }
 
 // TaskHistory is what happened to a task.

@@ -93,7 +93,8 @@ func (o *migrateOptions) run(ctx context.Context) error {
 		}
 	}
 	plan, decided := workflow.Plan(f.State, d, workflow.Choices{Keep: o.Keep, Rerun: o.Rerun, Backfill: o.Backfill})
-	if err := o.Print(o.planTable(plan)); err != nil {
+	shown := append(o.planTable(plan), o.differences(fieldChanges(f.State.Definition(), d, plan))...)
+	if err := o.Print(shown); err != nil {
 		return err
 	}
 	switch {
@@ -122,7 +123,7 @@ func (d *deps) edited(r *Run, to *workflow.Definition, file string) error {
 		file = "FILE"
 	}
 	plan, _ := workflow.Plan(r.State, to, workflow.Choices{})
-	for _, line := range d.planTable(plan) {
+	for _, line := range append(d.planTable(plan), d.differences(fieldChanges(r.State.Definition(), to, plan))...) {
 		d.Env.Notef("%s", line)
 	}
 	d.Env.Notef("%s: the manifest, or the default policy, is not the one that run %s began with: nothing was started.", d.Env.Name, r.ID)

@@ -109,8 +109,14 @@ func (f *Fold) Apply(r eventlog.Record) error {
 		if f.CreatedAt.IsZero() {
 			f.CreatedAt = events[i].Time
 		}
+		before, from := f.State.Definition(), f.State.Hash
 		f.State.Apply(fact, events[i].Time)
 		f.History.apply(fact, events[i])
+		if e, ok := fact.(workflow.Migrated); ok {
+			m := migration(e, from, before, f.State.Definition())
+			m.At, m.Actor = events[i].Time, events[i].Actor
+			f.History.Migrations = append(f.History.Migrations, m)
+		}
 		f.Last = fact
 	}
 	f.Seq = r.Seq

@@ -44,8 +44,24 @@ type runPage struct {
 	Listed, All, Page, Pages int
 	Group                    string
 	Words                    []runs.Word
+	Migrations               []migration
 	Facts                    []Fact
 	Earlier                  int
+}
+
+// migration is another definition that the run has adopted, with as many rows as a page lists at once.
+type migration struct {
+	runs.Migration
+	More int // rows that are left out
+}
+
+func migrations(list []runs.Migration) (out []migration) {
+	for _, m := range list {
+		changes, fields := m.Changes, m.Fields
+		m.Changes, m.Fields = changes[:min(len(changes), tasksShown)], fields[:min(len(fields), tasksShown)]
+		out = append(out, migration{Migration: m, More: len(changes) + len(fields) - len(m.Changes) - len(m.Fields)})
+	}
+	return out
 }
 
 func (p runPage) title() string { return "run " + p.Run.Name }
@@ -56,7 +72,7 @@ func run(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words}
+	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
