@@ -21,6 +21,9 @@ var errForeign = errors.New("somebody else changed it")
 
 // perform does what an Executor does: it looks, and writes what is missing.
 func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
+	if w.dies {
+		return errors.New("the process dies")
+	}
 	m := w.machine(a.Machine.Name)
 	if m != nil && m.UID != a.Machine.UID {
 		m = nil

@@ -96,7 +96,7 @@ func (replicaSurge) ask(r remediation) []Action {
 	return append(r.surge(r.scaleUp()), r.scaleDown()...)
 }
 
-func (replicaSurge) hold(r remediation) []Action { return r.scaleDown() }
+func (replicaSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
 
 // surge is how a control plane is asked for one more machine. The mark on the victim always comes first, then what makes the owner
 // act.
@@ -224,13 +224,7 @@ func (workerSurge) undo(r remediation) []Action {
 	return back
 }
 
-// hold does not scale down without a mark on the victim: the owner would delete any of its machines.
-func (workerSurge) hold(r remediation) []Action {
-	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
-		return nil
-	}
-	return r.scaleDown()
-}
+func (workerSurge) hold(r remediation) []Action { return r.scaleDownMarked() }
 
 // handOver has the owner remediate the machine itself, which deletes it first.
 type handOver struct{ steady }
@@ -341,6 +335,15 @@ func (r remediation) scaleDown() []Action {
 		actions = append(actions, Action{Type: SetDelete, Machine: r.newcomers[0].subject(), Value: DeleteValue})
 	}
 	return append(actions, r.scaleBack()...)
+}
+
+// scaleDownMarked scales down unless the victim has no mark: the owner would delete any of its machines. People may ask for as many
+// machines as a surge that has written nothing yet.
+func (r remediation) scaleDownMarked() []Action {
+	if r.victim != nil && r.victim.DeleteMark == "" && !r.victim.Deleting {
+		return nil
+	}
+	return r.scaleDown()
 }
 
 func (r remediation) scaleBack() []Action {

@@ -253,7 +253,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			*to = n << 20
 		}
 	case "dying":
-		w.dying = word(1) != "off"
+		w.dying, w.dies = word(1) != "off", word(1) == "all"
 	case "stalls":
 		w.stalls = word(1) != "off"
 	case "complains":

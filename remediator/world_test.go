@@ -38,6 +38,7 @@ type world struct {
 	asked    remediator.Asked
 	care     remediator.CareFacts
 	dying    bool // the process dies before it defragments anything
+	dies     bool // the process dies before it writes anything
 	stalls   bool // a member that is defragmented does not come back by itself
 	// blindSince is since when no look has seen anything, as the runner remembers it.
 	blindSince time.Time
