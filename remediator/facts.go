@@ -9,16 +9,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// OwnerKind is a kind of owner that scute knows how to ask for a replacement.
-type OwnerKind string
-
-// The kinds. Machines of any other owner are only marked.
-const (
-	ControlPlane OwnerKind = "KubeadmControlPlane"
-	Deployment   OwnerKind = "MachineDeployment"
-	Set          OwnerKind = "MachineSet"
-)
-
 // Owner names what replaces machines. Its UID tells an owner from a later one of the same name.
 type Owner struct {
 	Kind      string    `json:"kind"` // an OwnerKind, or one that we do not know

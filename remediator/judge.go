@@ -152,7 +152,7 @@ func (m *Machine) ready(kind OwnerKind, externalEtcd bool) bool {
 	if m.Deleting || m.Node == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status != object.True {
 		return false
 	}
-	return kind != ControlPlane || len(m.broken(externalEtcd)) == 0
+	return !kind.IsControlPlane() || len(m.broken(externalEtcd)) == 0
 }
 
 type component struct {
@@ -190,7 +190,4 @@ func (f *Facts) machine(m Subject) *Machine {
 
 func (m *Machine) subject() Subject { return Subject{Name: m.Name, UID: m.UID} }
 
-func (f *Facts) isControlPlane() bool { return f.Owner.Kind == string(ControlPlane) }
-func (f *Facts) known() bool {
-	return slices.Contains([]OwnerKind{ControlPlane, Deployment, Set}, OwnerKind(f.Owner.Kind))
-}
+func (f *Facts) isControlPlane() bool { return OwnerKind(f.Owner.Kind).IsControlPlane() }

@@ -71,9 +71,10 @@ func (f *Facts) method(u *UnhealthyMachine, m *Machine) Decision {
 
 // foreignState: somebody else has the owner in hand.
 func foreignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
+	if d := unknownOwner(m, f); d != nil {
+		return d
+	}
 	switch {
-	case !f.known():
-		return unknownOwner(m, f)
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return wait("deleting", "%s is being deleted", f.Owner.Name)
 	case f.Move != "":

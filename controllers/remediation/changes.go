@@ -6,11 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"scute.dev/remediator/ownerkind"
 )
 
 // when makes a predicate that lets an update through when it changed something that matters. Statuses are written often
@@ -32,20 +33,15 @@ func machineDiffers(a, b *clusterv1.Machine) bool {
 		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
 }
 
-func controlPlaneDiffers(a, b *controlplanev1.KubeadmControlPlane) bool {
-	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
+// ownerDiffers compares owners of machines.
+func ownerDiffers(a, b client.Object) bool {
+	x, known := ownerkind.As(a)
+	y, alike := ownerkind.As(b)
+	return !known || !alike || x.ObservedGeneration() != y.ObservedGeneration() || conditionsDiffer(x.GetConditions(), y.GetConditions())
 }
 
 func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
-}
-
-func deploymentDiffers(a, b *clusterv1.MachineDeployment) bool {
-	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
-}
-
-func setDiffers(a, b *clusterv1.MachineSet) bool {
-	return a.Status.ObservedGeneration != b.Status.ObservedGeneration || conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
 }
 
 // same: no status is of interest.

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator/observe"
@@ -116,8 +116,8 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 
 // rival is another's MachineHealthCheck of the same control plane, nil without one. What is wired to scute is none: its
 // author brought it instead of ours.
-func rival(checks []clusterv1.MachineHealthCheck, kcp *controlplanev1.KubeadmControlPlane, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
-	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: kcp.Name}
+func rival(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
+	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
 		c := &checks[i]
 		if c.Spec.ClusterName != cluster || c.Labels[PolicyLabel] != "" || !c.DeletionTimestamp.IsZero() {

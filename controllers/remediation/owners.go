@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -24,6 +23,7 @@ import (
 	"scute.dev/controllers/changes"
 	"scute.dev/internal/fair"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 const (
@@ -49,8 +49,8 @@ type OwnerReconciler struct {
 	behind   catchup.Wait
 	// Concurrency is how many owners have their turn at once.
 	Concurrency int
-	// ControlPlanes: the API server serves KubeadmControlPlane.
-	ControlPlanes bool
+	// Kinds of owners that the API server serves.
+	Kinds []ownerkind.Kind
 	// Limits is the cache that holds the RepairLimits; nil where there is no such kind.
 	Limits cache.Cache
 	// EventSource says when the log has something new about an owner.
@@ -72,12 +72,10 @@ func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(changes.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Cluster{}, clusterDiffers)).
-		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineDeployment{}, deploymentDiffers)).
-		WatchesRawSource(concerns(r, r.Cache, &clusterv1.MachineSet{}, setDiffers)).
 		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.SurgeRemediation{}, same)).
 		WatchesRawSource(concerns(r, r.Cache, &v1alpha1.RepairPolicy{}, same))
-	if r.ControlPlanes {
-		b = b.WatchesRawSource(concerns(r, r.Cache, &controlplanev1.KubeadmControlPlane{}, controlPlaneDiffers))
+	for _, kind := range r.Kinds {
+		b = b.WatchesRawSource(concerns(r, r.Cache, kind.New(), ownerDiffers))
 	}
 	if r.Limits != nil {
 		b = b.WatchesRawSource(concerns(r, r.Limits, &v1alpha1.RepairLimits{}, same))

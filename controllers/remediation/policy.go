@@ -18,7 +18,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/catchup"
-	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -90,7 +89,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 	var errs []error
 	for i := range s.planes {
 		pl := &s.planes[i]
-		name := healthCheckName(pl.kcp.Name)
+		name := healthCheckName(pl.owner.GetName())
 		existing := byName[name]
 		if pl.resting() {
 			kept[name] = true
@@ -103,7 +102,7 @@ func (r *Policies) own(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) 
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s is not this policy's: rename or remove it, or set spec.healthCheck to false", pl.cluster.Name, name))
 			continue
 		}
-		other, wired := rival(checks, pl.kcp, pl.cluster.Name, pl.machines)
+		other, wired := rival(checks, pl.owner, pl.cluster.Name, pl.machines)
 		if other != nil {
 			conflicts = append(conflicts, fmt.Sprintf("cluster %s: MachineHealthCheck %s selects the same control plane, and would remediate beside this policy: remove it, or refer its templateRef to %s %s",
 				pl.cluster.Name, other.Name, observe.TemplateKind, templateName(p.Name)))
@@ -163,7 +162,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 		return r.patch(ctx, p, c, func() { c.Spec = spec })
 	}
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
-	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.kcp.Name)
+	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
 	c.Labels = map[string]string{PolicyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
 	if err := errors.Join(belongs(c, pl.cluster, r.Live.Scheme()), r.adopt(p, c)); err != nil {
 		return err
@@ -177,7 +176,7 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 
 // newcomer says that a replacement provisions, or is about to be created.
 func (r *Policies) newcomer(pl *plane) bool {
-	owner := remediator.Owner{Namespace: pl.kcp.Namespace, Name: pl.kcp.Name, UID: pl.kcp.UID}
+	owner := pl.owner.Owner()
 	for i := range pl.machines {
 		status, ok := r.View.Status(owner.ID(), pl.machines[i].UID)
 		if ok && (status.Phase == v1alpha1.RemediationSurging || status.Phase == v1alpha1.RemediationReplacing) {

@@ -1,6 +1,7 @@
 package remediation
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,10 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
 
@@ -38,15 +43,19 @@ func TestLimitFollowsTheSize(t *testing.T) {
 		{spec: 7, machines: 7, want: 3},
 		{spec: 9, machines: 9, want: 4},
 	} {
-		p := plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, c.machines)}
-		p.kcp.Spec.Replicas = &c.spec
+		p := plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &c.spec}}), machines: make([]clusterv1.Machine, c.machines)}
 		if got := limit(p.size(), c.newcomer); got != c.want {
 			t.Errorf("%d machines of %d, new machine %v: %d, want %d", c.machines, c.spec, c.newcomer, got, c.want)
 		}
 	}
-	if got := (&plane{kcp: &controlplanev1.KubeadmControlPlane{}, machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
+	if got := (&plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{}), machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
 		t.Errorf("a control plane that names no replicas has the size %d", got)
 	}
+}
+
+func ownerOf(o client.Object) ownerkind.Owner {
+	owner, _ := ownerkind.As(o)
+	return owner
 }
 
 func after(d time.Duration) *v1alpha1.Duration { return &v1alpha1.Duration{Duration: d} }
@@ -238,8 +247,9 @@ func TestPolicyStatus(t *testing.T) {
 
 func TestRestingControlPlanesAreLeftAlone(t *testing.T) {
 	rests := func(change func(*clusterv1.Cluster, *controlplanev1.KubeadmControlPlane)) bool {
-		p := plane{cluster: &clusterv1.Cluster{}, kcp: &controlplanev1.KubeadmControlPlane{}}
-		change(p.cluster, p.kcp)
+		kcp := &controlplanev1.KubeadmControlPlane{}
+		p := plane{cluster: &clusterv1.Cluster{}, owner: ownerOf(kcp)}
+		change(p.cluster, kcp)
 		return p.resting()
 	}
 	yes, now := true, metav1.Now()
@@ -290,7 +300,7 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair", UID: "policy"}}
 	pl := &plane{
 		cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a", UID: "cluster"}},
-		kcp:     &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a-control-plane"}},
+		owner:   ownerOf(&controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a-control-plane"}}),
 	}
 	if err := r.check(t.Context(), p, pl, nil); err != nil {
 		t.Fatal(err)
@@ -305,5 +315,34 @@ func TestHealthCheckBelongsToItsCluster(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"Cluster cluster": false, "RepairPolicy policy": true}, owners); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWorkersWithoutKubeadm: where the API server serves no KubeadmControlPlane, the workers of a policy are watched all the same.
+func TestWorkersWithoutKubeadm(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, ownerkind.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "repair"}, Spec: v1alpha1.RepairPolicySpec{Workers: true}}
+	cached := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p,
+		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a"}},
+		&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "a-1"}, Spec: clusterv1.MachineSpec{ClusterName: "a"}},
+	).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, from client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if _, is := list.(*controlplanev1.KubeadmControlPlaneList); is {
+				return &cache.ErrResourceNotCached{GVK: controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")}
+			}
+			return from.List(ctx, list, opts...)
+		},
+	}).Build()
+	s, err := look(t.Context(), cached, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.machines != 1 || len(s.planes) != 0 {
+		t.Errorf("%d machines, %d control planes", s.machines, len(s.planes))
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/conditions"
-	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -57,8 +56,7 @@ func (r *Policies) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation 
 func (r *Policies) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
-		kcp := s.planes[i].kcp
-		for _, e := range r.View.Etcd(remediator.Owner{Namespace: kcp.Namespace, Name: kcp.Name, UID: kcp.UID}.ID()) {
+		for _, e := range r.View.Etcd(s.planes[i].owner.Owner().ID()) {
 			e.Message = conditions.Cut(e.Message, longestReason)
 			if e.Problem.Alarm() {
 				alarms = append(alarms, e)

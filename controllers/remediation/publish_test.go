@@ -30,7 +30,7 @@ func TestEtcdProblemsAreBounded(t *testing.T) {
 	for i := range 30 {
 		kcp := &controlplanev1.KubeadmControlPlane{}
 		kcp.Namespace, kcp.Name, kcp.UID = "fleet", fmt.Sprint("cp-", i), types.UID(fmt.Sprintf("%08d-1", i))
-		s.planes = append(s.planes, plane{kcp: kcp})
+		s.planes = append(s.planes, plane{owner: ownerOf(kcp)})
 	}
 	r := &Policies{View: etcdView{last: "fleet/cp-29/00000029"}}
 	list := r.etcd(s)

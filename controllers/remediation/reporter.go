@@ -16,12 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/controllers/conditions"
-	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
 
@@ -201,8 +200,9 @@ func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 	machine := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,
 	}
+	kind, _ := ownerkind.Named(n.Owner.Kind)
 	owner := corev1.ObjectReference{
-		APIVersion: versionOf(n.Owner.Kind), Kind: n.Owner.Kind, Namespace: n.Owner.Namespace, Name: n.Owner.Name, UID: n.Owner.UID,
+		APIVersion: kind.GroupVersion.String(), Kind: n.Owner.Kind, Namespace: n.Owner.Namespace, Name: n.Owner.Name, UID: n.Owner.UID,
 	}
 	known := owner.APIVersion != ""
 	if n.Machine.Name == "" && !known {
@@ -239,15 +239,3 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 
 // reporter is who reports the events.
 const reporter = "scuted"
-
-// versionOf a kind of owner, "" for one that scute does not know.
-func versionOf(kind string) string {
-	switch remediator.OwnerKind(kind) {
-	case remediator.ControlPlane:
-		return controlplanev1.GroupVersion.String()
-	case remediator.Deployment, remediator.Set:
-		return clusterv1.GroupVersion.String()
-	default:
-		return ""
-	}
-}

@@ -3,18 +3,21 @@ package remediation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 )
 
 // scope is what one policy is responsible for, as the caches have it.
@@ -32,24 +35,20 @@ type scope struct {
 // plane is a control plane of the scope.
 type plane struct {
 	cluster  *clusterv1.Cluster
-	kcp      *controlplanev1.KubeadmControlPlane
+	owner    ownerkind.Owner
 	machines []clusterv1.Machine
 }
 
 // resting says that nothing of a control plane may be changed: it is paused, or being deleted. A move deletes what
 // belongs to a paused cluster, and must not find it again.
 func (p *plane) resting() bool {
-	return !p.kcp.DeletionTimestamp.IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.kcp)
+	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
 // size is how many machines the control plane has of those that it should have: while it surges by its replicas it asks
 // for more than it is to keep, and while it grows its new machines cannot fail yet.
 func (p *plane) size() int32 {
-	replicas := int32(1)
-	if p.kcp.Spec.Replicas != nil {
-		replicas = *p.kcp.Spec.Replicas
-	}
-	return min(replicas, int32(len(p.machines))) //nolint:gosec // of one control plane
+	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // of one control plane
 }
 
 // kinds of owners that a policy selects separately.
@@ -59,20 +58,18 @@ const (
 )
 
 // look finds what a policy is responsible for. It asks the caches alone.
-func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
+func look(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
-	var kcps controlplanev1.KubeadmControlPlaneList
 	var machines clusterv1.MachineList
-	for _, list := range []client.ObjectList{&policies, &clusters, &kcps, &machines} {
-		if err := cache.List(ctx, list, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	for _, list := range []client.ObjectList{&policies, &clusters, &machines} {
+		if err := cached.List(ctx, list, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("reading the caches: %w", err)
 		}
 	}
-	planesOf := make(map[string][]*controlplanev1.KubeadmControlPlane)
-	for i := range kcps.Items {
-		name := kcps.Items[i].Labels[clusterv1.ClusterNameLabel]
-		planesOf[name] = append(planesOf[name], &kcps.Items[i])
+	planesOf, err := controlPlanes(ctx, cached, p.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	membersOf, workersOf := make(map[string][]clusterv1.Machine), make(map[string][]*clusterv1.Machine)
 	for i := range machines.Items {
@@ -96,8 +93,8 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 		}
 		if is(p, planes) {
 			s.machines += len(membersOf[c.Name])
-			for _, kcp := range planesOf[c.Name] {
-				s.planes = append(s.planes, plane{cluster: c, kcp: kcp, machines: membersOf[c.Name]})
+			for _, owner := range planesOf[c.Name] {
+				s.planes = append(s.planes, plane{cluster: c, owner: owner, machines: membersOf[c.Name]})
 			}
 		}
 		if is(p, workers) {
@@ -106,6 +103,29 @@ func look(ctx context.Context, cache client.Reader, p *v1alpha1.RepairPolicy) (*
 		}
 	}
 	return s, nil
+}
+
+// controlPlanes of a namespace, by the names of their clusters. A kind that the API server does not serve has none.
+func controlPlanes(ctx context.Context, cached client.Reader, namespace string) (map[string][]ownerkind.Owner, error) {
+	planes := make(map[string][]ownerkind.Owner)
+	for _, kind := range ownerkind.All() {
+		if !kind.Name.IsControlPlane() {
+			continue
+		}
+		list := kind.NewList()
+		err := cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+		if unserved := new(cache.ErrResourceNotCached); errors.As(err, &unserved) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the caches: %w", err)
+		}
+		for _, o := range ownerkind.Items(list) {
+			name := o.GetLabels()[clusterv1.ClusterNameLabel]
+			planes[name] = append(planes[name], o)
+		}
+	}
+	return planes, nil
 }
 
 func is(p, other *v1alpha1.RepairPolicy) bool { return other != nil && other.Name == p.Name }

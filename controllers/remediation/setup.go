@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +19,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/fair"
+	"scute.dev/remediator/ownerkind"
 )
 
 // gather is how long changes in a namespace are gathered before its policies are looked at: each look counts all of it.
@@ -27,8 +27,8 @@ const gather = 300 * time.Millisecond
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// SetupWithManager registers the controller of policies. controlPlanes says that the API server serves KubeadmControlPlane.
-func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, controlPlanes bool) error {
+// SetupWithManager registers the controller of policies. The API server serves the kinds of owners.
+func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("repairpolicy").
 		WithOptions(retries(1)).
 		WatchesRawSource(ofNamespaces(&feed.policies, watched, &v1alpha1.RepairPolicyList{})).
@@ -38,8 +38,10 @@ func (r *Policies) SetupWithManager(mgr ctrl.Manager, watched cache.Cache, feed 
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.Cluster{}, same)).
 		// Machines are only counted.
 		WatchesRawSource(concernsPolicies(watched, &clusterv1.Machine{}, nil))
-	if controlPlanes {
-		b = b.WatchesRawSource(concernsPolicies(watched, &controlplanev1.KubeadmControlPlane{}, same))
+	for _, kind := range kinds {
+		if kind.Name.IsControlPlane() {
+			b = b.WatchesRawSource(concernsPolicies(watched, kind.New(), same))
+		}
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("preparing the RepairPolicy controller: %w", err)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/remediator/ownerkind"
 )
 
 // errGone: the object of an action is gone, or it is another one with the same name.
@@ -61,7 +63,7 @@ func (d *execution) allowedByMachine(ctx context.Context, atHand client.Object) 
 }
 
 func (d *execution) allowedByOwner(ctx context.Context, atHand client.Object) error {
-	o, ok := atHand.(owner)
+	o, ok := atHand.(ownerkind.Owner)
 	if !ok {
 		var err error
 		if o, err = d.owner(ctx); err != nil {

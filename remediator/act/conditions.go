@@ -27,7 +27,7 @@ func (d *execution) onConditions(ctx context.Context, asking bool, amend func(*c
 // handOver sets the two conditions on which an owner remediates by itself, deleting first. Of the conditions of the
 // older contract the owners of this version read none for that.
 func (d *execution) handOver(ctx context.Context) error {
-	if _, err := blankOwner(d.facts.Owner.Kind); err != nil {
+	if _, err := d.kind(); err != nil {
 		return err
 	}
 	return d.onConditions(ctx, true, func(m *clusterv1.Machine) error {

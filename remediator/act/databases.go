@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"scute.dev/remediator"
 )
 
 // disarmFor bounds the asking of etcd to disarm an alarm.
@@ -27,7 +25,7 @@ var errNoDatabases = errors.New("cannot defragment etcd: no etcd client configur
 // decided is read again before.
 func (d *execution) defragment(ctx context.Context) error {
 	switch {
-	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
+	case !d.ofControlPlane():
 		return errors.New("only a control plane has an etcd")
 	case d.Databases == nil:
 		return errNoDatabases

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"scute.dev/remediator"
 )
 
 // leadFor bounds the asking of etcd by every way, which is tried once: at the next try, another member may be the better choice.
@@ -16,7 +14,7 @@ var errNoLeader = errors.New("cannot transfer etcd leadership: no etcd client co
 // lead has etcd led by a member that stays, before its leader goes.
 func (d *execution) lead(ctx context.Context) error {
 	switch {
-	case remediator.OwnerKind(d.facts.Owner.Kind) != remediator.ControlPlane:
+	case !d.ofControlPlane():
 		return errors.New("only a control plane has an etcd")
 	case d.Leader == nil:
 		return errNoLeader

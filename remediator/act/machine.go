@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 const machineGone = "the machine is gone, or another one has its name"
@@ -148,11 +150,14 @@ func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigge
 		return foreign("%s", d.ownerGone())
 	}
 	now := time.Now()
-	will, err := o.outdates(trigger, d.Value, now)
+	will, err := o.Outdates(trigger, d.Value, now)
+	if errors.Is(err, ownerkind.ErrTriggerOff) {
+		return foreign("%v", err)
+	}
 	if err != nil || !will {
 		return err
 	}
-	if was, err := o.outdates(trigger, have, now); err == nil && was {
+	if was, err := o.Outdates(trigger, have, now); err == nil && was {
 		return nil
 	}
 	return d.allowed(ctx, m)

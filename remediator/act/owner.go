@@ -4,124 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
-	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
-// owner is one kind of owner of machines, as it was read.
-type owner interface {
-	client.Object
-	// wanted is how many machines its spec asks for.
-	wanted() int32
-	// want asks for another number.
-	want(replicas int32)
-	// relaxes says that the kind knows the annotation remediation-in-progress.
-	relaxes() bool
-	// outdates says that the value of a trigger, on a machine, has the owner replace the machine; err that the trigger does
-	// nothing with this owner.
-	outdates(lever remediator.RolloutTrigger, value string, now time.Time) (bool, error)
-	// above is the kind and name of what manages the owner, and overrules what is asked of it; "" without.
-	above() string
-}
-
-// blankOwner is an object of the owner's kind, to be read into.
-func blankOwner(kind string) (client.Object, error) {
-	switch remediator.OwnerKind(kind) {
-	case remediator.ControlPlane:
-		return &controlplanev1.KubeadmControlPlane{}, nil
-	case remediator.Deployment:
-		return &clusterv1.MachineDeployment{}, nil
-	case remediator.Set:
-		return &clusterv1.MachineSet{}, nil
-	default:
-		return nil, fmt.Errorf("a %s owns the machine, and scute does not know how to ask one for a replacement: replace the machine by hand", kind)
+// kind is the owner's kind, an error where scute cannot ask it.
+func (d *execution) kind() (ownerkind.Kind, error) {
+	kind, known := ownerkind.Named(d.facts.Owner.Kind)
+	if !known {
+		return kind, fmt.Errorf("a %s owns the machine, and scute does not know how to ask one for a replacement: replace the machine by hand", d.facts.Owner.Kind)
 	}
+	return kind, nil
 }
 
-// asOwner is the owner that was read into an object of blankOwner.
-func asOwner(o client.Object) (owner, error) {
-	switch o := o.(type) {
-	case *controlplanev1.KubeadmControlPlane:
-		return controlPlane{o}, nil
-	case *clusterv1.MachineDeployment:
-		return deployment{o}, nil
-	case *clusterv1.MachineSet:
-		return set{o}, nil
-	default:
+// asOwner is the owner that was read into an object of its kind.
+func asOwner(o client.Object) (ownerkind.Owner, error) {
+	owner, ok := ownerkind.As(o)
+	if !ok {
 		return nil, fmt.Errorf("a %T owns no machines", o)
 	}
-}
-
-type controlPlane struct {
-	*controlplanev1.KubeadmControlPlane
-}
-
-func (o controlPlane) wanted() int32       { return replicas(o.Spec.Replicas) }
-func (o controlPlane) want(replicas int32) { o.Spec.Replicas = &replicas }
-func (o controlPlane) relaxes() bool       { return true }
-func (o controlPlane) above() string       { return "" }
-
-func (o controlPlane) outdates(trigger remediator.RolloutTrigger, value string, now time.Time) (bool, error) {
-	if trigger == remediator.TriggerClonedFrom {
-		return value != "" && value != o.Spec.MachineTemplate.Spec.InfrastructureRef.Name, nil
-	}
-	if value == "" {
-		return false, nil
-	}
-	expires, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return false, fmt.Errorf("the certificates' expiry must be a time as in RFC 3339: %w", err)
-	}
-	days := int(o.Spec.Rollout.Before.CertificatesExpiryDays)
-	if days == 0 && !expires.After(now) {
-		return false, foreign("the control plane's spec.rollout.before.certificatesExpiryDays is not set, so it replaces no machine for its certificates")
-	}
-	return days > 0 && expires.Before(now.AddDate(0, 0, days)), nil
-}
-
-type deployment struct{ *clusterv1.MachineDeployment }
-
-func (o deployment) wanted() int32       { return replicas(o.Spec.Replicas) }
-func (o deployment) want(replicas int32) { o.Spec.Replicas = &replicas }
-func (o deployment) relaxes() bool       { return false }
-func (o deployment) above() string       { return "" }
-
-func (o deployment) outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) (bool, error) {
-	return false, fmt.Errorf("a MachineDeployment replaces no single machine for its %s", trigger)
-}
-
-type set struct{ *clusterv1.MachineSet }
-
-func (o set) wanted() int32       { return replicas(o.Spec.Replicas) }
-func (o set) want(replicas int32) { o.Spec.Replicas = &replicas }
-func (o set) relaxes() bool       { return false }
-
-func (o set) outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) (bool, error) {
-	return false, fmt.Errorf("a MachineSet replaces no machine for its %s", trigger)
-}
-
-func (o set) above() string {
-	if by := metav1.GetControllerOf(o); by != nil {
-		return by.Kind + " " + by.Name
-	}
-	return ""
-}
-
-// replicas that are not set are 1, by the API's default.
-func replicas(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
+	return owner, nil
 }
 
 func (d *execution) ownerKey() types.NamespacedName {
@@ -129,11 +38,12 @@ func (d *execution) ownerKey() types.NamespacedName {
 }
 
 // owner reads the owner; nil when it is gone, or another one has its name.
-func (d *execution) owner(ctx context.Context) (owner, error) {
-	o, err := blankOwner(d.facts.Owner.Kind)
+func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
+	kind, err := d.kind()
 	if err != nil {
 		return nil, err
 	}
+	o := kind.New()
 	err = d.get(ctx, d.ownerKey(), o)
 	if apierrors.IsNotFound(err) || err == nil && o.GetUID() != d.facts.Owner.UID {
 		return nil, nil
@@ -145,12 +55,12 @@ func (d *execution) owner(ctx context.Context) (owner, error) {
 }
 
 // onOwner changes the owner. If it is gone, there is nothing to undo, and no owner to request anything from.
-func (d *execution) onOwner(ctx context.Context, asking bool, amend func(owner) error) error {
-	kind, err := blankOwner(d.facts.Owner.Kind)
+func (d *execution) onOwner(ctx context.Context, asking bool, amend func(ownerkind.Owner) error) error {
+	kind, err := d.kind()
 	if err != nil {
 		return err
 	}
-	err = change(ctx, d.Executor, d.ownerKey(), kind, func(read client.Object) error {
+	err = change(ctx, d.Executor, d.ownerKey(), kind.New(), func(read client.Object) error {
 		if read.GetUID() != d.facts.Owner.UID {
 			return errGone
 		}
@@ -169,7 +79,7 @@ func (d *execution) ownerGone() string {
 
 // touch sets or takes off the annotation whose only purpose is that it changes.
 func (d *execution) touch(ctx context.Context) error {
-	return d.onOwner(ctx, d.Value != "", func(o owner) error {
+	return d.onOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)
 		return nil
 	})
@@ -194,8 +104,8 @@ func (d *execution) setRelaxed(ctx context.Context) error {
 			return fmt.Errorf("the value %q names another machine, or no time", d.Value)
 		}
 	}
-	return d.onOwner(ctx, d.Value != "", func(o owner) error {
-		if !o.relaxes() {
+	return d.onOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
+		if !o.RelaxesPreflight() {
 			return fmt.Errorf("a %s has no preflight to be relaxed", d.facts.Owner.Kind)
 		}
 		have, there := o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]

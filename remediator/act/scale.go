@@ -7,10 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // scale asks for another number of machines where the owner's number is decided. Of a cluster with a topology that says
@@ -28,11 +30,11 @@ func (d *execution) scale(ctx context.Context) error {
 }
 
 func (d *execution) scaleOwner(ctx context.Context) error {
-	return d.onOwner(ctx, d.Replicas > d.Expect, func(o owner) error {
-		if by := o.above(); by != "" {
+	return d.onOwner(ctx, d.Replicas > d.Expect, func(o ownerkind.Owner) error {
+		if by := o.ManagedBy(); by != "" {
 			return fmt.Errorf("the %s %s is managed by %s: set the replicas there", d.facts.Owner.Kind, d.facts.Owner.Name, by)
 		}
-		if has := o.wanted(); has == d.Replicas {
+		if has := ptr.Deref(o.Replicas(), 1); has == d.Replicas {
 			return nil
 		} else if err := d.expected(has); err != nil {
 			return err
@@ -43,14 +45,14 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 		if err := d.mayScale(ctx, o); err != nil {
 			return err
 		}
-		o.want(d.Replicas)
+		o.SetReplicas(d.Replicas)
 		return nil
 	})
 }
 
 // outsideTopology refuses to scale an owner that the Cluster's topology scales. A topology that leaves the number open
 // does not manage it.
-func (d *execution) outsideTopology(ctx context.Context, o owner) error {
+func (d *execution) outsideTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
 	}
@@ -112,7 +114,7 @@ func (d *execution) mayScale(ctx context.Context, atHand client.Object) error {
 // that may be a healthy one where the new machine has no mark.
 func (d *execution) knowsAll(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
-	if d.facts.Owner.Kind == string(remediator.Deployment) {
+	if kind, _ := d.kind(); kind.ThroughSets {
 		sets, err := d.controlled(ctx, "MachineSetList", controllers)
 		if err != nil {
 			return err
@@ -157,29 +159,27 @@ func (d *execution) expected(has int32) error {
 }
 
 // topologyOf is the place in the Cluster's topology that holds the owner's replicas. Of one that is gone (nil) the log says which.
-func (d *execution) topologyOf(c *clusterv1.Cluster, o owner) (**int32, error) {
+func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, foreign("the Cluster %s has no topology", c.Name)
 	}
-	if d.ofControlPlane() {
-		if c.Spec.ControlPlaneRef.Name != d.facts.Owner.Name {
-			return nil, foreign("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
-		}
-		return &c.Spec.Topology.ControlPlane.Replicas, nil
+	if d.ofControlPlane() && c.Spec.ControlPlaneRef.Name != d.facts.Owner.Name {
+		return nil, foreign("the control plane of Cluster %s is %s", c.Name, c.Spec.ControlPlaneRef.Name)
+	}
+	kind, err := d.kind()
+	if err != nil {
+		return nil, err
 	}
 	entry := d.Entry
 	if o != nil {
-		entry = o.GetLabels()[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+		entry = o.TopologyEntry()
 	}
-	deployments := c.Spec.Topology.Workers.MachineDeployments
-	for i := range deployments {
-		if d.facts.Owner.Kind == string(remediator.Deployment) && entry != "" && deployments[i].Name == entry {
-			return &deployments[i].Replicas, nil
-		}
+	if at := kind.TopologyReplicas(c, entry); at != nil {
+		return at, nil
 	}
 	return nil, foreign("the topology of Cluster %s has no entry for %s", c.Name, d.facts.Owner.Name)
 }
 
 func (d *execution) ofControlPlane() bool {
-	return d.facts.Owner.Kind == string(remediator.ControlPlane)
+	return remediator.OwnerKind(d.facts.Owner.Kind).IsControlPlane()
 }

@@ -37,7 +37,7 @@ func (o *Observer) Ask(ctx context.Context, f *remediator.Facts) error {
 	asking, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	key := types.NamespacedName{Namespace: f.Owner.Namespace, Name: f.Owner.Cluster}
-	asked := f.Owner.Kind == string(remediator.ControlPlane) && !f.Owner.ExternalEtcd
+	asked := remediator.OwnerKind(f.Owner.Kind).IsControlPlane() && !f.Owner.ExternalEtcd
 	cluster, err := o.workload(asking, key)
 	if err != nil {
 		if asked {

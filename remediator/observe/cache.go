@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +21,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // The indexes of the cache.
@@ -43,7 +43,7 @@ func connect(config *rest.Config) (*connection, error) {
 	c.config.QPS = -1 // the server's priority and fairness slows us down, not a number of ours
 	c.config.UserAgent = "scute/remediator"
 	c.config.WarningHandler = rest.NoWarnings{} // about kinds that are not ours
-	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), controlplanev1.AddToScheme(c.scheme),
+	err := errors.Join(corev1.AddToScheme(c.scheme), clusterv1.AddToScheme(c.scheme), ownerkind.AddToScheme(c.scheme),
 		clusterctlv1.AddToScheme(c.scheme), v1alpha1.AddToScheme(c.scheme), metav1.AddMetaToScheme(c.scheme))
 	if err != nil {
 		return nil, err
@@ -67,25 +67,25 @@ func NewCache(ctx context.Context, config *rest.Config) (cache.Cache, error) {
 // cache watches the kinds below and no others: a read of another kind returns an error, instead of starting a watch of
 // all Secrets. A kind that is not served, as where there is no kubeadm control plane provider, is not watched.
 func (c *connection) cache(ctx context.Context) (cache.Cache, error) {
+	byObject := map[client.Object]cache.ByObject{
+		&clusterv1.Machine{}: {Transform: stripped(stripMachine)},
+		&clusterv1.Cluster{}: {Transform: stripped(stripCluster)},
+	}
+	watched := []client.Object{&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{}}
+	for _, kind := range ownerkind.All() {
+		byObject[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}
+		watched = append(watched, kind.New())
+	}
 	made, err := cache.New(c.config, cache.Options{
 		HTTPClient: c.client, Scheme: c.scheme, Mapper: c.mapper,
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			&clusterv1.Machine{}:                  {Transform: stripped(stripMachine)},
-			&clusterv1.MachineSet{}:               {Transform: stripped(stripSet)},
-			&clusterv1.MachineDeployment{}:        {Transform: stripped(stripDeployment)},
-			&clusterv1.Cluster{}:                  {Transform: stripped(stripCluster)},
-			&controlplanev1.KubeadmControlPlane{}: {Transform: stripped(stripControlPlane)},
-		},
+		ByObject:                    byObject,
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range []client.Object{
-		&clusterv1.Machine{}, &clusterv1.MachineSet{}, &clusterv1.MachineDeployment{}, &clusterv1.Cluster{},
-		&controlplanev1.KubeadmControlPlane{}, &clusterv1.MachineHealthCheck{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.RepairPolicy{},
-	} {
+	for _, kind := range watched {
 		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("watching %T: %w", kind, err)
 		}

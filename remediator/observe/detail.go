@@ -16,6 +16,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // requests are the SurgeRemediations by the names of the machines.
@@ -38,7 +39,7 @@ func (l *look) requests(ctx context.Context) error {
 // about says that a request is for this machine, not for an earlier one of its name that it outlives for a moment.
 func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
-		if ref.Kind == "Machine" && groupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
+		if ref.Kind == "Machine" && ownerkind.GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
 			return ref.UID == m.UID
 		}
 	}
@@ -62,7 +63,7 @@ func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 // details are what costs a request each: what the infrastructure machines of suspect machines were cloned from. It is
 // wanted of machines of a control plane that a policy selects.
 func (l *look) details(ctx context.Context) error {
-	if l.facts.Owner.Kind != string(remediator.ControlPlane) || l.facts.Policy.Name == "" {
+	if !remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane() || l.facts.Policy.Name == "" {
 		return nil
 	}
 	for i := range l.facts.Machines {

@@ -17,6 +17,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 func TestHooks(t *testing.T) {
@@ -59,115 +60,11 @@ func TestStripMachine(t *testing.T) {
 	if m.ManagedFields != nil || m.Finalizers != nil || len(m.Annotations) != 4 || m.Spec.ProviderID != "" || m.Status.Conditions[0].Message != "" {
 		t.Errorf("%+v", m)
 	}
-	if got := rollingOut([]*clusterv1.Machine{m}, "v1"); got != "1 of 1 machines are not up to date: Version v1, v2 required" {
-		t.Error(got)
+	if m.Status.Conditions[1].Message != "* Version v1, v2 required" {
+		t.Errorf("why a machine is outdated is not in %+v", m.Status.Conditions[1])
 	}
 	if before.DeleteMark == "" {
 		t.Error("a delete mark without a value is a mark")
-	}
-}
-
-// With OnDelete outdated machines stay: there is no rollout to wait for, but new machines come from another MachineSet.
-func TestRolloutStrategy(t *testing.T) {
-	outdated := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: "v1.30.0"}}
-	for strategy, want := range map[clusterv1.MachineDeploymentRolloutStrategyType]remediator.OwnerFacts{
-		clusterv1.OnDeleteMachineDeploymentStrategyType:      {Version: "v1.31.0", OnDelete: true},
-		clusterv1.RollingUpdateMachineDeploymentStrategyType: {Version: "v1.31.0", RollingOut: rollingOut([]*clusterv1.Machine{outdated}, "v1.31.0")},
-	} {
-		l := &look{facts: &remediator.Facts{Owner: remediator.OwnerFacts{Version: "v1.31.0"}}, found: []*clusterv1.Machine{outdated}}
-		l.rollout(clusterv1.MachineDeploymentRolloutStrategy{Type: strategy})
-		if diff := cmp.Diff(want, l.facts.Owner); diff != "" {
-			t.Errorf("%s: -want +got\n%s", strategy, diff)
-		}
-	}
-}
-
-func TestRollingOut(t *testing.T) {
-	type of struct {
-		mark, version, message string
-		updating               bool
-	}
-	for name, c := range map[string]struct {
-		machines []of
-		want     string
-	}{
-		"up to date":              {machines: []of{{}, {}}},
-		"our lever, certificates": {machines: []of{{mark: remediator.DeleteValue, message: "* Certificates will expire soon"}, {}}},
-		"our lever, template":     {machines: []of{{mark: remediator.DeleteValue, message: "* DevMachine is not up-to-date"}, {}}},
-		"another's lever":         {machines: []of{{mark: "somebody", message: "* Certificates will expire soon"}}, want: "1 of 1 machines are not up to date: Certificates will expire soon"},
-		"our victim, and more": {
-			machines: []of{{mark: remediator.DeleteValue, message: "* DevMachine is not up-to-date\n* KubeadmConfig is not up-to-date"}, {message: "* KubeadmConfig is not up-to-date"}},
-			want:     "2 of 2 machines are not up to date: KubeadmConfig is not up-to-date",
-		},
-		"a version, before the owner says so": {machines: []of{{version: "v1.35.0"}, {message: "* KubeadmConfig is not up-to-date"}}, want: "2 of 2 machines are not up to date: Version v1.35.0, v1.36.0 required; KubeadmConfig is not up-to-date"},
-		"rollout after":                       {machines: []of{{message: "* KubeadmControlPlane spec.rolloutAfter expired"}}, want: "1 of 1 machines are not up to date: KubeadmControlPlane spec.rolloutAfter expired"},
-		"in place":                            {machines: []of{{updating: true}}, want: "1 of 1 machines are not up to date: update in place"},
-		"an image with another kubelet":       {machines: []of{{message: "* Node.status.nodeInfo.kubeletVersion v1.36.2, v1.36.0 required"}}},
-		"no reason":                           {machines: []of{{message: " "}}, want: "1 of 1 machines are not up to date: a change of its spec"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var machines []*clusterv1.Machine
-			for _, o := range c.machines {
-				m := &clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: "v1.36.0", InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "DevMachine"}}}
-				if o.version != "" {
-					m.Spec.Version = o.version
-				}
-				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: o.mark}
-				if o.message != "" {
-					m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineUpToDateCondition, Status: metav1.ConditionFalse, Message: o.message})
-				}
-				if o.updating {
-					m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: clusterv1.MachineUpdatingCondition, Status: metav1.ConditionTrue})
-				}
-				machines = append(machines, m)
-			}
-			if got := rollingOut(machines, "v1.36.0"); got != c.want {
-				t.Errorf("%q, not %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestKindOf(t *testing.T) {
-	for _, c := range []struct{ apiVersion, kind, want string }{
-		{"controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "KubeadmControlPlane"},
-		{"controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "KubeadmControlPlane"},
-		{"cluster.x-k8s.io/v1beta2", "MachineSet", "MachineSet"},
-		{"machine.example.com/v1", "MachineSet", "MachineSet.machine.example.com"},
-		{"controlplane.cluster.x-k8s.io/v1beta1", "RKE2ControlPlane", "RKE2ControlPlane"},
-	} {
-		if got := kindOf(&metav1.OwnerReference{APIVersion: c.apiVersion, Kind: c.kind}); got != c.want {
-			t.Errorf("%s %s: %s", c.apiVersion, c.kind, got)
-		}
-	}
-}
-
-func TestOwnerOfSet(t *testing.T) {
-	yes := true
-	s := &clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", UID: "1"}, Spec: clusterv1.MachineSetSpec{ClusterName: "c"}}
-	want := remediator.Owner{Kind: "MachineSet", Namespace: "n", Name: "s", UID: "1", Cluster: "c"}
-	if got := ownerOfSet(s); got != want {
-		t.Errorf("%+v", got)
-	}
-	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "MachineDeployment", Name: "d", UID: "2", Controller: &yes}}
-	want = remediator.Owner{Kind: "MachineDeployment", Namespace: "n", Name: "d", UID: "2", Cluster: "c"}
-	if got := ownerOfSet(s); got != want {
-		t.Errorf("%+v", got)
-	}
-}
-
-// TestSetsByAge: the MachineSet that a MachineDeployment keeps machines of is the last, even where it is older than another
-// one, as after a rollback.
-func TestSetsByAge(t *testing.T) {
-	now := time.Now()
-	set := func(name, revision string, age time.Duration) clusterv1.MachineSet {
-		return clusterv1.MachineSet{ObjectMeta: metav1.ObjectMeta{
-			Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)), Annotations: map[string]string{clusterv1.RevisionAnnotation: revision},
-		}}
-	}
-	got := setsByAge([]clusterv1.MachineSet{set("new", "2", time.Hour), set("back", "3", 3*time.Hour), set("old", "1", 2*time.Hour)}, "3")
-	if diff := cmp.Diff([]string{"old", "new", "back"}, got); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -272,6 +169,7 @@ func TestTestedVersions(t *testing.T) {
 	provider := func(name, kind, version string) clusterctlv1.Provider {
 		return clusterctlv1.Provider{ProviderName: name, Type: kind, Version: version}
 	}
+	kubeadm, _ := ownerkind.Named("KubeadmControlPlane")
 	const controlPlane = string(clusterctlv1.ControlPlaneProviderType)
 	for _, c := range []struct {
 		want      bool
@@ -285,7 +183,7 @@ func TestTestedVersions(t *testing.T) {
 		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "v1.140.0")}},
 		{false, []clusterctlv1.Provider{provider("kubeadm", controlPlane, "")}},
 	} {
-		if got := testedVersions(c.inventory); got != c.want {
+		if got := testedVersions(c.inventory, kubeadm); got != c.want {
 			t.Errorf("%+v: %v", c.inventory, got)
 		}
 	}

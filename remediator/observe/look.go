@@ -1,15 +1,12 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,19 +15,20 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // look is one look at one owner: what its steps read, and the facts that they fill.
 type look struct {
 	eye   *Observer
 	facts *remediator.Facts
+	kind  ownerkind.Kind // the zero Kind for an owner that scute does not know
 
 	found      []*clusterv1.Machine // in the order of facts.Machines
 	inside     *clusterv1.Cluster   // nil when it is gone
-	template   string               // the infrastructure template that the control plane asks for
 	escalation []v1alpha1.EscalationStep
 	made       remediator.Made        // by escalation steps, as the log has it
-	sets       []clusterv1.MachineSet // of a MachineDeployment
+	sets       []clusterv1.MachineSet // of an owner whose machines belong to MachineSets
 }
 
 func (l *look) in() client.InNamespace { return client.InNamespace(l.facts.Owner.Namespace) }
@@ -43,7 +41,7 @@ func (l *look) key(name string) client.ObjectKey {
 // alone, is no longer among them.
 func (l *look) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
-	if l.facts.Owner.Kind == string(remediator.Deployment) {
+	if l.kind.ThroughSets {
 		sets := &clusterv1.MachineSetList{}
 		if err := l.eye.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its MachineSets: %w", err)
@@ -127,18 +125,27 @@ func entries(cluster *clusterv1.Cluster) map[string]int32 {
 }
 
 func (l *look) owner(ctx context.Context) error {
-	switch remediator.OwnerKind(l.facts.Owner.Kind) {
-	case remediator.ControlPlane:
-		return l.controlPlane(ctx)
-	case remediator.Deployment:
-		return l.deployment(ctx)
-	case remediator.Set:
-		return l.set(ctx)
-	default:
+	if l.kind.Name == "" {
 		// Its kind is not watched: it exists as long as it has machines, and nothing is requested from it.
 		l.facts.Owner.Found = len(l.found) > 0
 		return nil
 	}
+	read := l.kind.New()
+	if ok, err := l.read(ctx, read); !ok || err != nil {
+		return err
+	}
+	o, ok := ownerkind.As(read)
+	if !ok {
+		return fmt.Errorf("a %T owns no machines", read)
+	}
+	f := &l.facts.Owner
+	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
+	o.Fill(f, ownerkind.Below{Machines: l.found, Sets: l.sets})
+	f.Tested = l.eye.Tested(ctx, l.kind)
+	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.inside, entry) != nil {
+		l.topology(entry)
+	}
+	return nil
 }
 
 // read gets the owner, and fills what all kinds of it have; false when it is gone, or another one has its name.
@@ -170,86 +177,6 @@ func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
 	return true, nil
 }
 
-func (l *look) controlPlane(ctx context.Context) error {
-	kcp := &controlplanev1.KubeadmControlPlane{}
-	if ok, err := l.read(ctx, kcp); !ok || err != nil {
-		return err
-	}
-	f := &l.facts.Owner
-	f.Replicas, f.Version = replicas(kcp.Spec.Replicas), kcp.Spec.Version
-	f.Observed = kcp.Status.ObservedGeneration >= kcp.Generation
-	if surge := kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
-		f.MaxSurge = int32(surge.IntValue()) //nolint:gosec // the API allows 0 and 1
-	}
-	external := kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External
-	f.ExternalEtcd = external.IsDefined()
-	f.CertificateTrigger = kcp.Spec.Rollout.Before.CertificatesExpiryDays > 0
-	f.Retry = retryOf(kcp.Spec.Remediation)
-	l.template = kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name
-	f.RollingOut = rollingOut(l.found, kcp.Spec.Version)
-	f.Tested = l.eye.Tested(ctx)
-	if l.managed(kcp) {
-		l.topology("")
-	}
-	return nil
-}
-
-// retryOf has the defaults of KubeadmControlPlane's controller.
-func retryOf(spec controlplanev1.KubeadmControlPlaneRemediationSpec) remediator.Retry {
-	seconds := func(n *int32, without int32) time.Duration { return time.Duration(ptr.Deref(n, without)) * time.Second }
-	return remediator.Retry{
-		Max: spec.MaxRetry, Period: seconds(spec.RetryPeriodSeconds, 0), MinHealthy: seconds(spec.MinHealthyPeriodSeconds, controlplanev1.DefaultMinHealthyPeriodSeconds),
-	}
-}
-
-func (l *look) deployment(ctx context.Context) error {
-	d := &clusterv1.MachineDeployment{}
-	if ok, err := l.read(ctx, d); !ok || err != nil {
-		return err
-	}
-	f := &l.facts.Owner
-	f.Replicas, f.Version = replicas(d.Spec.Replicas), d.Spec.Template.Spec.Version
-	f.Observed = d.Status.ObservedGeneration >= d.Generation
-	f.Paused = f.Paused || set(d.Spec.Paused)
-	f.Sets = setsByAge(l.sets, d.Annotations[clusterv1.RevisionAnnotation])
-	l.rollout(d.Spec.Rollout.Strategy)
-	if !l.managed(d) {
-		return nil
-	}
-	name := d.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
-	for _, t := range l.inside.Spec.Topology.Workers.MachineDeployments {
-		if t.Name == name {
-			l.topology(name)
-		}
-	}
-	return nil
-}
-
-// rollout is how a MachineDeployment replaces outdated machines.
-func (l *look) rollout(strategy clusterv1.MachineDeploymentRolloutStrategy) {
-	f := &l.facts.Owner
-	if surge := strategy.RollingUpdate.MaxSurge; surge != nil {
-		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
-			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
-		}
-	}
-	f.OnDelete = strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
-	if !f.OnDelete {
-		f.RollingOut = rollingOut(l.found, f.Version)
-	}
-}
-
-func (l *look) set(ctx context.Context) error {
-	s := &clusterv1.MachineSet{}
-	if ok, err := l.read(ctx, s); !ok || err != nil {
-		return err
-	}
-	f := &l.facts.Owner
-	f.Replicas, f.Version = replicas(s.Spec.Replicas), s.Spec.Template.Spec.Version
-	f.Observed = s.Status.ObservedGeneration >= s.Generation
-	return nil // it never rolls out: a machine that is outdated stays
-}
-
 // managed says that the Cluster's topology owns an owner of machines.
 func (l *look) managed(o client.Object) bool {
 	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
@@ -266,37 +193,9 @@ func (l *look) topology(entry string) {
 	c.UpgradePending = version != l.inside.Spec.Topology.Version && version != step
 }
 
-// setsByAge names the MachineSets of a MachineDeployment, the oldest first, and that of its revision last. A MachineDeployment
-// that has no revision yet has one MachineSet at most.
-func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
-	slices.SortFunc(sets, func(a, b clusterv1.MachineSet) int {
-		x, y := a.Annotations[clusterv1.RevisionAnnotation] == revision, b.Annotations[clusterv1.RevisionAnnotation] == revision
-		switch {
-		case x && !y:
-			return 1
-		case y && !x:
-			return -1
-		}
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
-	var names []string
-	for i := range sets {
-		names = append(names, sets[i].Name)
-	}
-	return names
-}
-
 func set(b *bool) bool { return b != nil && *b }
 
 func paused(o metav1.Object) bool {
 	_, found := o.GetAnnotations()[clusterv1.PausedAnnotation]
 	return found
-}
-
-// replicas that are not set are 1, by the API's default.
-func replicas(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -55,7 +56,7 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 // waitsFor says since when a machine's deletion has waited for its Node's drain, or for its volumes. The times stay when the wait is
 // over; the condition says which one lasts.
 func waitsFor(m *clusterv1.Machine) (drain, detach time.Time) {
-	deleting := condition(m, clusterv1.MachineDeletingCondition)
+	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {
 	case deleting == nil || m.Status.Deletion == nil:
 	case deleting.Reason == clusterv1.MachineDeletingDrainingNodeReason:
@@ -85,7 +86,7 @@ func KeepOf(m *clusterv1.Machine) remediator.Keep {
 	}
 	k := remediator.Keep{Noted: true, Apart: note.Apart}
 	k.Value, k.Hook = m.Annotations[remediator.KeepHook]
-	if deleting := condition(m, clusterv1.MachineDeletingCondition); deleting != nil && deleting.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason && m.Status.Deletion != nil {
+	if deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition); deleting != nil && deleting.Reason == clusterv1.MachineDeletingWaitingForPreTerminateHookReason && m.Status.Deletion != nil {
 		k.Since = m.Status.Deletion.WaitForPreTerminateHookStartTime.Time
 	}
 	return k
@@ -129,14 +130,4 @@ func suspect(f *remediator.Machine) bool {
 	is := func(condition string, status object.Truth) bool { return f.Conditions[condition].Status == status }
 	return is(clusterv1.MachineHealthCheckSucceededCondition, object.False) || !is(clusterv1.MachineReadyCondition, object.True) ||
 		is(clusterv1.MachineUpToDateCondition, object.False)
-}
-
-// condition of a Machine, nil without it.
-func condition(m *clusterv1.Machine, kind string) *metav1.Condition {
-	for i := range m.Status.Conditions {
-		if m.Status.Conditions[i].Type == kind {
-			return &m.Status.Conditions[i]
-		}
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/kube/tenant"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // callTimeout bounds one request to the management cluster.
@@ -22,7 +23,7 @@ type Observer struct {
 	cache   cache.Cache
 	live    client.Client // does not cache
 	tenants *tenant.Dialer
-	tested  answered
+	tested  testedProviders
 	census  census
 	nodes   nodeLooks
 	now     func() time.Time
@@ -55,7 +56,8 @@ func (o *Observer) Cache() cache.Cache { return o.cache }
 
 // Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
 func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
-	l := &look{eye: o, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+	kind, _ := ownerkind.Named(owner.Kind)
+	l := &look{eye: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
 	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects, l.power} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted

@@ -3,22 +3,21 @@ package observe
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // OwnersFor says whose facts a change of an object is about: what a controller maps its events by.
 //
 //	Machine                                     its owner; that of one that is kept is in its note
-//	KubeadmControlPlane, MachineDeployment      itself
+//	an owner that scute knows                   itself
 //	MachineSet                                  the MachineDeployment that controls it, else itself
 //	Cluster                                     the owners of all its machines
 //	SurgeRemediation                            the owner of the Machine of that name
@@ -37,13 +36,6 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 	switch of := of.(type) {
 	case *clusterv1.Machine:
 		return one(o.OwnerOf(ctx, of))
-	case *controlplanev1.KubeadmControlPlane:
-		owner := self(remediator.ControlPlane, of, clusterOf(of))
-		return one(owner, owner.Cluster != "", nil)
-	case *clusterv1.MachineDeployment:
-		return one(self(remediator.Deployment, of, of.Spec.ClusterName), true, nil)
-	case *clusterv1.MachineSet:
-		return one(ownerOfSet(of), true, nil)
 	case *clusterv1.Cluster:
 		return o.OwnersOf(ctx, client.ObjectKeyFromObject(of))
 	case *v1alpha1.SurgeRemediation:
@@ -61,6 +53,10 @@ func (o *Observer) OwnersFor(ctx context.Context, of client.Object) ([]remediato
 	case *v1alpha1.RepairLimits:
 		return o.owners(ctx)
 	default:
+		if o, ok := ownerkind.As(of); ok {
+			owner := o.Owner()
+			return one(owner, owner.Cluster != "", nil)
+		}
 		return nil, fmt.Errorf("finding the owners that a %T is about: it is about none", of)
 	}
 }
@@ -100,7 +96,7 @@ func (o *Observer) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediato
 	if by == nil {
 		return remediator.Owner{}, false, nil
 	}
-	owner := remediator.Owner{Kind: kindOf(by), Namespace: m.Namespace, Name: by.Name, UID: by.UID, Cluster: m.Spec.ClusterName}
+	owner := remediator.Owner{Kind: ownerkind.Of(by), Namespace: m.Namespace, Name: by.Name, UID: by.UID, Cluster: m.Spec.ClusterName}
 	if owner.Kind != string(remediator.Set) {
 		return owner, true, nil
 	}
@@ -112,49 +108,6 @@ func (o *Observer) OwnerOf(ctx context.Context, m *clusterv1.Machine) (remediato
 	if err != nil {
 		return remediator.Owner{}, false, fmt.Errorf("finding the MachineSet of machine %s/%s: %w", m.Namespace, m.Name, err)
 	}
-	return ownerOfSet(set), true, nil
-}
-
-func ownerOfSet(s *clusterv1.MachineSet) remediator.Owner {
-	by := metav1.GetControllerOfNoCopy(s)
-	if by == nil {
-		return self(remediator.Set, s, s.Spec.ClusterName)
-	}
-	return remediator.Owner{Kind: kindOf(by), Namespace: s.Namespace, Name: by.Name, UID: by.UID, Cluster: s.Spec.ClusterName}
-}
-
-// kindOf says the kind of an owner: a kind of another group with a known name is not known.
-func kindOf(ref *metav1.OwnerReference) string {
-	groups := map[string]string{
-		string(remediator.ControlPlane): controlplanev1.GroupVersion.Group,
-		string(remediator.Deployment):   clusterv1.GroupVersion.Group,
-		string(remediator.Set):          clusterv1.GroupVersion.Group,
-	}
-	group := groupOf(ref.APIVersion)
-	if expected, known := groups[ref.Kind]; known && expected != group {
-		return ref.Kind + "." + group
-	}
-	return ref.Kind
-}
-
-func self(kind remediator.OwnerKind, o client.Object, cluster string) remediator.Owner {
-	return remediator.Owner{Kind: string(kind), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Cluster: cluster}
-}
-
-// clusterOf is the cluster of a control plane, from its owner reference: the label is not on every one.
-func clusterOf(o client.Object) string {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.Kind == clusterv1.ClusterKind && groupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
-			return ref.Name
-		}
-	}
-	return o.GetLabels()[clusterv1.ClusterNameLabel]
-}
-
-func groupOf(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
+	above, _ := ownerkind.As(set)
+	return above.Owner(), true, nil
 }

@@ -8,12 +8,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
+	"scute.dev/remediator/ownerkind"
 )
 
 // stripped is what the cache keeps of a kind: a thousand clusters are to cost little memory. What comes by another way
@@ -41,7 +41,7 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// notice annotations are those that facts are made of. What kubectl applied last is a second copy of the object.
+// telling annotations are those that facts are made of. What kubectl applied last is a second copy of the object.
 func telling(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
@@ -70,28 +70,15 @@ func stripMachine(m *clusterv1.Machine) {
 	quiet(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }
 
-func stripSet(s *clusterv1.MachineSet) {
-	stripMeta(s)
-	s.Spec = clusterv1.MachineSetSpec{ClusterName: s.Spec.ClusterName, Replicas: s.Spec.Replicas, Template: version(s.Spec.Template)}
-	s.Status = clusterv1.MachineSetStatus{
-		Conditions: s.Status.Conditions, Replicas: s.Status.Replicas, ReadyReplicas: s.Status.ReadyReplicas, ObservedGeneration: s.Status.ObservedGeneration,
+// stripOwner strips an owner of machines.
+func stripOwner(kind ownerkind.Kind) func(client.Object) {
+	return func(o client.Object) {
+		stripMeta(o)
+		kind.Strip(o)
+		if owner, ok := ownerkind.As(o); ok {
+			quiet(owner.GetConditions())
+		}
 	}
-	quiet(s.Status.Conditions)
-}
-
-func stripDeployment(d *clusterv1.MachineDeployment) {
-	stripMeta(d)
-	d.Spec = clusterv1.MachineDeploymentSpec{
-		ClusterName: d.Spec.ClusterName, Replicas: d.Spec.Replicas, Rollout: d.Spec.Rollout, Paused: d.Spec.Paused, Template: version(d.Spec.Template),
-	}
-	d.Status = clusterv1.MachineDeploymentStatus{
-		Conditions: d.Status.Conditions, Replicas: d.Status.Replicas, ReadyReplicas: d.Status.ReadyReplicas, ObservedGeneration: d.Status.ObservedGeneration,
-	}
-	quiet(d.Status.Conditions)
-}
-
-func version(t clusterv1.MachineTemplateSpec) clusterv1.MachineTemplateSpec {
-	return clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: t.Spec.ClusterName, Version: t.Spec.Version}}
 }
 
 func stripCluster(c *clusterv1.Cluster) {
@@ -113,21 +100,6 @@ func stripCluster(c *clusterv1.Cluster) {
 		}),
 	}
 	quiet(c.Status.Conditions)
-}
-
-func stripControlPlane(k *controlplanev1.KubeadmControlPlane) {
-	stripMeta(k)
-	spec := controlplanev1.KubeadmControlPlaneSpec{Replicas: k.Spec.Replicas, Version: k.Spec.Version, Rollout: k.Spec.Rollout, Remediation: k.Spec.Remediation}
-	spec.MachineTemplate.Spec.InfrastructureRef = k.Spec.MachineTemplate.Spec.InfrastructureRef
-	if external := k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External; external.IsDefined() {
-		spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{Endpoints: external.Endpoints}
-	}
-	k.Spec = spec
-	k.Status = controlplanev1.KubeadmControlPlaneStatus{
-		Conditions: k.Status.Conditions, Initialization: k.Status.Initialization, Replicas: k.Status.Replicas, ReadyReplicas: k.Status.ReadyReplicas,
-		ObservedGeneration: k.Status.ObservedGeneration, LastRemediation: k.Status.LastRemediation,
-	}
-	quiet(k.Status.Conditions)
 }
 
 // quiet takes the messages out of conditions, but for those named: they are most of a status, and change most often.

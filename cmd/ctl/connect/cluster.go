@@ -16,11 +16,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/remediator/ownerkind"
 )
 
 // CallTimeout bounds one call to the API server.
@@ -39,7 +39,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme),
 		authenticationv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme),
-		clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))
+		clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme))
 	return scheme, err
 }
 

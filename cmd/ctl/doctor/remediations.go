@@ -281,26 +281,25 @@ func (l *looked) old(value string) bool {
 	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > patience
 }
 
-// planes are control planes that bear what a remediation needs for a moment only.
+// planes are control planes that have what a remediation needs for a moment only.
 func (l *looked) planes() []Result {
 	const subject = "machines"
 	tended := l.tended()
 	var out []Result
-	for i := range l.ControlPlanes {
-		k := &l.ControlPlanes[i]
-		cluster := k.Labels[clusterv1.ClusterNameLabel]
-		if tended[k.Namespace+"/"+cluster] {
+	for _, o := range l.Owners {
+		namespace, annotations, kind := o.GetNamespace(), o.GetAnnotations(), o.OwnerKind()
+		if !kind.IsControlPlane() || tended[namespace+"/"+o.GetLabels()[clusterv1.ClusterNameLabel]] {
 			continue
 		}
-		name := "KubeadmControlPlane " + k.Namespace + "/" + k.Name
+		name := string(kind) + " " + namespace + "/" + o.GetName()
 		without := func(annotation string) string {
-			return "kubectl -n " + k.Namespace + " annotate kubeadmcontrolplane " + k.Name + " " + annotation + "-"
+			return "kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-"
 		}
-		if value, there := k.Annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(k.Namespace, value) {
+		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.stale(namespace, value) {
 			out = append(out, warning(subject, "while it is there, the control plane remediates nothing by itself: "+without(controlplanev1.RemediationInProgressAnnotation),
 				"%s has %s, and nothing is in progress", name, controlplanev1.RemediationInProgressAnnotation))
 		}
-		if _, there := k.Annotations[object.TouchAnnotation]; there {
+		if _, there := annotations[object.TouchAnnotation]; there {
 			out = append(out, warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s has %s, and no remediation is in progress", name, object.TouchAnnotation))
 		}
 	}

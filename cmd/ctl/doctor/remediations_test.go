@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/machine"
 	"scute.dev/kube/object"
+	"scute.dev/remediator/ownerkind"
 )
 
 func at() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }
@@ -54,6 +55,11 @@ func told(l *looked) []string {
 	return out
 }
 
+func controlPlane(annotations map[string]string) []ownerkind.Owner {
+	owner, _ := ownerkind.As(&controlplanev1.KubeadmControlPlane{ObjectMeta: meta1("prod-cp", annotations)})
+	return []ownerkind.Owner{owner}
+}
+
 func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	check := clusterv1.MachineHealthCheck{ObjectMeta: meta1("mhc", nil)}
 	check.Spec.ClusterName, check.Spec.Remediation.TemplateRef.Kind = "prod", "SurgeRemediationTemplate"
@@ -67,10 +73,10 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 			of("prod", "e", markOf(t, "Unhealthy", time.Second)),                         // just written
 			of("edge", "f", markOf(t, "Unhealthy", time.Hour)),                           // looked after
 		},
-		ControlPlanes: []controlplanev1.KubeadmControlPlane{{ObjectMeta: meta1("prod-cp", map[string]string{
+		Owners: controlPlane(map[string]string{
 			controlplanev1.RemediationInProgressAnnotation: `{"machine":"a","timestamp":"2026-07-30T11:30:00Z","retryCount":0}`,
 			object.TouchAnnotation:                         "x",
-		})}},
+		}),
 		Remediations: []v1alpha1.SurgeRemediation{
 			{ObjectMeta: meta1("gone", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded}},
 			{ObjectMeta: meta1("mistyped", nil)}, // it is made by hand: there is no such machine, and no phase
@@ -106,9 +112,9 @@ func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
 	l := &looked{Objects: &machine.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{of("prod", "a", markOf(t, "Scheduled", time.Hour)), of("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
-		ControlPlanes: []controlplanev1.KubeadmControlPlane{{ObjectMeta: meta1("prod-cp", map[string]string{
+		Owners: controlPlane(map[string]string{
 			controlplanev1.RemediationInProgressAnnotation: `{}`, object.TouchAnnotation: "x",
-		})}},
+		}),
 		Remediations: []v1alpha1.SurgeRemediation{{ObjectMeta: meta1("a", nil), Status: v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging}}},
 		Policies:     []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 	}}

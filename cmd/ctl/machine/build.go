@@ -15,6 +15,7 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 )
 
 // Components are the conditions of a control plane's pods on each of its machines.
@@ -109,21 +110,11 @@ func ownerOf(m *clusterv1.Machine) (kind, name string, plane bool) {
 // owner of a kind and a name, as far as it was read.
 func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Owner {
 	out := &Owner{Kind: kind, Name: name, ControlPlane: plane}
-	var from metav1.Object
-	switch remediator.OwnerKind(kind) {
-	case remediator.ControlPlane:
-		if k := named(o.ControlPlanes, c.Namespace, name, func(k *controlplanev1.KubeadmControlPlane) metav1.Object { return k }); k != nil {
-			from, out.Replicas, out.Version = k, k.Spec.Replicas, k.Spec.Version
-			out.External = len(k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
-		}
-	case remediator.Deployment:
-		if d := named(o.Deployments, c.Namespace, name, func(d *clusterv1.MachineDeployment) metav1.Object { return d }); d != nil {
-			from, out.Replicas, out.Version = d, d.Spec.Replicas, d.Spec.Template.Spec.Version
-		}
-	case remediator.Set:
-		if s := named(o.Sets, c.Namespace, name, func(s *clusterv1.MachineSet) metav1.Object { return s }); s != nil {
-			from, out.Replicas, out.Version = s, s.Spec.Replicas, s.Spec.Template.Spec.Version
-		}
+	from := o.named(c.Namespace, kind, name)
+	if from != nil {
+		var facts remediator.OwnerFacts
+		from.Fill(&facts, ownerkind.Below{})
+		out.Replicas, out.Version, out.External = from.Replicas(), facts.Version, facts.ExternalEtcd
 	}
 	p := o.policy(c, kind)
 	if from != nil {
@@ -139,6 +130,17 @@ func (o *Objects) owner(c *clusterv1.Cluster, kind, name string, plane bool) *Ow
 	return out
 }
 
+// named is an owner that was read, nil without.
+func (o *Objects) named(namespace, kind, name string) ownerkind.Owner {
+	i := slices.IndexFunc(o.Owners, func(x ownerkind.Owner) bool {
+		return string(x.OwnerKind()) == kind && x.GetNamespace() == namespace && x.GetName() == name
+	})
+	if i < 0 {
+		return nil
+	}
+	return o.Owners[i]
+}
+
 // policy that selects an owner's machines, nil without.
 func (o *Objects) policy(c *clusterv1.Cluster, kind string) *v1alpha1.RepairPolicy {
 	var inside []v1alpha1.RepairPolicy
@@ -148,15 +150,6 @@ func (o *Objects) policy(c *clusterv1.Cluster, kind string) *v1alpha1.RepairPoli
 		}
 	}
 	return observe.Select(inside, c.Labels, kind)
-}
-
-func named[T any](list []T, namespace, name string, of func(*T) metav1.Object) *T {
-	for i := range list {
-		if o := of(&list[i]); o.GetNamespace() == namespace && o.GetName() == name {
-			return &list[i]
-		}
-	}
-	return nil
 }
 
 // add puts a machine below its owner.
@@ -196,8 +189,8 @@ func (o *Objects) add(owner *Owner, m *clusterv1.Machine) {
 func (o *Objects) remediation(owner *Owner, out *Machine, m *clusterv1.Machine) {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
-	if r := named(o.Remediations, m.Namespace, m.Name, func(r *v1alpha1.SurgeRemediation) metav1.Object { return r }); r != nil {
-		s, known = r.Status, true
+	if i := slices.IndexFunc(o.Remediations, func(r v1alpha1.SurgeRemediation) bool { return r.Namespace == m.Namespace && r.Name == m.Name }); i >= 0 {
+		s, known = o.Remediations[i].Status, true
 	}
 	state := o.Logged[m.UID]
 	if state != nil {

@@ -7,24 +7,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 // Objects are what a fleet is made of.
 type Objects struct {
-	Clusters      []clusterv1.Cluster
-	Machines      []clusterv1.Machine
-	ControlPlanes []controlplanev1.KubeadmControlPlane
-	Deployments   []clusterv1.MachineDeployment
-	Sets          []clusterv1.MachineSet
-	Remediations  []v1alpha1.SurgeRemediation
-	Policies      []v1alpha1.RepairPolicy
+	Clusters     []clusterv1.Cluster
+	Machines     []clusterv1.Machine
+	Owners       []ownerkind.Owner
+	Remediations []v1alpha1.SurgeRemediation
+	Policies     []v1alpha1.RepairPolicy
 	// Served says that the cluster has scute's kinds, and that they may be read.
 	Served bool
 	// Logged is what the log has of each machine that it knows, by its UID; nil when the log was not read.
@@ -52,14 +50,11 @@ func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, 
 	}
 	o.Clusters, o.Machines = clusters.Items, machines.Items
 	r := lister{ctx: ctx, cluster: c, namespace: namespace, objects: o}
-	var planes controlplanev1.KubeadmControlPlaneList
-	r.list("kubeadmcontrolplanes", &planes)
-	o.ControlPlanes = planes.Items
-	var deployments clusterv1.MachineDeploymentList
-	var sets clusterv1.MachineSetList
-	r.list("machinedeployments", &deployments)
-	r.list("machinesets", &sets)
-	o.Deployments, o.Sets = deployments.Items, sets.Items
+	for _, kind := range ownerkind.All() {
+		list := kind.NewList()
+		r.list(kind.Resource, list)
+		o.Owners = append(o.Owners, ownerkind.Items(list)...)
+	}
 	var remediations v1alpha1.SurgeRemediationList
 	var policies v1alpha1.RepairPolicyList
 	o.Served = r.list("surgeremediations", &remediations) && r.list("repairpolicies", &policies)

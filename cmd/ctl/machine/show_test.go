@@ -10,12 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/remediator"
+	"scute.dev/remediator/ownerkind"
 )
 
 func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
@@ -30,8 +32,13 @@ func clusterOf(name string) clusterv1.Cluster {
 	return c
 }
 
-func planeOf(name string, replicas int32) controlplanev1.KubeadmControlPlane {
-	return controlplanev1.KubeadmControlPlane{
+func owned(o client.Object) ownerkind.Owner {
+	owner, _ := ownerkind.As(o)
+	return owner
+}
+
+func planeOf(name string, replicas int32) *controlplanev1.KubeadmControlPlane {
+	return &controlplanev1.KubeadmControlPlane{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: name + "-control-plane"},
 		Spec:       controlplanev1.KubeadmControlPlaneSpec{Replicas: number(replicas), Version: "v1.36.3"},
 	}
@@ -92,17 +99,17 @@ func unhealthyFleet() *Objects {
 	paused := clusterOf("ext")
 	paused.Spec.Paused = new(bool)
 	*paused.Spec.Paused = true
+	workers := &clusterv1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-md-0"}, Spec: clusterv1.MachineDeploymentSpec{Replicas: number(2)},
+	}
 	return &Objects{
-		Served:        true,
-		Clusters:      []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
-		ControlPlanes: []controlplanev1.KubeadmControlPlane{planeOf("prod", 3), planeOf("bare", 1), external},
+		Served:   true,
+		Clusters: []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
+		Owners:   []ownerkind.Owner{owned(planeOf("prod", 3)), owned(planeOf("bare", 1)), owned(external), owned(workers)},
 		Machines: []clusterv1.Machine{
 			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, newcomer, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
 			leaving, broken, workerOf("prod", "prod-md-0-abc-aaaaa"),
 		},
-		Deployments: []clusterv1.MachineDeployment{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod-md-0"}, Spec: clusterv1.MachineDeploymentSpec{Replicas: number(2)},
-		}},
 		Policies: []v1alpha1.RepairPolicy{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "careful"},
 			Spec: v1alpha1.RepairPolicySpec{
@@ -145,7 +152,7 @@ func known(o *Objects) *Objects {
 	}, now().Add(-30*time.Second))
 	o.Policies[0].Spec.DryRun, o.Policies[0].Spec.PauseRequests = false, nil
 	o.Logged = map[types.UID]*remediator.State{victim.UID: s, "k": s}
-	o.ControlPlanes[0].UID = "k"
+	o.Owners[0].SetUID("k")
 	return o
 }
 

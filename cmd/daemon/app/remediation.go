@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +26,7 @@ import (
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
+	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
 )
 
@@ -43,9 +43,9 @@ type remedies struct {
 	unreadable  *unreadable
 
 	// Of the start, in the order in which they come to be.
-	eye           *observe.Observer
-	live          client.Client
-	controlPlanes bool
+	eye   *observe.Observer
+	live  client.Client
+	kinds []ownerkind.Kind // of owners, that the API server serves
 	// limits are shown from the start; nil where the API server has no such kind.
 	limits *remediation.Limits
 }
@@ -118,8 +118,15 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 	if !machines {
 		return "Cluster API is not installed here, or too old: the API server has no Machine of " + clusterv1.GroupVersion.String(), nil
 	}
-	if r.controlPlanes, err = r.serves(controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")); err != nil {
-		return "", err
+	r.kinds = nil
+	for _, kind := range ownerkind.All() {
+		served, err := r.serves(kind.GroupVersionKind())
+		if err != nil {
+			return "", err
+		}
+		if served {
+			r.kinds = append(r.kinds, kind)
+		}
 	}
 	if r.live == nil {
 		scheme, err := newScheme()
@@ -160,11 +167,11 @@ func (r *remedies) serves(kind schema.GroupVersionKind) (bool, error) {
 // synced says whether all that the controllers watch is in the cache.
 func (r *remedies) synced(ctx context.Context) (bool, error) {
 	kinds := []client.Object{
-		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineDeployment{}, &clusterv1.MachineSet{}, &clusterv1.MachineHealthCheck{},
+		&clusterv1.Machine{}, &clusterv1.Cluster{}, &clusterv1.MachineHealthCheck{},
 		&v1alpha1.RepairPolicy{}, &v1alpha1.SurgeRemediation{}, &v1alpha1.SurgeRemediationTemplate{},
 	}
-	if r.controlPlanes {
-		kinds = append(kinds, &controlplanev1.KubeadmControlPlane{})
+	for _, kind := range r.kinds {
+		kinds = append(kinds, kind.New())
 	}
 	all := true
 	for _, kind := range kinds {
@@ -189,11 +196,11 @@ func (r *remedies) control() error {
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
 	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.OwnerReconciler{
-		Cache: watched, Owners: r.eye, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, ControlPlanes: r.controlPlanes, Events: r.feed,
+		Cache: watched, Owners: r.eye, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.feed,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(
-		policies.SetupWithManager(r.manager, watched, r.feed, r.controlPlanes),
+		policies.SetupWithManager(r.manager, watched, r.feed, r.kinds),
 		requests.SetupWithManager(r.manager, watched, r.feed),
 		turns.SetupWithManager(r.manager),
 		r.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -237,5 +244,5 @@ func moveOf(v *moves.Moves, namespace, cluster string) string {
 // newScheme knows all that the daemon reads, writes, or tells of.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
+	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }

@@ -1,10 +1,11 @@
-package observe
+package ownerkind
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -57,10 +58,10 @@ func outdatedBy(m *clusterv1.Machine, wanted string) []string {
 	if m.Spec.Version != "" && wanted != "" && m.Spec.Version != wanted { // known before its owner says so
 		return []string{fmt.Sprintf("Version %s, %s required", m.Spec.Version, wanted)}
 	}
-	if updating := condition(m, clusterv1.MachineUpdatingCondition); updating != nil && updating.Status == metav1.ConditionTrue {
+	if updating := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineUpdatingCondition); updating != nil && updating.Status == metav1.ConditionTrue {
 		return []string{"update in place"}
 	}
-	c := condition(m, clusterv1.MachineUpToDateCondition)
+	c := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}

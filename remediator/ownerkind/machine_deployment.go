@@ -1,0 +1,97 @@
+package ownerkind
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/remediator"
+)
+
+func machineDeployment() Kind {
+	return Kind{
+		Name: remediator.Deployment, GroupVersion: clusterv1.GroupVersion, Resource: "machinedeployments", ThroughSets: true,
+		scheme: clusterv1.AddToScheme,
+		object: func() client.Object { return &clusterv1.MachineDeployment{} }, list: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
+		as:       wraps(func(o *clusterv1.MachineDeployment) Owner { return deployment{MachineDeployment: o} }),
+		topology: deploymentReplicas,
+	}
+}
+
+func deploymentReplicas(c *clusterv1.Cluster, entry string) **int32 {
+	all := c.Spec.Topology.Workers.MachineDeployments
+	for i := range all {
+		if entry != "" && all[i].Name == entry {
+			return &all[i].Replicas
+		}
+	}
+	return nil
+}
+
+type deployment struct {
+	plain
+	*clusterv1.MachineDeployment
+}
+
+func (o deployment) Owner() remediator.Owner {
+	return identity(o, o.Spec.ClusterName)
+}
+func (o deployment) OwnerKind() remediator.OwnerKind { return remediator.Deployment }
+func (o deployment) Replicas() *int32                { return o.Spec.Replicas }
+func (o deployment) SetReplicas(replicas int32)      { o.Spec.Replicas = &replicas }
+func (o deployment) ObservedGeneration() int64       { return o.Status.ObservedGeneration }
+func (o deployment) TopologyEntry() string {
+	return o.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel]
+}
+
+func (o deployment) Fill(f *remediator.OwnerFacts, below Below) {
+	f.Version = o.Spec.Template.Spec.Version
+	f.Paused = f.Paused || o.Spec.Paused != nil && *o.Spec.Paused
+	f.Sets = setsByAge(below.Sets, o.Annotations[clusterv1.RevisionAnnotation])
+	if surge := o.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(surge, int(f.Replicas), true); err == nil {
+			f.MaxSurge = int32(n) //nolint:gosec // no more than there are machines
+		}
+	}
+	f.OnDelete = o.Spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
+	if !f.OnDelete {
+		f.RollingOut = rollingOut(below.Machines, f.Version)
+	}
+}
+
+// setsByAge names the MachineSets of a MachineDeployment, the oldest first, and that of its revision last. A MachineDeployment
+// that has no revision yet has one MachineSet at most.
+func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
+	slices.SortFunc(sets, func(a, b clusterv1.MachineSet) int {
+		x, y := a.Annotations[clusterv1.RevisionAnnotation] == revision, b.Annotations[clusterv1.RevisionAnnotation] == revision
+		switch {
+		case x && !y:
+			return 1
+		case y && !x:
+			return -1
+		}
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	var names []string
+	for i := range sets {
+		names = append(names, sets[i].Name)
+	}
+	return names
+}
+
+func (o deployment) strip() {
+	o.Spec = clusterv1.MachineDeploymentSpec{
+		ClusterName: o.Spec.ClusterName, Replicas: o.Spec.Replicas, Rollout: o.Spec.Rollout, Paused: o.Spec.Paused, Template: version(o.Spec.Template),
+	}
+	o.Status = clusterv1.MachineDeploymentStatus{
+		Conditions: o.Status.Conditions, Replicas: o.Status.Replicas, ReadyReplicas: o.Status.ReadyReplicas, ObservedGeneration: o.Status.ObservedGeneration,
+	}
+}
+
+func version(t clusterv1.MachineTemplateSpec) clusterv1.MachineTemplateSpec {
+	return clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{ClusterName: t.Spec.ClusterName, Version: t.Spec.Version}}
+}
