@@ -24,24 +24,6 @@ const (
 	ceSpecVersion = "1.0"
 )
 
-// CloudEvent is one event in the JSON format of CloudEvents 1.0. The members after DataContentType and before Data are extensions.
-type CloudEvent struct {
-	SpecVersion     string    `json:"specversion"`
-	ID              string    `json:"id"`
-	Source          string    `json:"source"`
-	Type            string    `json:"type"`
-	Subject         string    `json:"subject"`
-	Time            time.Time `json:"time"`
-	DataContentType string    `json:"datacontenttype"`
-	Actor           string    `json:"actor,omitempty"`
-	Causation       string    `json:"causation,omitempty"`
-	Correlation     string    `json:"correlation,omitempty"`
-	// Sequence and LogID say where the event is stored. They are not in the log itself.
-	Sequence string          `json:"sequence,omitempty"`
-	LogID    string          `json:"logid,omitempty"`
-	Data     json.RawMessage `json:"data"`
-}
-
 // encode turns a commit into its one message: a binary CloudEvent for one event, a batch for several.
 func (c Commit) encode() (*nats.Msg, error) {
 	if err := c.validate(); err != nil {

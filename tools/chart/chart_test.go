@@ -51,6 +51,42 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
 }
 
+// TestWebhook: the Secret is mounted only if one is named, and the ConfigMap of the position is the only one that may be written.
+func TestWebhook(t *testing.T) {
+	r := render(t, "webhook.url=https://events.example/scute", "webhook.secretName=hook")
+	pod := r.statefulSets[0].Spec.Template.Spec
+	wantRestricted(t, pod)
+	for _, arg := range []string{"--webhook-url=https://events.example/scute", "--webhook-position=scute-system/scute-webhook", "--webhook-secret=/etc/scute/webhook"} {
+		if !slices.Contains(pod.Containers[0].Args, arg) {
+			t.Errorf("scuted is not given %s", arg)
+		}
+	}
+	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "hook" }) {
+		t.Error("the Secret is not mounted")
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"scute-webhook"}, Verbs: []string{"get", "update"}},
+	}
+	for _, role := range r.roles {
+		if role.Name != "scute-webhook" {
+			continue
+		}
+		if diff := cmp.Diff(want, role.Rules); diff != "" {
+			t.Errorf("the role (-want +got):\n%s", diff)
+		}
+		want = nil
+	}
+	if want != nil {
+		t.Error("there is no role for the position")
+	}
+	for _, arg := range render(t, "webhook.url=https://events.example/scute").statefulSets[0].Spec.Template.Spec.Containers[0].Args {
+		if strings.HasPrefix(arg, "--webhook-secret") {
+			t.Errorf("without a Secret: %s", arg)
+		}
+	}
+}
+
 func wantArgs(t *testing.T, pod corev1.PodSpec, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
@@ -319,6 +355,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"log.listen=0.0.0.0:4222":                  "listen",
 		"log.storage.accessMode=ReadWriteMany":     "accessMode",
 		"nats.url=nats.example:4222":               "url",
+		"webhook.url=events.example":               "url",
+		"webhook.url=https://user:pass@example":    "url",
 		"logging.level=loud":                       "level",
 		"workflows.defaultFailurePolicy=Hope":      "defaultFailurePolicy",
 		"workflows.parallel=0":                     "parallel",

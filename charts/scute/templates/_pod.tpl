@@ -69,6 +69,13 @@ spec:
         - --audit-dir=/var/lib/scute-seal
         {{- end }}
         {{- end }}
+        {{- with .Values.webhook.url }}
+        - --webhook-url={{ . }}
+        - --webhook-position={{ $.Release.Namespace }}/{{ include "scute.fullname" $ }}-webhook
+        {{- if $.Values.webhook.secretName }}
+        - --webhook-secret=/etc/scute/webhook
+        {{- end }}
+        {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
         - --snapshot-dir=/tmp/snapshots
@@ -148,6 +155,11 @@ spec:
         - name: audit
           mountPath: /var/lib/scute-audit
         {{- end }}
+        {{- if and .Values.webhook.url .Values.webhook.secretName }}
+        - name: webhook
+          mountPath: /etc/scute/webhook
+          readOnly: true
+        {{- end }}
         {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
         - name: nats-credentials
           mountPath: /etc/scute/nats-credentials
@@ -171,6 +183,12 @@ spec:
     - name: audit
       persistentVolumeClaim:
         claimName: {{ .Values.audit.folder.existingClaim }}
+    {{- end }}
+    {{- if and .Values.webhook.url .Values.webhook.secretName }}
+    - name: webhook
+      secret:
+        secretName: {{ .Values.webhook.secretName }}
+        defaultMode: 0440
     {{- end }}
     {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
     - name: nats-credentials

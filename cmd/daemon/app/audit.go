@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"scute.dev/eventlog/seal"
 	"scute.dev/internal/audit"
@@ -178,11 +177,7 @@ func (s *sealing) final() {
 
 // register adds the figures of the seals to the metrics.
 func (s *sealing) register() {
-	var again prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(s); errors.As(err, &again) {
-		metrics.Registry.Unregister(again.ExistingCollector) // a second daemon in one process, in a test
-		metrics.Registry.MustRegister(s)
-	}
+	registerAgain(s)
 }
 
 // Describe implements prometheus.Collector.

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Log             LogOptions
 	Audit           AuditOptions
+	Webhook         WebhookOptions
 	LeaderElection  bool
 	HealthAddress   string
 	MetricsAddress  string
@@ -94,6 +95,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
 	o.Audit.addFlags(f)
+	o.Webhook.addFlags(f)
 	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease scuted.scute.dev in namespace kube-system")
 	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
@@ -143,6 +145,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
 	}
 	if err := o.Audit.validate(o.Log); err != nil {
+		return err
+	}
+	if err := o.Webhook.validate(); err != nil {
 		return err
 	}
 	if _, err := guard.New(o.AllowAddresses); err != nil {

@@ -23,12 +23,24 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"no remediations":      {func(o *Options) { o.Log.Dir, o.RemediationConcurrency = "d", 0 }, "--remediation-concurrency"},
 		"policy":               {func(o *Options) { o.Log.Dir, o.DefaultFailurePolicy = "d", "Hope" }, "--default-failure-policy or SCUTE_DEFAULT_FAILURE_POLICY"},
 		"format":               {func(o *Options) { o.Log.Dir, o.LogFormat = "d", "xml" }, "--log-format"},
-		"level":                {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
+		"webhook": {func(o *Options) {
+			o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "https://example.com/scute", Position: "scute-system/scute-webhook", Secret: "s"}
+		}, ""},
+		"webhook of no URL":  {func(o *Options) { o.Log.Dir, o.Webhook.Secret = "d", "s" }, "need --webhook-url"},
+		"webhook of nowhere": {func(o *Options) { o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "example.com", Position: "a/b"} }, "must begin with https://"},
+		"webhook with a password": {func(o *Options) {
+			o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "https://a:hidden@b", Position: "a/b"}
+		}, "must have no user"},
+		"webhook without position": {func(o *Options) { o.Log.Dir, o.Webhook.URL = "d", "https://example.com" }, "--webhook-position"},
+		"level":                    {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := New()
 			c.change(&o)
 			err := o.Validate()
+			if err != nil && strings.Contains(err.Error(), "hidden") {
+				t.Errorf("a password is told: %v", err)
+			}
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"scute.dev/internal/webhook"
+)
+
+// WebhookOptions say where the events of the log are posted.
+type WebhookOptions struct {
+	// URL of the receiver; without it nothing is posted.
+	URL string
+	// Secret is the folder of the token and the certificate authority; "" is none.
+	Secret string
+	// Position is the ConfigMap, NAMESPACE/NAME, that says up to where the receiver took the events.
+	Position string
+}
+
+func (o *WebhookOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.URL, "webhook-url", o.URL, "URL that the events of the log are posted to, as CloudEvents; none if empty")
+	f.StringVar(&o.Secret, "webhook-secret", o.Secret, "folder with the files token, which is sent as a bearer token, and ca.crt, which the receiver's certificate must chain to; each may be absent")
+	f.StringVar(&o.Position, "webhook-position", o.Position, "ConfigMap to keep in up to where the receiver took the events, NAMESPACE/NAME")
+}
+
+func (o *WebhookOptions) validate() error {
+	if o.URL == "" {
+		if o.Secret != "" || o.Position != "" {
+			return errors.New("--webhook-secret and --webhook-position need --webhook-url")
+		}
+		return nil
+	}
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("--webhook-url must begin with https:// or http://, and name a host")
+	case u.User != nil:
+		return errors.New("--webhook-url must have no user and password: put a token into the folder of --webhook-secret")
+	case !named(o.Position):
+		return fmt.Errorf("--webhook-position is %q: it must be NAMESPACE/NAME", o.Position)
+	}
+	return nil
+}
+
+// deliver has the process that acts post the events of the log.
+func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) error {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "webhook")
+	config.Timeout = leaseTimeout
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("preparing the webhook: %w", err)
+	}
+	secret := webhook.Secret(o.Secret)
+	client, err := secret.NewClient()
+	if err != nil {
+		return fmt.Errorf("preparing the webhook: --webhook-secret: %w", err)
+	}
+	namespace, name, _ := strings.Cut(o.Position, "/")
+	logger := d.logger.With("webhook", host(o.URL))
+	delivery := &webhook.Delivery{
+		Log: home.log, Store: &webhook.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
+		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, Retried: func(err error, wait time.Duration) {
+			logger.Debug("an event is posted again", "error", err, "in", wait)
+		}},
+		Alarm: func(stopped bool, err error) { d.undelivered(logger, stopped, err) },
+	}
+	registerAgain(&deliveryMetrics{delivery})
+	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		logger.Info("the events of the log are posted")
+		delivery.Run(ctx)
+		return nil
+	}))
+}
+
+// host is what of a URL may be told: its path and query may be secrets.
+func host(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// undelivered tells why events are not delivered.
+func (d *daemon) undelivered(logger *slog.Logger, stopped bool, err error) {
+	if !stopped {
+		logger.Warn("events of the log are not delivered; it is tried again", "error", err)
+		return
+	}
+	logger.Error("no event is delivered any more; change the token or the receiver, or decide to pass the event over, see docs/guides/consume-the-log.md", "error", err)
+	d.report.event("WebhookStopped", err.Error())
+}
+
+// deliveryMetrics are the figures of a delivery.
+type deliveryMetrics struct{ delivery *webhook.Delivery }
+
+func (deliveryMetrics) sequence() *prometheus.Desc {
+	return prometheus.NewDesc("scute_webhook_sequence", "Sequence of the event log up to which the receiver of the webhook took all events.", nil, nil)
+}
+
+func (deliveryMetrics) stopped() *prometheus.Desc {
+	return prometheus.NewDesc("scute_webhook_stopped", "1 if the receiver of the webhook refused an event, so that an operator has to decide.", nil, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (m *deliveryMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.sequence()
+	ch <- m.stopped()
+}
+
+// Collect implements prometheus.Collector.
+func (m *deliveryMetrics) Collect(ch chan<- prometheus.Metric) {
+	state := m.delivery.State()
+	stopped := 0.0
+	if state.Stopped {
+		stopped = 1
+	}
+	ch <- prometheus.MustNewConstMetric(m.sequence(), prometheus.GaugeValue, float64(state.Sequence))
+	ch <- prometheus.MustNewConstMetric(m.stopped(), prometheus.GaugeValue, stopped)
+}
+
+// registerAgain registers a collector in place of the one that a daemon before had in this process, in a test.
+func registerAgain(c prometheus.Collector) {
+	var again prometheus.AlreadyRegisteredError
+	if err := metrics.Registry.Register(c); errors.As(err, &again) {
+		metrics.Registry.Unregister(again.ExistingCollector)
+		metrics.Registry.MustRegister(c)
+	}
+}

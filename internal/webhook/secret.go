@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Secret is a folder with what the receiver asks for and is known by, as a mounted Secret is; "" is none.
+type Secret string
+
+// The files of the folder; each may be absent.
+const (
+	// tokenFile is sent as a bearer token. It is read with each request, so that it can be changed.
+	tokenFile = "token"
+	// authorityFile is the bundle that the receiver's certificate must chain to, instead of the system's.
+	authorityFile = "ca.crt"
+)
+
+// Token is what the requests carry; "" is nothing.
+func (s Secret) Token() (string, error) {
+	text, err := s.read(tokenFile)
+	return strings.TrimSpace(string(text)), err
+}
+
+// NewClient connects to the receiver. It follows no redirect: an event is posted where the operator said.
+func (s Secret) NewClient() (*http.Client, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 2, TLSHandshakeTimeout: requestTimeout}
+	bundle, err := s.read(authorityFile)
+	if err != nil {
+		return nil, err
+	}
+	if len(bundle) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(bundle) {
+			return nil, fmt.Errorf("%s in the secret of the webhook has no certificate in PEM", authorityFile)
+		}
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
+
+func (s Secret) read(name string) ([]byte, error) {
+	if s == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(string(s), name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the secret of the webhook: %w", err)
+	}
+	return text, nil
+}

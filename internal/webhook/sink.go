@@ -1,0 +1,142 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"scute.dev/eventlog"
+)
+
+const (
+	// requestTimeout bounds one request.
+	requestTimeout = 30 * time.Second
+	// maxAsked is the longest wait that a receiver can ask for.
+	maxAsked = 10 * time.Minute
+	// drained is how much of an answer is read, so that the connection can be used again.
+	drained = 4 << 10
+)
+
+var (
+	// ErrRefused says that the receiver refused an event, and would again.
+	ErrRefused = errors.New("the receiver of the webhook refuses the event")
+	// ErrUnavailable says that the receiver did not take an event within the patience.
+	ErrUnavailable = errors.New("the receiver of the webhook does not take the event")
+)
+
+// Sink posts events to one receiver.
+type Sink struct {
+	URL    string
+	Secret Secret
+	Client *http.Client
+	// First and Longest are the first and the longest wait between two tries, without what the receiver asks for; 0 is 500 ms
+	// and 1 m. Patience bounds the tries of one event; 0 is 5 m.
+	First, Longest, Patience time.Duration
+	// Retried is told of each try that failed and is made again; it may be nil.
+	Retried func(err error, wait time.Duration)
+}
+
+// Send posts an event until the receiver has taken it. A network error, a timeout, 408, 429 and 5xx are tried again, not earlier
+// than Retry-After says. Every other answer but 2xx is ErrRefused. No error repeats the URL, the token or the answer's body.
+func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
+	waits := &waits{ExponentialBackOff: backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(cmp.Or(s.First, 500*time.Millisecond)),
+		backoff.WithMaxInterval(cmp.Or(s.Longest, time.Minute)),
+		backoff.WithMaxElapsedTime(cmp.Or(s.Patience, 5*time.Minute)),
+	)}
+	err := backoff.RetryNotify(func() (err error) {
+		waits.asked, err = s.post(ctx, e)
+		return err
+	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
+		if s.Retried != nil {
+			s.Retried(err, wait)
+		}
+	})
+	if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// waits grow, with jitter, and are not shorter than the receiver asks for.
+type waits struct {
+	*backoff.ExponentialBackOff
+	asked time.Duration
+}
+
+// NextBackOff implements backoff.BackOff.
+func (w *waits) NextBackOff() time.Duration {
+	next := w.ExponentialBackOff.NextBackOff()
+	if next == backoff.Stop {
+		return next
+	}
+	return max(next, w.asked)
+}
+
+// post makes one request. It returns how long the receiver asks to wait before the next one.
+func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(e.Data))
+	if err != nil {
+		return 0, backoff.Permanent(fmt.Errorf("%w: its URL cannot be used", ErrRefused))
+	}
+	for name, value := range e.Headers() {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Content-Type", e.DataContentType)
+	request.Header.Set("User-Agent", "scute")
+	token, err := s.Secret.Token()
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := s.Client.Do(request)
+	if err != nil {
+		return 0, withoutURL(err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, drained)
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		return 0, nil
+	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
+		return retryAfter(answer.Header.Get("Retry-After"), time.Now()), fmt.Errorf("it answers %s", status(code))
+	default:
+		return 0, backoff.Permanent(fmt.Errorf("%w: it answers %s", ErrRefused, status(code)))
+	}
+}
+
+// status is a code with its usual text: that of the answer is the receiver's own.
+func status(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
+
+// withoutURL takes the URL out of an error of the client: its query may be a secret.
+func withoutURL(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// retryAfter reads the header of that name: seconds, or a date.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxAsked)
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxAsked)
+}

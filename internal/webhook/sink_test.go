@@ -1,0 +1,141 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEventIsACloudEvent: the request is what the binary mode of the HTTP binding of CloudEvents says.
+func TestEventIsACloudEvent(t *testing.T) {
+	r := newReceiver(t, nil)
+	if err := sinkTo(t, r.URL, secretWith(t, token)).Send(t.Context(), event(7)); err != nil {
+		t.Fatal(err)
+	}
+	got := r.took[0]
+	for _, name := range []string{"Accept-Encoding", "Content-Length"} {
+		got.Del(name)
+	}
+	want := http.Header{
+		"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "User-Agent": {"scute"},
+		"Ce-Specversion": {"1.0"}, "Ce-Id": {"c/7"}, "Ce-Source": {"scute.dev/move/fleet_2fprod"}, "Ce-Type": {"dev.scute.move.tested.v1"},
+		"Ce-Subject": {"fleet/%22prod%22%20%C3%A9"}, "Ce-Time": {"2026-11-22T10:00:00.000000005Z"}, "Ce-Actor": {"user/jo"},
+		"Ce-Sequence": {"7"}, "Ce-Logid": {"1e6fbda"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || r.bodies[0] != `{"n":1}` {
+		t.Errorf("headers (-want +got):\n%s\nbody %s", diff, r.bodies[0])
+	}
+}
+
+// TestAnswers: what can pass is tried again, everything else is refused at once.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		code  int
+		again bool
+	}{
+		{http.StatusInternalServerError, true},
+		{http.StatusServiceUnavailable, true},
+		{http.StatusTooManyRequests, true},
+		{http.StatusRequestTimeout, true},
+		{http.StatusBadRequest, false},
+		{http.StatusUnauthorized, false},
+		{http.StatusNotFound, false},
+		{http.StatusRequestEntityTooLarge, false},
+		{http.StatusFound, false}, // an event is not posted to another place than the operator said
+	} {
+		t.Run(http.StatusText(c.code), func(t *testing.T) {
+			r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
+				if n > 3 {
+					return true
+				}
+				w.Header().Set("Location", "/elsewhere")
+				http.Error(w, "you sent "+token, c.code)
+				return false
+			})
+			err := sinkTo(t, r.URL+"?code=hidden", secretWith(t, token)).Send(t.Context(), event(1))
+			if c.again && (err != nil || r.n != 4) || !c.again && (!errors.Is(err, ErrRefused) || r.n != 1) {
+				t.Errorf("%d requests: %v", r.n, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "hidden")) {
+				t.Errorf("the error tells a secret: %v", err)
+			}
+		})
+	}
+}
+
+// TestRetryAfterIsHeeded: a receiver that asks for time gets it.
+func TestRetryAfterIsHeeded(t *testing.T) {
+	r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
+		if n == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		return n > 1
+	})
+	s := sinkTo(t, r.URL, "")
+	var waited time.Duration
+	s.Retried = func(_ error, wait time.Duration) { waited += wait }
+	if err := s.Send(t.Context(), event(1)); err != nil || waited < time.Second {
+		t.Errorf("waited %s: %v", waited, err)
+	}
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "-1": 0, "7": 7 * time.Second, "86400": maxAsked,
+		"Sun, 22 Nov 2026 10:00:30 GMT": 30 * time.Second, "Sun, 22 Nov 2026 09:00:00 GMT": 0,
+	} {
+		if got := retryAfter(value, now); got != want {
+			t.Errorf("Retry-After %q: %s, want %s", value, got, want)
+		}
+	}
+}
+
+// TestPatienceEnds: the tries of one event are bounded, and the error says what was in the way, without the URL.
+func TestPatienceEnds(t *testing.T) {
+	r := newReceiver(t, nil)
+	r.Server.Close()
+	s := sinkTo(t, r.URL+"/hook?code=hidden", "")
+	s.Patience = 50 * time.Millisecond
+	err := s.Send(t.Context(), event(1))
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "hidden") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Send(ctx, event(1)); errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestReceiverThatHangs: a request that gets no answer ends, and is made again.
+func TestReceiverThatHangs(t *testing.T) {
+	r := newReceiver(t, func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		if n == 1 {
+			<-r.Context().Done() // until the client gives up
+			return false
+		}
+		return true
+	})
+	s := sinkTo(t, r.URL, "")
+	s.Client.Timeout = 300 * time.Millisecond
+	if err := s.Send(t.Context(), event(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSecretOfNothing: each file may be absent; one that is there has to be right.
+func TestSecretOfNothing(t *testing.T) {
+	empty := Secret(t.TempDir())
+	if got, err := empty.Token(); got != "" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	bad := Secret(t.TempDir())
+	writeFile(t, bad, authorityFile, "no certificate")
+	if _, err := bad.NewClient(); err == nil || !strings.Contains(err.Error(), "ca.crt") {
+		t.Error(err)
+	}
+}
