@@ -29,6 +29,10 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 		first := found.remediating[0]
 		return nil, final(remediationsNext, "a remediation began while the move paused the source: %s: %s", first.Ref, first.Why)
 	}
+	if len(found.unfit) > 0 {
+		first := found.unfit[0]
+		return nil, final(first.Remedy+"; then create another Move", "the source changed between the preflight and the pause: %s: %s", first.Field, first.Message)
+	}
 	return mover.Drafted{Items: found.items, Left: found.left}, nil
 }
 
@@ -40,6 +44,10 @@ type survey struct {
 	awake []mover.Wait
 	// remediating are objects with marks of a remediation, which came after the preflight.
 	remediating []mover.Wait
+	// unfit are errors that the preflight would have found: what they are about came after it.
+	unfit []mover.Finding
+	// deleting are objects that somebody deletes.
+	deleting []mover.Wait
 }
 
 func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
@@ -57,8 +65,17 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 		return found, err
 	}
 	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
+	for _, f := range members.Findings {
+		if f.Severity == mover.Error {
+			found.unfit = append(found.unfit, f)
+		}
+	}
 	for _, m := range members.Objects {
 		found.items = append(found.items, mover.ItemOf(m, w.hashes[m.Ref]))
+		found.unfit = append(found.unfit, unfit(m)...)
+		if m.Deleting && m.Keep == "" {
+			found.deleting = append(found.deleting, mover.Wait{Ref: m.Ref, Why: "it is being deleted at the source"})
+		}
 		if why := remediating(m); why != "" && m.Keep == "" {
 			found.remediating = append(found.remediating, mover.Wait{Ref: m.Ref, Why: why})
 		}

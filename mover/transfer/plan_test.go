@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,5 +42,61 @@ func TestDriftNamesWhatChangedCameOrWent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What the preflight would have refused may come between it and the pause. It is found when the plan is made: a Machine that is
+// being deleted would not be on the target, and one that is half made would be made again there.
+func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(f *fakes)
+		want   string
+	}{
+		"as it was": {func(*fakes) {}, ""},
+		"a machine that is being deleted": {
+			func(f *fakes) { f.src.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-05-01T12:00:00Z"}}) },
+			"Machine.cluster.x-k8s.io fleet/a-1: it is being deleted",
+		},
+		"a machine without a node": {
+			func(f *fakes) { f.src.merge(f.machine, obj{"status": obj{"nodeRef": nil}}) },
+			"Machine.cluster.x-k8s.io fleet/a-1: it has no Node yet",
+		},
+		"a reference to what is not there": {
+			func(f *fakes) { f.src.merge(f.machine, obj{"spec": obj{"bootstrap": obj{"dataSecretName": "boot"}}}) },
+			"Machine.cluster.x-k8s.io fleet/a-1: spec.bootstrap.dataSecretName: it refers to Secret fleet/boot, which does not exist",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.AllAcknowledged{})
+			for _, ref := range []object.Ref{f.cluster, f.machine} {
+				f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+			}
+			c.change(f)
+			o, err := f.transfer.Perform(t.Context(), f.state, mover.DraftPlan, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed, ok := o.(mover.StepFailed)
+			if ok != (c.want != "") || !strings.Contains(failed.Message, c.want) || ok && (!failed.Final || !strings.Contains(failed.Next, "create another Move")) {
+				t.Errorf("%+v, want %q", o, c.want)
+			}
+		})
+	}
+}
+
+// A deletion that comes while the copies are made would be lost with them.
+func TestADeletionBeforeVerifiedIsADifference(t *testing.T) {
+	f := moved(t, mover.AllCreated{})
+	for _, ref := range []object.Ref{f.cluster, f.machine} {
+		f.src.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": "True"}}}})
+	}
+	f.src.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-05-01T12:00:00Z"}})
+	o, err := f.transfer.Perform(t.Context(), f.state, mover.VerifyCopies, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, _ := o.(mover.VerifyDone)
+	if !slices.Contains(done.Differences, mover.Wait{Ref: f.machine, Why: "it is being deleted at the source"}) {
+		t.Errorf("%+v", done.Differences)
 	}
 }

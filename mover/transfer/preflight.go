@@ -156,9 +156,7 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		if m.GitOps != "" && pause.IsRoot(m.Ref) {
 			f.warn(field, "it is managed by "+m.GitOps+", which may reset the pause", "suspend "+m.GitOps+" for it while it moves")
 		}
-		if m.Deleting {
-			f.fail(field, "it is being deleted", "wait until it is gone, or find out what holds it: its finalizers")
-		}
+		f.list = append(f.list, unfit(m)...)
 		if m.Keep != "" {
 			f.warn(field, "it is copied and also stays at the source: "+m.Keep, "nothing, if that is what you want")
 			continue
@@ -169,15 +167,6 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)
 		}
-		if m.Cluster != nil && !m.Cluster.InfrastructureReady {
-			f.fail(field, "its infrastructure is not provisioned yet", "wait until it is: what is half made cannot be moved safely")
-		}
-		if m.Cluster != nil && !m.Cluster.ControlPlaneInitialized {
-			f.fail(field, "its control plane is not initialized yet", "wait until it is")
-		}
-		if m.Machine != nil && !m.Machine.HasNode {
-			f.fail(field, "it has no Node yet", "wait until it has joined, or delete it")
-		}
 	}
 	f.list = append(f.list, members.Findings...)
 	for _, name := range t.unserved {
@@ -187,6 +176,30 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 	for _, d := range members.Dropped {
 		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed on the target")
 	}
+}
+
+// unfit says why an object cannot be moved in the state that it is in, and what to do: what is half made, or half gone, would be
+// made again, or be there again, on the target.
+func unfit(m mover.Member) (found []mover.Finding) {
+	fail := func(message, remedy string) {
+		found = append(found, mover.Finding{Severity: mover.Error, Field: m.Ref.String(), Message: message, Remedy: remedy})
+	}
+	if m.Deleting {
+		fail("it is being deleted", "wait until it is gone, or find out what holds it: its finalizers")
+	}
+	if m.Keep != "" {
+		return found
+	}
+	if m.Cluster != nil && !m.Cluster.InfrastructureReady {
+		fail("its infrastructure is not provisioned yet", "wait until it is: what is half made cannot be moved safely")
+	}
+	if m.Cluster != nil && !m.Cluster.ControlPlaneInitialized {
+		fail("its control plane is not initialized yet", "wait until it is")
+	}
+	if m.Machine != nil && !m.Machine.HasNode {
+		fail("it has no Node yet", "wait until it has joined, or delete it")
+	}
+	return found
 }
 
 // checkLeft checks what stays. An object of a Cluster API kind that belongs to a moving cluster may not, because the

@@ -22,10 +22,7 @@ func preflighted(t *testing.T, before func(f *fakes, set object.Ref), begun func
 		"labels":          obj{"cluster.x-k8s.io/cluster-name": "a"},
 		"ownerReferences": []any{obj{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "a", "uid": string(f.src.get(f.cluster).GetUID())}},
 	}})
-	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "status": obj{
-		"initialization": obj{"infrastructureProvisioned": true}, "conditions": []any{obj{"type": "ControlPlaneInitialized", "status": "True"}},
-	}})
-	f.src.merge(f.machine, obj{"status": obj{"nodeRef": obj{"name": "n"}}})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}})
 	for _, ref := range []object.Ref{f.cluster, f.machine} {
 		f.dst.drop(ref)
 	}

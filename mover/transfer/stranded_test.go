@@ -62,6 +62,11 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		{Ref: f.cluster, Version: "v1beta2", UID: here, Cluster: "a"},
 		{Ref: f.machine, Version: "v1beta2", UID: f.src.put(f.machine, machine(obj{}, here)), Level: 1, Cluster: "a"},
 	}
+	// As the older contract has it, so that the tests can set the other conditions alone.
+	f.src.merge(f.cluster, obj{"status": obj{
+		"infrastructureReady": true, "v1beta2": obj{"conditions": []any{obj{"type": "ControlPlaneInitialized", "status": "True"}}},
+	}})
+	f.src.merge(f.machine, obj{"status": obj{"nodeRef": obj{"name": "n"}}})
 	there := f.dst.put(f.cluster, cluster(mark(obj{object.OriginAnnotation: string(here)})))
 	made := map[object.Ref]types.UID{
 		f.cluster: there, f.machine: f.dst.put(f.machine, machine(mark(obj{object.OriginAnnotation: string(items[1].UID)}), there)),

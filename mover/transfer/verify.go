@@ -21,7 +21,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, unplanned)}
+	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned)}
 	for _, kind := range byKind(s.Plan) {
 		differences, err := t.compare(ctx, s, kind)
 		if err != nil {
