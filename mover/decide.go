@@ -14,11 +14,6 @@ import (
 )
 
 const (
-	// quietTime is how long a step before Verified may fail with transient errors.
-	quietTime = 5 * time.Minute
-	// permissionTime is how long a permission that was granted at the preflight may be denied before Verified: an API server
-	// that has just started denies everything until it has read its roles.
-	permissionTime = 2 * time.Minute
 	// waitingEvery bounds how often the log is told what is waited for.
 	waitingEvery = 5 * time.Second
 	// waitingNamed bounds how many objects a Waiting event names.
@@ -153,7 +148,7 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 		return append(events, s.decideStable(o.Stable, now)...)
 	}
 	for _, w := range o.Pending {
-		if limit := s.ackLimit(w.Ref); now.Sub(s.PausedAt) > limit {
+		if limit := s.ackLimit(w.Ref); now.After(s.PausedAt.Add(limit)) {
 			return append(events, s.failed(
 				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", limit, summary(o.Pending)),
 				"look at the controllers of the objects named; raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
@@ -168,33 +163,16 @@ func (s *State) decideAcks(o AcksSeen, now time.Time) []Event {
 // decideStable: all is at rest, but only a second look at the same objects shows that nothing more comes. A new holder
 // has not looked before; its time begins with its claim.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
-	limit := s.Spec.Acknowledge
-	for _, d := range s.Spec.AckKinds {
-		limit = max(limit, d)
-	}
-	switch since := later(s.PausedAt, s.ClaimedAt); {
+	limit := s.longestAck()
+	switch {
 	case stable:
 		return []Event{AllAcknowledged{}}
-	case now.Sub(since) > time.Duration(limit):
-		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", time.Duration(limit)),
+	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
+		return s.failed(fmt.Sprintf("objects of the selection still come and go %s after the pause", limit),
 			"find out what makes and deletes objects there while their clusters are paused, then create another Move")
 	default:
 		return nil
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func (s *State) ackLimit(r object.Ref) time.Duration {
-	if d, ok := s.Spec.AckKinds[r.GroupKind()]; ok {
-		return time.Duration(d)
-	}
-	return time.Duration(s.Spec.Acknowledge)
 }
 
 // waiting tells the log what is missing when that changed, and not more often than anybody would read it.
@@ -271,7 +249,7 @@ func (s *State) decideAwake(o AwakeSeen, now time.Time) []Event {
 	}
 	// Nothing is left to do but to wait, and a controller of the target may never answer: a move has an end all the same. A
 	// new holder has not looked before; its time begins with its claim.
-	if now.Sub(later(s.ResumedAt, s.ClaimedAt)) > time.Duration(s.Spec.Awake) {
+	if now.After(s.awakeUntil()) {
 		named := waitingFor(o.Pending)
 		return append(events, Succeeded{Asleep: named.For, Total: named.Total})
 	}
@@ -288,22 +266,16 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
-	if s.Verified() || s.Phase == PhaseRollingBack || s.Lost != nil || s.Way != "" || s.Abandon {
+	until := s.triedUntil(now)
+	if until.IsZero() {
 		return again()
 	}
-	since, limit := s.TransientFailureSince, quietTime
-	if s.TransientFailure == "" {
-		since = now
-	}
-	if s.Phase == PhaseCreating {
-		since, limit = s.PhaseSince, time.Duration(s.Spec.Create)
-	}
 	if o.Unpermitted && s.granted() {
-		if events, waits := s.awaitPermission(o, now, since.Add(limit+permissionTime)); waits {
+		if events, waits := s.awaitPermission(o, now, until.Add(permissionTime)); waits {
 			return events
 		}
 	}
-	if !o.Final && now.Sub(since) <= limit {
+	if !o.Final && !now.After(until) {
 		return again()
 	}
 	if s.Phase == PhasePreflight || s.Spec.DryRun {

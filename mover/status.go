@@ -60,13 +60,17 @@ func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {
 	case PhasePending:
-		return "waiting for a daemon to take it up", ""
+		return "waiting for a daemon to take it up, without a limit", "look whether scuted runs: `scutectl doctor`"
 	case PhasePreflight:
 		message = "asking both sides whether the move can be made; nothing is changed yet"
 	case PhasePausing:
 		message = "pausing the source"
 	case PhaseAwaitingAcks:
-		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause", c.Acknowledged, c.Objects)
+		message = fmt.Sprintf("waiting until every object is at rest: %d of %d have acknowledged the pause; until %s", c.Acknowledged, c.Objects, instant(s.acksUntil()))
+		next = "nothing until then, when the move is rolled back; if the objects that it waits for do not answer, look at their controllers, or abort the move"
+		if s.Spec.KeepFailed {
+			next = strings.Replace(next, "is rolled back", "fails and is left as it is, paused", 1)
+		}
 	case PhasePlanned:
 		message = "writing down the plan"
 	case PhaseCreating:
@@ -78,6 +82,10 @@ func Explain(s *State) (message, next string) {
 		message = fmt.Sprintf("the target is verified; deleting at the source: %d of %d", c.Deleted, c.ToDelete)
 	case PhaseResuming:
 		message = fmt.Sprintf("the source is empty; waking the target: %d of %d awake", c.Awake, c.ToAwake)
+		if s.PausesBack {
+			message += "; until " + instant(s.awakeUntil())
+			next = "nothing: the move ends then, even if some have not answered; the controllers that it waits for are on the target"
+		}
 	case PhaseSucceeded:
 		if s.Spec.DryRun {
 			return fmt.Sprintf("dry run: %s would move; nothing was changed", cargo(c)), ""
@@ -119,17 +127,28 @@ func Explain(s *State) (message, next string) {
 		return "stranded: " + s.TransientFailure, s.TransientFailureNext
 	}
 	if !s.TransientFailureUntil.IsZero() {
-		return message + "; waiting until " + s.TransientFailureUntil.Format(time.RFC3339) + " for a permission that was granted at the preflight: " + s.TransientFailure,
+		return message + "; waiting until " + instant(s.TransientFailureUntil) + " for a permission that was granted at the preflight: " + s.TransientFailure,
 			"nothing if the API server has just started and has not read its roles yet; else " + s.TransientFailureNext
 	}
 	if s.TransientFailure != "" {
-		message += "; trying again after: " + s.TransientFailure
+		message += "; trying again" + s.howLong() + " after: " + s.TransientFailure
 		next = "nothing if it passes; else " + cmp.Or(s.TransientFailureNext, "fix the cause") + "; then the move continues by itself"
 		if !s.Verified() && s.Phase != PhaseRollingBack {
 			next += ", or abort it"
 		}
 	}
 	return message, next
+}
+
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// howLong says until when a step is tried again.
+func (s *State) howLong() string {
+	until := s.triedUntil(time.Time{})
+	if until.IsZero() {
+		return ", without a limit,"
+	}
+	return " until " + instant(until)
 }
 
 func (s *State) explainRefusal() (message, next string) {
