@@ -27,6 +27,9 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	}
 	content := strip(u)
 	content.SetOwnerReferences(nil)
+	if IsRecord(object.Observe(content).Ref) {
+		content.Object["spec"] = recordSpec(content)
+	}
 	raw, err := json.Marshal(content.Object) // keys are sorted
 	if err != nil {
 		return "", fmt.Errorf("hashing %s %s/%s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), err)
@@ -101,6 +104,13 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
+	if IsRecord(object.Observe(want).Ref) {
+		if field, ok := sameRecord(want, have); !ok {
+			return field, false
+		}
+		w.SetOwnerReferences(nil)
+		delete(w.Object, "spec")
+	}
 	if field, ok := within(w.Object, have.Object, ""); !ok {
 		return field, false
 	}

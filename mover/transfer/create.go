@@ -203,7 +203,24 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	if err := t.coOwn(ctx, item, onto, want, have); err != nil {
 		return made{}, err
 	}
+	if err := t.completeRecord(ctx, item, onto, want, have); err != nil {
+		return made{}, err
+	}
 	return made{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
+}
+
+// completeRecord adds what a record lacks that a controller of the target has made first.
+func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
+	if !mover.IsRecord(item.Ref) {
+		return nil
+	}
+	parts, missing := mover.MergedRecord(want, have)
+	if !missing {
+		return nil
+	}
+	return t.patchCopy(ctx, onto, have, map[string]any{
+		"metadata": map[string]any{"uid": have.GetUID(), "resourceVersion": have.GetResourceVersion()}, "spec": map[string]any{"bindings": parts},
+	})
 }
 
 // carry brings over what a create cannot: who owns which field, and the status where it was asked for.

@@ -54,7 +54,9 @@ func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
 	}{
 		"as it was": {func(*fakes) {}, ""},
 		"a machine that is being deleted": {
-			func(f *fakes) { f.src.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-05-01T12:00:00Z"}}) },
+			func(f *fakes) {
+				f.src.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-05-01T12:00:00Z"}})
+			},
 			"Machine.cluster.x-k8s.io fleet/a-1: it is being deleted",
 		},
 		"a machine without a node": {

@@ -259,6 +259,10 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 // an earlier move brought along for another cluster), and has the same content, except for what tools wrote to its
 // metadata. A Cluster, a Machine or anything else that represents infrastructure never may.
 func adoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
+	if mover.IsRecord(ref) {
+		// What it lacks is added.
+		return object.Observe(want).Binds == object.Observe(have).Binds, "it is about another Cluster"
+	}
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {
 		return false, "only ClusterClasses, templates, ConfigMaps and Secrets may be shared with what is there"
 	}
