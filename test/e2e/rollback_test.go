@@ -133,7 +133,17 @@ func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*u
 // refuse makes a side refuse new objects of one infrastructure resource in a namespace.
 func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns, resource string) {
 	t.Helper()
+	refuseNamed(ctx, t, on, ns, "infrastructure.cluster.x-k8s.io", resource, "")
+}
+
+// refuseNamed makes a side refuse new objects of a resource in a namespace; all of them, or the one of a name.
+func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns, group, resource, object string) {
+	t.Helper()
 	admin := on.Side.Client()
+	expression := "object.metadata.namespace != '" + ns + "'"
+	if object != "" {
+		expression += " || object.metadata.name != '" + object + "'"
+	}
 	name := "refuse-" + resource + "-in-" + ns
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -141,9 +151,9 @@ func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns, reso
 			FailurePolicy: ptr.To(admissionv1.Fail),
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, APIVersions: []string{"*"}, Resources: []string{resource}},
+				Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			}}}},
-			Validations: []admissionv1.Validation{{Expression: "object.metadata.namespace != '" + ns + "'", Message: "no more " + resource + " here"}},
+			Validations: []admissionv1.Validation{{Expression: expression, Message: "no more " + resource + " here"}},
 		},
 	}
 	harness.Must(t, admin.Create(ctx, policy))

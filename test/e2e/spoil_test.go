@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/harness"
@@ -168,27 +170,45 @@ func providerVersion(ctx context.Context, t *testing.T, on *scuted.Installation,
 // provider installs a kind of another infrastructure provider at the source, as clusterctl would.
 func provider(ctx context.Context, t *testing.T) {
 	t.Helper()
-	admin := shared.blue.Side.Client()
+	defines(ctx, t, shared.blue, definition("gadgets", "Gadget", apiextensionsv1.NamespaceScoped))
+}
+
+// definition is that of a kind of an infrastructure provider, with labels beside those of clusterctl.
+func definition(plural, kind string, scope apiextensionsv1.ResourceScope, labels ...string) *apiextensionsv1.CustomResourceDefinition {
+	const group = "infrastructure.cluster.x-k8s.io"
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   "gadgets.infrastructure.cluster.x-k8s.io",
-			Labels: map[string]string{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": "infrastructure-gadget"},
+			Name:   plural + "." + group,
+			Labels: map[string]string{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": "infrastructure-test"},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "infrastructure.cluster.x-k8s.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Group: group, Scope: scope,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1beta2", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type:       "object",
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object", XPreserveUnknownFields: ptr.To(true)}},
+				}},
 			}},
 		},
 	}
+	for _, label := range labels {
+		crd.Labels[label] = ""
+	}
+	return crd
+}
+
+// defines has a side serve a kind until the test ends.
+func defines(ctx context.Context, t *testing.T, on *scuted.Installation, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	admin := on.Side.Client()
 	harness.Must(t, admin.Create(ctx, crd))
 	cleanup(t, func(ctx context.Context) error {
 		if err := admin.Delete(ctx, crd); err != nil {
 			return err
 		}
-		return waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, nil)
+		return waitServed(ctx, on, crd.Spec.Group, crd.Spec.Names.Plural, nil)
 	})
-	harness.Must(t, waitServed(ctx, shared.blue, crd.Spec.Group, crd.Spec.Names.Plural, []string{"v1beta2"}))
+	harness.Must(t, waitServed(ctx, on, crd.Spec.Group, crd.Spec.Names.Plural, []string{"v1beta2"}))
 }
