@@ -24,6 +24,8 @@ var (
 	ErrGap = errors.New("gap in the event log")
 	// ErrMissing: the stream was deleted, or was never there.
 	ErrMissing = errors.New("event log stream does not exist")
+	// ErrExists: a log is restored only where there is none.
+	ErrExists = errors.New("there is an event log already")
 	// ErrUnknownType: an event's type or version, or a field of it, is not known to this program.
 	ErrUnknownType = errors.New("unknown event type or field")
 )

@@ -45,8 +45,26 @@ type TLSFiles struct {
 // Connect opens a log on an external NATS. The connection is restored by itself when it breaks; what is tried
 // meanwhile waits up to its deadline. It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable.
 func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
-	logger := discardIfNil(o.Logger)
-	opts := connectionOptions(logger)
+	nc, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := open(ctx, nc, o.spec(), discardIfNil(o.Logger))
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("%w (at %s)", err, o.URL)
+	}
+	return l, nil
+}
+
+// spec is the stream that the options ask for.
+func (o ExternalOptions) spec() streamSpec {
+	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
+}
+
+// dial connects to the server.
+func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
+	opts := connectionOptions(discardIfNil(o.Logger))
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}
@@ -66,13 +84,7 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
 	}
-	spec := streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
-	l, err := open(ctx, nc, spec, logger)
-	if err != nil {
-		nc.Close()
-		return nil, fmt.Errorf("%w (at %s)", err, o.URL)
-	}
-	return l, nil
+	return nc, nil
 }
 
 // connectionOptions are common to both kinds of log.

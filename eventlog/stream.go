@@ -157,6 +157,7 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.Mirror == nil, "Mirror", "set", "unset")
 	check(len(have.Sources) == 0, "Sources", "set", "unset")
 	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
+	check(have.Metadata[restoringKey] == "", "Metadata "+restoringKey, "set", "unset: it is being restored from a backup, or its restore did not end and must be run again")
 	check(have.RePublish == nil, "RePublish", "set", "unset")
 	return out
 }

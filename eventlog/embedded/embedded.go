@@ -28,6 +28,9 @@ type Options struct {
 	Examine bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
+
+	// unsynced leaves it to the caller to write the folder to the disk.
+	unsynced bool
 }
 
 // Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.

@@ -22,7 +22,7 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 		ServerName: "scute",
 		JetStream:  true,
 		StoreDir:   o.Dir,
-		SyncAlways: true,
+		SyncAlways: !o.unsynced,
 		DontListen: o.Listen == "",
 		NoSigs:     true,
 

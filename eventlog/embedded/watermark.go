@@ -64,6 +64,17 @@ func (w *watermark) raise(seq uint64) {
 	}
 }
 
+// set records that the log ends with seq, which may be lower than what was recorded.
+func (w *watermark) set(seq uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	binary.BigEndian.PutUint64(w.mapped, seq)
+	if err := w.file.Sync(); err != nil {
+		return fmt.Errorf("writing the watermark: %w", err)
+	}
+	return nil
+}
+
 // acknowledged is the highest sequence recorded; 0 in a new folder.
 func (w *watermark) acknowledged() uint64 {
 	w.mu.Lock()

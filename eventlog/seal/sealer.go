@@ -15,6 +15,9 @@ import (
 // checkpointFile is the last checkpoint of a Sealer, in the folder of its tree.
 const checkpointFile = "checkpoint"
 
+// CheckpointIn is the file with the last checkpoint of the log in a folder.
+func CheckpointIn(dir string) string { return filepath.Join(dir, Folder, checkpointFile) }
+
 // Log is the log that is sealed.
 type Log interface {
 	ID() string

@@ -56,7 +56,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.Flags.AddFlags(f)
 	f.StringVar(&o.key, "key", "", "Public key of the log, or a file with it; the one that the cluster publishes if empty")
-	f.StringVar(&o.export, "export", "", "Export of the log (log export) to verify, instead of the log; - for the standard input")
+	f.StringVar(&o.export, "export", "", "Export of the log (log export), or folder of a backup (backup log), instead of the log; - for the standard input")
 	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, by which changes are located; the folder seal beside the log with --log")
 }
 

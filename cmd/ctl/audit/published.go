@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/seal"
 	"scute.dev/internal/audit"
 )
@@ -29,12 +31,15 @@ type published struct {
 
 // published reads the key and the checkpoints: from what the flags name, otherwise from the cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
+	checkpoint, err := o.kept()
+	if err != nil {
+		return nil, err
+	}
 	var fromCluster *corev1.ConfigMap
-	if o.key == "" || o.checkpoint == "" {
+	if o.key == "" || checkpoint == "" {
 		if o.Flags.LogAlone() || o.export != "" {
 			return nil, errors.New("--key and --checkpoint are needed with --log, --nats and --export: what is published must not come from where the log is")
 		}
-		var err error
 		if fromCluster, err = findConfigMap(ctx, o.Flags); err != nil {
 			return nil, err
 		}
@@ -47,14 +52,28 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	if p.key, err = seal.ParsePublicKey(text); err != nil {
 		return nil, err
 	}
-	if o.checkpoint == "" {
+	if checkpoint == "" {
 		return p, p.read([]byte(fromCluster.Data[audit.CheckpointField]))
 	}
-	notes, err := os.ReadFile(o.checkpoint)
+	notes, err := os.ReadFile(checkpoint)
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
 	return p, p.read(notes)
+}
+
+// kept is the file of the checkpoints: the one that was given, or that of a backup. The key proves that a checkpoint is the log's, wherever it
+// was kept; but an older one covers less.
+func (o *options) kept() (string, error) {
+	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
+		return o.checkpoint, nil
+	}
+	path := filepath.Join(o.export, backup.CheckpointsFile)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the backup has no checkpoint: give --checkpoint: %w", err)
+	}
+	o.Env.Notef("The checkpoint is one that is kept with the backup: commits that were removed at the end, together with newer checkpoints, are not noticed.")
+	return path, nil
 }
 
 func (o *options) keyText(fromCluster *corev1.ConfigMap) (string, error) {
@@ -89,6 +108,15 @@ func (p *published) read(text []byte) error {
 		return errors.New("there is no checkpoint")
 	}
 	return nil
+}
+
+// Checkpoint is the newest signed checkpoint that the daemon of the cluster publishes.
+func Checkpoint(ctx context.Context, flags *connect.Flags) ([]byte, error) {
+	m, err := findConfigMap(ctx, flags)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(m.Data[audit.CheckpointField]), nil
 }
 
 // findConfigMap finds what the daemon of the cluster publishes.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
@@ -44,6 +45,9 @@ func (o *options) source(ctx context.Context) (*source, error) {
 }
 
 func (o *options) openExport() (*source, error) {
+	if o.isBackup() {
+		return o.openBackup()
+	}
 	in := io.NopCloser(o.Env.In)
 	if o.export != "-" {
 		f, err := os.Open(o.export)
@@ -79,10 +83,34 @@ func (o *options) openExport() (*source, error) {
 	return s, nil
 }
 
+// isBackup says that the export is the folder of a backup.
+func (o *options) isBackup() bool {
+	info, err := os.Stat(o.export)
+	return o.export != "" && err == nil && info.IsDir()
+}
+
+func (o *options) openBackup() (*source, error) {
+	m, err := backup.Read(o.export)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{where: o.export, logID: m.LogID, last: m.Last, close: func() error { return nil }}
+	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
+		return backup.Each(ctx, o.export, m, func(l export.Line) error { return fn(seal.MessageOfLine(l)) }, func(problem error) error {
+			s.unreadable = append(s.unreadable, problem.Error())
+			return nil
+		})
+	}
+	return s, nil
+}
+
 // tree opens the leaf hashes; nil if there are none.
 func (o *options) tree() (*seal.Tree, error) {
 	if o.hashes != "" {
 		return seal.ReadTree(o.hashes)
+	}
+	if o.isBackup() {
+		return seal.ReadTree(o.export)
 	}
 	if o.Flags.Dir == "" {
 		return nil, nil //nolint:nilnil // no tree is no error

@@ -107,18 +107,25 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
 		return own, marks, fmt.Errorf("reading namespace kube-system: %w", cluster.Explain(err))
 	}
-	own = trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}
+	marks, err = marksOf(ctx, cluster, log.ID())
+	return trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}, marks, err
+}
+
+// marksOf reads the high-water marks of a log in the cluster.
+func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Marks, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
 	var lease coordinationv1.Lease
 	err = client.IgnoreNotFound(cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease))
 	if err != nil {
-		return own, marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
+		return marks, fmt.Errorf("reading the high-water mark in Lease %s/%s: %w", trust.LeaseNamespace, trust.LeaseName, cluster.Explain(err))
 	}
 	marks.Lease = trust.MarkOf(lease.Annotations)
-	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, own.LogID, statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Remediations)
+	marks.Statuses, err = statuses.Mark(ctx, cluster.Client, logID, statuses.Moves, statuses.WorkflowRuns, statuses.Pauses, statuses.Remediations)
 	if err != nil {
-		return own, marks, cluster.Explain(err)
+		return marks, cluster.Explain(err)
 	}
-	return own, marks, nil
+	return marks, nil
 }
 
 func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error {

@@ -1,0 +1,182 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/audit"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/seal"
+)
+
+// Verbs are the commands about the log that begin with the verb.
+func Verbs(env *cli.Env) kit.Verbs {
+	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
+}
+
+type backupOptions struct {
+	deps
+	Format     output.Format
+	Dir        string
+	Checkpoint string
+	Verify     bool
+}
+
+func newCmdBackup(env *cli.Env) *cobra.Command {
+	o := &backupOptions{}
+	cmd := &cobra.Command{
+		Use:   "log DIR",
+		Short: "Copy the event log into a folder, from which it can be restored as it was",
+		Long: `Copy the event log into a folder, from which it can be restored as it was: each commit with its sequence, its time and every byte. A
+backup into the folder of an earlier one adds what is new. All of it is read again and verified before the command ends; if it fails
+or is killed, the backup that was there is as it was.
+
+The log is the daemon's in the cluster, that of a stopped daemon (--log) or of local runs (--local), or that of a NATS server
+(--nats). The daemon may continue meanwhile. The newest signed checkpoint of the cluster is kept with the backup, or that of --checkpoint.`,
+		Example: kit.Examples(env, "$ backup log /backup/scute", "$ backup log /backup/scute --nats tls://nats:4222 --nats-creds reader.creds",
+			"$ backup log /backup/scute --verify"),
+		Args: folder(&o.Dir),
+		RunE: func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	f := cmd.Flags()
+	f.StringVar(&o.Checkpoint, "checkpoint", "", "File with the newest signed checkpoint; the one in the cluster, or beside the log in a folder, if empty")
+	f.BoolVar(&o.Verify, "verify", false, "Verify the backup that is there, and write nothing")
+	o.Format.AddFlag(cmd, "json")
+	return cmd
+}
+
+// folder says of a command that it takes the folder of a backup.
+func folder(dir *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return cli.Usagef("%s needs the folder of the backup", cmd.CommandPath())
+		}
+		*dir = args[0]
+		return nil
+	}
+}
+
+// outcome is what the two commands print.
+type outcome struct {
+	LogID string `json:"logID"`
+	// Where the log is; empty when a backup was only verified.
+	Where  string `json:"where,omitempty"`
+	Backup string `json:"backup"`
+	Last   uint64 `json:"last"`
+	// New is how many commits were not in the backup before.
+	New   uint64 `json:"new,omitempty"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+	// Stored is when the log stored the last commit.
+	Stored string `json:"stored,omitempty"`
+}
+
+func outcomeOf(m backup.Manifest, dir, where string) outcome {
+	out := outcome{LogID: m.LogID, Where: where, Backup: dir, Last: m.Last, Files: len(m.Parts), Bytes: m.Bytes()}
+	if m.Last > 0 {
+		out.Stored = m.Stored.Format("2006-01-02T15:04:05Z")
+	}
+	return out
+}
+
+// content is what a backup has, in words.
+func (o outcome) content() string {
+	const mib = 1 << 20
+	if o.Last == 0 {
+		return "no commits"
+	}
+	return fmt.Sprintf("commits 1 to %d, until %s, %.1f MiB", o.Last, o.Stored, float64(o.Bytes)/mib)
+}
+
+func (o *backupOptions) run(ctx context.Context) error {
+	if err := o.Format.Validate(); err != nil {
+		return err
+	}
+	if o.Verify {
+		m, err := o.verified(ctx, o.Dir)
+		if err != nil {
+			return err
+		}
+		out := outcomeOf(m, o.Dir, "")
+		return o.print(&o.Format, out, fmt.Sprintf("intact: backup of log %s in %s, %s", out.LogID, out.Backup, out.content()))
+	}
+	log, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	checkpoint, err := o.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	had, err := backup.Read(o.Dir)
+	if err != nil && !errors.Is(err, backup.ErrNone) {
+		return err
+	}
+	progress := o.Env.Progress()
+	m, err := backup.Write(ctx, log, o.Dir, backup.Options{
+		Checkpoint: checkpoint, Now: o.Env.Now(),
+		Copied:   func(seq, head uint64) { progress.Showf("copying: %d of %d commits", seq, head) },
+		Verified: func(seq, head uint64) { progress.Showf("verifying: %d of %d commits", seq, head) },
+	})
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	if checkpoint == nil {
+		o.Env.Notef("No signed checkpoint is kept with this backup: %s then needs one from elsewhere.", o.Env.Hint("audit", "verify", "--export", o.Dir))
+	}
+	out := outcomeOf(m, o.Dir, log.Where)
+	out.New = m.Last - had.Last
+	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s into %s, %s; %d commits are new; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
+}
+
+// print writes the outcome as data, or in words.
+func (d *deps) print(format *output.Format, out outcome, words string) error {
+	if format.Value != "" {
+		return format.Print(d.Env.Out, out)
+	}
+	_, err := fmt.Fprintln(d.Env.Out, words)
+	return err
+}
+
+// verified reads a backup whole.
+func (d *deps) verified(ctx context.Context, dir string) (backup.Manifest, error) {
+	progress := d.Env.Progress()
+	defer progress.Done()
+	return backup.Verify(ctx, dir, func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
+}
+
+// checkpoint is the newest checkpoint of the log that is at hand; nil if there is none.
+func (o *backupOptions) checkpoint(ctx context.Context) ([]byte, error) {
+	path := o.Checkpoint
+	switch {
+	case path != "":
+	case o.Flags.Dir != "":
+		path = seal.CheckpointIn(o.Flags.Dir)
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil //nolint:nilerr // the log was never sealed
+		}
+	case o.Flags.URL != "":
+		return nil, nil
+	default:
+		text, err := audit.Checkpoint(ctx, o.Flags)
+		if err != nil {
+			o.Env.Notef("%s: %v", o.Env.Name, err)
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return text, nil
+}

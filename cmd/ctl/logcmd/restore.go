@@ -1,0 +1,159 @@
+package logcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
+)
+
+type restoreOptions struct {
+	deps
+	Format   output.Format
+	Dir      string
+	Older    bool
+	SetAside bool
+	Replicas int
+	MaxBytes int64
+}
+
+func newCmdRestore(env *cli.Env) *cobra.Command {
+	o := &restoreOptions{}
+	cmd := &cobra.Command{
+		Use:   "log DIR (--log FOLDER | --nats URL)",
+		Short: "Make the event log from a backup, in a folder or on a NATS server",
+		Long: `Make the event log from a backup, in the folder of an embedded log or on a NATS server (2.15 or later): each commit with its sequence, its
+time and every byte, so that seals and marks stay true. The backup is verified before, and the log after.
+
+Stop the daemon before. There must be no log at the place: nothing is overwritten; --set-aside keeps one
+that is in the folder under another name. If it is killed, run it again: until it ends there is no log
+that a daemon would open.
+
+A backup that is older than what was acknowledged is refused, unless --older is given: by what the folder knows, and by the marks of the
+management cluster that --kubeconfig or --context names. Without them, the daemon compares at its start.`,
+		Example: kit.Examples(env, "$ restore log /backup/scute --log /var/lib/scute", "$ restore log /backup/scute --nats tls://nats:4222 --nats-creds admin.creds --replicas 3"),
+		Args:    folder(&o.Dir),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	f := cmd.Flags()
+	f.BoolVar(&o.Older, "older", false, "Restore although the log had acknowledged more than the backup has")
+	f.BoolVar(&o.SetAside, "set-aside", false, "With --log: keep a log that is in the folder as jetstream-TIME, and restore in its place")
+	f.IntVar(&o.Replicas, "replicas", 1, "With --nats: how many servers must hold the log")
+	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the log that was backed up if 0")
+	o.Format.AddFlag(cmd, "json")
+	return cmd
+}
+
+func (o *restoreOptions) run(ctx context.Context) error {
+	if err := errors.Join(o.Format.Validate(), o.Flags.Check()); err != nil {
+		return err
+	}
+	switch {
+	case !o.Flags.LogAlone():
+		return cli.Usagef("say where to: --log FOLDER for an embedded log, or --nats URL; a log is not restored into a running daemon")
+	case o.Flags.URL != "" && o.SetAside:
+		return cli.Usagef("--set-aside needs --log: delete the stream on the NATS server yourself if nobody needs it")
+	case o.Flags.URL == "" && o.Replicas != 1:
+		return cli.Usagef("--replicas needs --nats")
+	case o.Replicas < 1:
+		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
+	}
+	m, err := o.verified(ctx, o.Dir)
+	if err != nil {
+		return err
+	}
+	if err := o.newest(ctx, m); err != nil {
+		return err
+	}
+	progress := o.Env.Progress()
+	r := backup.Restored(o.Dir, m,
+		func(seq, last uint64) { progress.Showf("restoring: %d of %d commits", seq, last) },
+		func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
+	where, err := o.restore(ctx, m, r)
+	progress.Done()
+	if err != nil {
+		return o.explain(err)
+	}
+	out := outcomeOf(m, o.Dir, where)
+	if err := o.print(&o.Format, out, fmt.Sprintf("restored: log %s at %s, %s; verified", out.LogID, out.Where, out.content())); err != nil {
+		return err
+	}
+	o.next(m)
+	return nil
+}
+
+func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r eventlog.Restored) (where string, err error) {
+	limit := m.MaxBytes
+	if o.MaxBytes > 0 {
+		limit = o.MaxBytes
+	}
+	logger := slog.New(slog.DiscardHandler)
+	f := o.Flags
+	if f.URL == "" {
+		allow := embedded.RestoreOptions{Older: o.Older}
+		if o.SetAside {
+			allow.SetAside = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
+		}
+		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
+	}
+	return f.URL, eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
+		URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream,
+		Replicas: o.Replicas, MaxBytes: limit, Logger: logger,
+	}, r)
+}
+
+// explain names the remedy that only this command has.
+func (o *restoreOptions) explain(err error) error {
+	if errors.Is(err, eventlog.ErrGap) && !o.Older {
+		return fmt.Errorf("%w: look for a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
+	}
+	return err
+}
+
+// newest refuses a backup that ends before a mark of the management cluster, if one was named.
+func (o *restoreOptions) newest(ctx context.Context, m backup.Manifest) error {
+	if o.Flags.Kubeconfig == "" && o.Flags.Context == "" {
+		return nil
+	}
+	cluster, err := o.Flags.Cluster()
+	if err != nil {
+		return err
+	}
+	marks, err := marksOf(ctx, cluster, m.LogID)
+	if err != nil {
+		return err
+	}
+	switch lease := marks.Lease; {
+	case lease.LogID != "" && lease.LogID != m.LogID && !o.Older:
+		return fmt.Errorf("the backup is of log %s, and log %s acted last on this management cluster: look for a backup of that one, or add --older", m.LogID, lease.LogID)
+	case lease.LogID == m.LogID && max(lease.Sequence, marks.Statuses.Sequence) > m.Last && !o.Older:
+		return fmt.Errorf("the log acknowledged commits up to %d on this management cluster, the backup ends at %d: look for a newer backup; if there is none, add --older, "+
+			"and reconcile the log when the daemon has started", max(lease.Sequence, marks.Statuses.Sequence), m.Last)
+	}
+	return nil
+}
+
+// next says what comes after a restore.
+func (o *restoreOptions) next(m backup.Manifest) {
+	if o.Flags.Local {
+		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))
+		return
+	}
+	start := "Start the daemon with --log-dir " + o.Flags.Dir + " (in the pod of the chart: on the volume that has this folder)."
+	if o.Flags.URL != "" {
+		start = "Start the daemon with --nats-url " + o.Flags.URL + " (nats.url of the chart)."
+	}
+	o.Env.Notef("Next:\n1. %s\n2. If the management cluster knows of no commit after %d, the daemon continues by itself.\n"+
+		"3. If it does, the daemon drives nothing and says LogWentBack: %s shows what is open and what becomes of it, and records your decision with --yes.",
+		start, m.Last, o.Env.Hint("log", "reconcile"))
+}

@@ -1,0 +1,93 @@
+package backup_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
+)
+
+// TestBackupIsKilled: a death in the middle leaves the backup that was there, and the next backup is whole.
+func TestBackupIsKilled(t *testing.T) {
+	dir := logOf(t, 400)
+	for _, phase := range []string{"copy", "check"} {
+		for _, at := range []uint64{1, 123, 400} {
+			t.Run(fmt.Sprintf("first, %s %d", phase, at), func(t *testing.T) {
+				to := t.TempDir()
+				killedAt(t, "backup", dir, to, phase, at)
+				if _, err := backup.Verify(t.Context(), to, nil); !errors.Is(err, backup.ErrNone) {
+					t.Errorf("half a backup is there: %v", err)
+				}
+				backedUp(t, dir, to)
+				place := t.TempDir()
+				restored(t, to, place)
+				if got, want := root(t, place), root(t, dir); got != want {
+					t.Errorf("restored %+v, want %+v", got, want)
+				}
+			})
+		}
+	}
+	longer := t.TempDir()
+	if err := restoreTo(t.Context(), longer, madeUp(450), embedded.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range []string{"copy", "check"} {
+		t.Run("second, "+phase, func(t *testing.T) {
+			to := t.TempDir()
+			was := backedUp(t, dir, to)
+			killedAt(t, "backup", longer, to, phase, 425)
+			if m, err := backup.Verify(t.Context(), to, nil); phase == "copy" && (err != nil || m.Root != was.Root) {
+				t.Errorf("the backup is not the one that was there: %v", err)
+			}
+			if m := backedUp(t, longer, to); m.Last != 450 {
+				t.Errorf("the next backup ends at %d", m.Last)
+			}
+			if _, err := backup.Verify(t.Context(), to, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRestoreIsKilled: a death in the middle leaves nothing that is taken for a log, and the next restore is whole.
+func TestRestoreIsKilled(t *testing.T) {
+	from := t.TempDir()
+	m := backedUp(t, logOf(t, 400), from)
+	for _, phase := range []string{"copy", "check"} {
+		for _, at := range []uint64{1, 200, 400} {
+			t.Run(fmt.Sprintf("embedded, %s %d", phase, at), func(t *testing.T) {
+				to := t.TempDir()
+				killedAt(t, "restore", from, to, phase, at)
+				if _, err := os.Stat(filepath.Join(to, "jetstream")); err == nil {
+					t.Error("half a log is there")
+				}
+				restored(t, from, to)
+				if got := root(t, to); got != m.Checkpoint() {
+					t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
+				}
+				if entries, err := filepath.Glob(filepath.Join(to, "*restoring*")); err != nil || len(entries) > 0 {
+					t.Errorf("left behind: %v, %v", entries, err)
+				}
+			})
+			t.Run(fmt.Sprintf("external, %s %d", phase, at), func(t *testing.T) {
+				t.Parallel() // a server waits five seconds for more of a restore that was cut off
+				to := external(t)
+				killedAt(t, "restore", from, to, phase, at)
+				if _, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: to}); err == nil ||
+					!errors.Is(err, eventlog.ErrMissing) && !strings.Contains(err.Error(), "its restore did not end") {
+					t.Errorf("half a log can be opened: %v", err)
+				}
+				restored(t, from, to)
+				if got := root(t, to); got != m.Checkpoint() {
+					t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
+				}
+			})
+		}
+	}
+}

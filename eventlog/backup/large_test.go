@@ -1,0 +1,56 @@
+package backup_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/embedded"
+)
+
+// TestLargeLog backs a log of 100,000 commits up and restores it, in a memory that is bounded. The servers are other
+// processes: theirs is their own.
+func TestLargeLog(t *testing.T) {
+	const n = 100_000
+	const limit = 48 << 20 // what a reader has asked the server for, and the buffers of the connection
+	var stats runtime.MemStats
+	inUse := func() uint64 {
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before, peak := inUse(), uint64(0)
+	measure := func(seq, _ uint64) {
+		if seq%10_000 == 0 {
+			peak = max(peak, inUse())
+		}
+	}
+	from, to, place := elsewhere(t), t.TempDir(), elsewhere(t)
+	if err := restoreTo(t.Context(), from, madeUp(n), embedded.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	with(t, from, func(l *eventlog.Log) {
+		if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now(), Copied: measure, Verified: measure}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	m, err := backup.Verify(t.Context(), to, nil)
+	if err != nil || m.Last != n || m.Bytes() < n*500 {
+		t.Fatalf("%d commits, %d bytes: %v", m.Last, m.Bytes(), err)
+	}
+	if len(m.Parts) < 2 {
+		t.Errorf("a backup of %d MiB has %d parts", m.Bytes()>>20, len(m.Parts))
+	}
+	if err := restoreTo(t.Context(), place, backup.Restored(to, m, measure, measure), embedded.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := root(t, place); got != m.Checkpoint() {
+		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
+	}
+	t.Logf("%d MiB in %d parts, %d MiB in use at most, %d before", m.Bytes()>>20, len(m.Parts), peak>>20, before>>20)
+	if peak > before+limit {
+		t.Errorf("%d MiB in use, %d before; want at most %d more", peak>>20, before>>20, limit>>20)
+	}
+}

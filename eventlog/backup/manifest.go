@@ -1,0 +1,127 @@
+package backup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"scute.dev/eventlog/seal"
+	"scute.dev/internal/atomicfile"
+)
+
+// Format is the version of the form. Another form gets another one.
+const Format = "scute.dev/log-backup/v1"
+
+const (
+	// ManifestFile says what a backup has.
+	ManifestFile = "backup.json"
+	// CheckpointsFile has the signed checkpoints that were published when the backups were taken.
+	CheckpointsFile = "checkpoints"
+
+	partPrefix, partSuffix = "log-", ".jsonl"
+)
+
+// Manifest says what a backup has.
+type Manifest struct {
+	Format string `json:"format"`
+	// LogID is the log that was backed up.
+	LogID string `json:"logID"`
+	// Taken is when the last backup into this folder ended.
+	Taken time.Time `json:"taken"`
+	// Last is the sequence of the last commit, and Stored the time at which the log stored it.
+	Last   uint64    `json:"last"`
+	Stored time.Time `json:"stored"`
+	// Root is the root of the tree of the commits 1 to Last, as a checkpoint has it.
+	Root tlog.Hash `json:"root"`
+	// MaxBytes is the size at which the log refused new commits.
+	MaxBytes int64 `json:"maxBytes"`
+	// Parts are the files with the commits, in their order.
+	Parts []Part `json:"parts"`
+}
+
+// Part is a file with commits. It is never changed.
+type Part struct {
+	File   string `json:"file"`
+	First  uint64 `json:"first"`
+	Last   uint64 `json:"last"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Bytes is the size of all parts.
+func (m Manifest) Bytes() (sum int64) {
+	for _, p := range m.Parts {
+		sum += p.Bytes
+	}
+	return sum
+}
+
+// Checkpoint is what the commits must add up to.
+func (m Manifest) Checkpoint() seal.Checkpoint {
+	return seal.Checkpoint{LogID: m.LogID, Size: m.Last, Root: m.Root}
+}
+
+// ErrNone says that a folder has no backup.
+var ErrNone = errors.New("there is no backup")
+
+// Read reads the manifest in a folder. It fails with ErrNone if there is none.
+func Read(dir string) (Manifest, error) {
+	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Manifest{}, fmt.Errorf("%w in %s: it has no file %s", ErrNone, dir, ManifestFile)
+	}
+	if err != nil {
+		return Manifest{}, fmt.Errorf("reading the backup: %w", err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Manifest{}, fmt.Errorf("reading the backup: %s: %w", filepath.Join(dir, ManifestFile), err)
+	}
+	if err := m.validate(); err != nil {
+		return Manifest{}, fmt.Errorf("reading the backup: %s: %w", filepath.Join(dir, ManifestFile), err)
+	}
+	return m, nil
+}
+
+// validate checks that the parts follow each other and are files of the folder.
+func (m Manifest) validate() error {
+	if m.Format != Format {
+		return fmt.Errorf("format is %q: this program reads %s", m.Format, Format)
+	}
+	var last uint64
+	for i, p := range m.Parts {
+		if p.First != last+1 || p.Last < p.First {
+			return fmt.Errorf("parts[%d] has the commits %d to %d: it must begin with %d", i, p.First, p.Last, last+1)
+		}
+		if p.File != partName(p.First) {
+			return fmt.Errorf("parts[%d].file is %q: it must be %s", i, p.File, partName(p.First))
+		}
+		last = p.Last
+	}
+	if m.LogID == "" || last != m.Last {
+		return fmt.Errorf("logID is %q and last is %d: there must be an ID, and the parts end with %d", m.LogID, m.Last, last)
+	}
+	return nil
+}
+
+func (m Manifest) write(dir string) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(filepath.Join(dir, ManifestFile), append(data, '\n'))
+}
+
+// partName is the file that begins with a commit. Files are in the order of their names.
+func partName(first uint64) string { return fmt.Sprintf("%s%016d%s", partPrefix, first, partSuffix) }
+
+func isPart(name string) bool {
+	return strings.HasPrefix(name, partPrefix) && strings.Contains(name, partSuffix)
+}

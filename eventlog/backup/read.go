@@ -1,0 +1,91 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog/export"
+)
+
+// Each hands over the commits of a backup in their order. What cannot be read, and a part that is not as it was written, goes
+// to bad, which may end it with an error; the rest is read.
+func Each(ctx context.Context, dir string, m Manifest, fn func(export.Line) error, bad func(error) error) error {
+	for _, p := range m.Parts {
+		if err := p.each(ctx, dir, m.LogID, fn, bad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) error, bad func(error) error) error {
+	f, err := os.Open(filepath.Join(dir, p.File))
+	if err != nil {
+		return bad(fmt.Errorf("%s: %w", p.File, err))
+	}
+	defer f.Close()
+	sum := &counter{to: io.Discard, hash: sha256.New()}
+	in := io.TeeReader(f, sum)
+	r, err := export.NewReader(in)
+	if err != nil {
+		return bad(fmt.Errorf("%s: %w", p.File, err))
+	}
+	if r.Head.LogID != logID {
+		if err := bad(fmt.Errorf("%s: it is of log %q, must be of log %s", p.File, r.Head.LogID, logID)); err != nil {
+			return err
+		}
+	}
+	var last uint64
+	for ctx.Err() == nil {
+		line, err := r.Next()
+		var unreadable *export.LineError
+		switch {
+		case errors.Is(err, io.EOF):
+			return p.sum(sum, last, bad)
+		case errors.As(err, &unreadable):
+			if err := bad(fmt.Errorf("%s: %w", p.place(uint64(unreadable.Line)), unreadable.Err)); err != nil { //nolint:gosec // not negative
+				return err
+			}
+			continue
+		case err != nil:
+			return bad(fmt.Errorf("%s: %w", p.File, err))
+		}
+		last = line.Seq
+		if err := fn(line); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// sum compares the part with what was written. last is the last commit in it.
+func (p Part) sum(s *counter, last uint64, bad func(error) error) error {
+	switch {
+	case s.bytes < p.Bytes:
+		return bad(fmt.Errorf("%s: it has %d bytes, must have %d: it was cut off after commit %d of %d", p.File, s.bytes, p.Bytes, last, p.Last))
+	case hex.EncodeToString(s.hash.Sum(nil)) != p.SHA256:
+		return bad(fmt.Errorf("%s: its SHA-256 is not the one in %s", p.File, ManifestFile))
+	}
+	return nil
+}
+
+// place is a line of a part; the first line is the head, and one commit is in each other one.
+func (p Part) place(line uint64) string {
+	return fmt.Sprintf("%s, line %d (commit %d)", p.File, line, p.First+line-2)
+}
+
+// Place is where a backup has a commit: its file and its line.
+func (m Manifest) Place(seq uint64) string {
+	for _, p := range m.Parts {
+		if p.First <= seq && seq <= p.Last {
+			return p.place(seq - p.First + 2)
+		}
+	}
+	return fmt.Sprintf("commit %d", seq)
+}

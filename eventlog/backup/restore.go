@@ -1,0 +1,56 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/export"
+	"scute.dev/eventlog/seal"
+)
+
+// Restored is what a log is restored from: a backup that was verified. copied and checked may be nil.
+func Restored(dir string, m Manifest, copied, checked func(seq, last uint64)) eventlog.Restored {
+	return eventlog.Restored{
+		LogID: m.LogID, Last: m.Last,
+		Archive: Archive(m.Last, func(ctx context.Context, fn func(eventlog.Record) error) error {
+			return Each(ctx, dir, m, func(l export.Line) error {
+				if copied != nil {
+					copied(l.Seq, m.Last)
+				}
+				return fn(l.Record())
+			}, func(problem error) error { return problem })
+		}),
+		Check: func(ctx context.Context, l *eventlog.Log) error { return check(ctx, l, m, checked) },
+	}
+}
+
+// check holds a restored log against the backup.
+func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, last uint64)) error {
+	if l.ID() != m.LogID {
+		return fmt.Errorf("the restored log has the ID %s, must have %s", l.ID(), m.LogID)
+	}
+	v := seal.NewVerifier(m.Checkpoint(), nil, nil)
+	_, err := l.Replay(ctx, 0, func(r eventlog.Record) error {
+		if progress != nil {
+			progress(r.Seq, m.Last)
+		}
+		return v.Add(seal.MessageOf(r))
+	})
+	if err != nil {
+		return err
+	}
+	report, err := v.Report()
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, f := range report.Findings {
+		problems = append(problems, errors.New(f.String()))
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("the restored log is not the one of the backup: %w", errors.Join(problems...))
+	}
+	return nil
+}

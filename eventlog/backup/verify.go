@@ -1,0 +1,78 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"scute.dev/eventlog/export"
+	"scute.dev/eventlog/seal"
+)
+
+// DamageError says what of a backup is not as it was written, each with its place.
+type DamageError struct {
+	Dir      string
+	Problems []string
+}
+
+// shown is how many problems an error tells.
+const shown = 20
+
+// Error tells the first of them.
+func (e *DamageError) Error() string {
+	lines := e.Problems[:min(len(e.Problems), shown)]
+	more := ""
+	if n := len(e.Problems) - len(lines); n > 0 {
+		more = fmt.Sprintf("\n  and %d more", n)
+	}
+	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s", e.Dir, strings.Join(lines, "\n  "), more)
+}
+
+// Verify reads a whole backup and checks that it is as it was written: every file by its SHA-256, every commit by the tree of
+// the log. It fails with a DamageError. progress may be nil.
+func Verify(ctx context.Context, dir string, progress func(seq, last uint64)) (Manifest, error) {
+	m, err := Read(dir)
+	if err != nil {
+		return m, err
+	}
+	return m, verify(ctx, dir, m, progress)
+}
+
+func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last uint64)) error {
+	damage := &DamageError{Dir: dir}
+	tree, err := seal.ReadTree(filepath.Join(dir, seal.HashesFile))
+	if err != nil {
+		// The commits can be verified without the hashes, which are made again by none but a new backup.
+		damage.Problems = append(damage.Problems, err.Error())
+	} else {
+		defer tree.Close()
+		if root, err := tree.Root(m.Last); err != nil || root != m.Root {
+			damage.Problems = append(damage.Problems, fmt.Sprintf("%s: it does not have the hashes of the commits up to %d", seal.HashesFile, m.Last))
+		}
+	}
+	v := seal.NewVerifier(m.Checkpoint(), nil, tree)
+	err = Each(ctx, dir, m, func(l export.Line) error {
+		if progress != nil {
+			progress(l.Seq, m.Last)
+		}
+		return v.Add(seal.MessageOfLine(l))
+	}, func(problem error) error {
+		damage.Problems = append(damage.Problems, problem.Error())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	report, err := v.Report()
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Findings {
+		damage.Problems = append(damage.Problems, m.Place(f.First)+": "+f.String())
+	}
+	if len(damage.Problems) > 0 {
+		return damage
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/export"
+	"scute.dev/eventlog/seal"
+	"scute.dev/internal/atomicfile"
+)
+
+// partBytes is the size at which a part ends and the next one begins.
+const partBytes = 64 << 20
+
+// Log is what is backed up.
+type Log interface {
+	ID() string
+	Stats(ctx context.Context) (eventlog.Stats, error)
+	At(ctx context.Context, seq uint64) (eventlog.Record, error)
+	Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
+}
+
+// Options of a backup.
+type Options struct {
+	// Checkpoint is the newest signed checkpoint of the log; nil if there is none at hand.
+	Checkpoint []byte
+	Now        time.Time
+	// Copied and Verified are told how far the backup is; nil tells nobody.
+	Copied   func(seq, head uint64)
+	Verified func(seq, head uint64)
+}
+
+// Write backs a log up into a folder. What a backup that is there has already is not copied again. It fails if the log is not the
+// one of that backup, or has fewer commits, or if what was written cannot be read again; the backup that was there is as it was then.
+func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("backing up the log into %s: %w", dir, err)
+		}
+	}()
+	folder, err := own(dir)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	m, err = Read(dir)
+	switch {
+	case errors.Is(err, ErrNone):
+		m = Manifest{Format: Format, LogID: log.ID()}
+	case err != nil:
+		return m, err
+	}
+	if err := tidy(dir, m); err != nil {
+		return m, err
+	}
+	tree, err := seal.OpenTree(dir, m.Last)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, tree.Close()) }()
+	w := &backup{log: log, dir: dir, tree: tree, options: o, manifest: m}
+	if err := w.write(ctx); err != nil {
+		return m, err
+	}
+	return w.manifest, nil
+}
+
+// backup is one that is being written.
+type backup struct {
+	log      Log
+	dir      string
+	tree     *seal.Tree
+	hasher   seal.Hasher
+	options  Options
+	manifest Manifest
+}
+
+func (b *backup) write(ctx context.Context) error {
+	stats, err := b.log.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.continues(ctx, stats.Commits); err != nil {
+		return err
+	}
+	m := &b.manifest
+	for m.Last < stats.Commits {
+		if err := b.part(ctx, stats.Commits); err != nil {
+			return err
+		}
+	}
+	if err := b.tree.Sync(); err != nil {
+		return err
+	}
+	if m.Root, err = b.tree.Root(m.Last); err != nil {
+		return err
+	}
+	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
+	if err := verify(ctx, b.dir, *m, b.options.Verified); err != nil {
+		return err
+	}
+	if err := b.checkpoint(); err != nil {
+		return err
+	}
+	return m.write(b.dir)
+}
+
+// continues checks that the log holds what the backup has.
+func (b *backup) continues(ctx context.Context, head uint64) error {
+	m := b.manifest
+	root, err := b.tree.Root(b.tree.Size())
+	switch {
+	case m.LogID != b.log.ID():
+		return fmt.Errorf("it has a backup of log %s, this is log %s: name another folder", m.LogID, b.log.ID())
+	case m.Last == 0:
+		return nil
+	case err != nil || b.tree.Size() != m.Last || root != m.Root:
+		return errors.Join(err, fmt.Errorf("the file %s is damaged: begin a backup in another folder, and keep this one", seal.HashesFile))
+	case head < m.Last:
+		return fmt.Errorf("the log ends at %d, the backup at %d: the log went back; keep this backup, it has what was lost, and name another folder", head, m.Last)
+	}
+	r, err := b.log.At(ctx, m.Last)
+	if err != nil {
+		return err
+	}
+	leaf, err := b.tree.Leaf(m.Last)
+	if err != nil {
+		return err
+	}
+	if b.hasher.Hash(seal.MessageOf(r)) != leaf {
+		return fmt.Errorf("commit %d of the log is not the one of the backup: the log went back and continued in another way; keep this backup, and name another folder", m.Last)
+	}
+	return nil
+}
+
+var errFull = errors.New("the part is full")
+
+// part writes the next part.
+func (b *backup) part(ctx context.Context, head uint64) error {
+	m := &b.manifest
+	p := Part{File: partName(m.Last + 1), First: m.Last + 1, Last: m.Last}
+	err := atomicfile.Write(filepath.Join(b.dir, p.File), func(out io.Writer) error {
+		sum := &counter{to: out, hash: sha256.New()}
+		w, err := export.NewWriter(sum, export.Head{LogID: m.LogID, Last: head})
+		if err != nil {
+			return err
+		}
+		_, err = b.log.Replay(ctx, m.Last, func(r eventlog.Record) error {
+			if err := errors.Join(w.Write(r), b.tree.Append(b.hasher.Hash(seal.MessageOf(r)))); err != nil {
+				return err
+			}
+			p.Last, m.Stored = r.Seq, r.Stored.UTC()
+			if b.options.Copied != nil {
+				b.options.Copied(r.Seq, head)
+			}
+			if sum.bytes >= partBytes || r.Seq == head {
+				return errFull
+			}
+			return nil
+		})
+		if errors.Is(err, errFull) {
+			err = nil
+		}
+		err = errors.Join(err, w.Close())
+		p.Bytes, p.SHA256 = sum.bytes, hex.EncodeToString(sum.hash.Sum(nil))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.Parts, m.Last = append(m.Parts, p), p.Last
+	return nil
+}
+
+// checkpoint adds the newest checkpoint to those that are there.
+func (b *backup) checkpoint() error {
+	if len(b.options.Checkpoint) == 0 {
+		return nil
+	}
+	path := filepath.Join(b.dir, CheckpointsFile)
+	there, err := os.ReadFile(path) //nolint:gosec // the caller's own folder
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	note := append(bytes.TrimSpace(b.options.Checkpoint), '\n')
+	if bytes.Contains(there, note) {
+		return nil
+	}
+	if len(there) > 0 {
+		there = append(there, '\n')
+	}
+	return atomicfile.WriteBytes(path, append(there, note...))
+}
+
+// counter counts and hashes what is written.
+type counter struct {
+	to    io.Writer
+	hash  hash.Hash
+	bytes int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.bytes += int64(n)
+	c.hash.Write(p[:n])
+	return n, err
+}

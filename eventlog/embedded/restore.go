@@ -1,0 +1,107 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"scute.dev/eventlog"
+)
+
+// restoringFolder is where an embedded log is restored, inside the folder that it becomes the log of.
+const restoringFolder = "scute.restoring"
+
+// RestoreOptions allow what is refused without them.
+type RestoreOptions struct {
+	// Older restores a backup that has less than the log in the folder had acknowledged.
+	Older bool
+	// SetAside is the name, in the folder, that a log which is there is kept under; "" refuses to restore.
+	SetAside string
+}
+
+// Restore makes the log in a folder from a backup. The folder may be new, or have lost its log: it fails with ErrExists of package
+// eventlog when there is one, and with ErrGap when the log that was there had acknowledged more than the backup has. The log
+// appears in the folder at once, when it is whole, checked and on the disk: a death in the middle leaves no log, and the next
+// call begins again.
+func Restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreOptions) error {
+	f, err := takeFolder(o.Dir)
+	if err != nil {
+		return fmt.Errorf("restoring the event log: %w", err)
+	}
+	err = f.restore(ctx, o, r, allow)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("restoring the event log in %s: %w", o.Dir, err)
+	}
+	return nil
+}
+
+func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, allow RestoreOptions) error {
+	place := filepath.Join(f.dir, serverFolder)
+	_, err := os.Stat(place)
+	there := err == nil
+	if there && allow.SetAside == "" {
+		return fmt.Errorf("%w: move %s away first, or name another folder", eventlog.ErrExists, place)
+	} else if !there && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if acked := f.mark.acknowledged(); acked > r.Last && !allow.Older {
+		return fmt.Errorf("%w: the log that was in this folder had acknowledged commits up to %d, the backup ends at %d", eventlog.ErrGap, acked, r.Last)
+	}
+	work := filepath.Join(f.dir, restoringFolder)
+	if err := os.RemoveAll(work); err != nil {
+		return err
+	}
+	if err := fill(ctx, o, work, r); err != nil {
+		return errors.Join(err, os.RemoveAll(work))
+	}
+	// From here on a log without commits is refused here, and one with fewer.
+	if err := f.mark.set(r.Last); err != nil {
+		return err
+	}
+	if there {
+		if err := os.Rename(place, filepath.Join(f.dir, allow.SetAside)); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(filepath.Join(work, serverFolder), place); err != nil {
+		return err
+	}
+	return errors.Join(syncPath(f.dir), os.RemoveAll(work))
+}
+
+// fill restores the log in a folder that is not in use, and writes all of it to the disk.
+func fill(ctx context.Context, o Options, work string, r eventlog.Restored) error {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Dir, o.Listen, o.Token, o.unsynced = work, "", "", true
+	srv, err := startServer(ctx, o, o.Logger)
+	if err != nil {
+		return err
+	}
+	err = eventlog.RestoreHosted(ctx, srv, eventlog.HostedOptions{Stream: o.Stream, MaxBytes: o.MaxBytes}, r)
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(work, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return syncPath(path)
+	})
+}
+
+// syncPath writes a file, or the names in a folder, to the disk.
+func syncPath(path string) error {
+	f, err := os.Open(path) //nolint:gosec // the log's own folder
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,131 @@
+package eventlog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// restoringKey is in the metadata of a stream from the moment that its restore begins to the one at which all of it was
+// checked. A stream that has it is no log yet: nobody opens it, and the next restore replaces it.
+const restoringKey = "scute.dev/restoring"
+
+// Restored is what a log is restored from.
+type Restored struct {
+	// LogID is the ID that the log had, and keeps.
+	LogID string
+	// Last is the sequence of its last commit.
+	Last uint64
+	// Archive writes the commits 1 to Last as a snapshot that a NATS server restores a stream from.
+	Archive func(ctx context.Context, w io.Writer) error
+	// Check reads the restored log before anybody else can. Its error refuses the log.
+	Check func(ctx context.Context, l *Log) error
+}
+
+// RestoreExternal makes the log on an external NATS from a backup. There must be no stream, or one that never had a commit: it
+// fails with ErrExists otherwise. When it fails or dies in the middle, what it left behind is no log, and the next call begins
+// again.
+func RestoreExternal(ctx context.Context, o ExternalOptions, r Restored) error {
+	nc, err := dial(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	if err := restore(ctx, nc, o.spec(), r); err != nil {
+		return fmt.Errorf("restoring the event log at %s: %w", o.URL, err)
+	}
+	return nil
+}
+
+// RestoreHosted makes the log on a server inside this process from a backup. Programs call embedded.Restore.
+func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r Restored) error {
+	nc, err := nats.Connect("", nats.InProcessServer(h))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	return restore(ctx, nc, streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes}, r)
+}
+
+// restore makes the stream, has it checked, and lets others open it.
+func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) error {
+	if err := checkPayload(nc.MaxPayload()); err != nil {
+		return err
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
+	if err != nil {
+		return err
+	}
+	if err := spec.replace(ctx, nc, js, r); err != nil {
+		return err
+	}
+	l, err := open(ctx, nc, streamSpec{name: spec.name, examine: true}, discardIfNil(nil))
+	if err != nil {
+		return err
+	}
+	head, err := l.Head(ctx)
+	if err == nil && head != r.Last {
+		err = fmt.Errorf("%w: the server has the commits up to %d, must have those up to %d; restore again", ErrGap, head, r.Last)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.Check(ctx, l); err != nil {
+		return err
+	}
+	config := l.stream.CachedInfo().Config
+	config.Metadata = maps.Clone(config.Metadata)
+	delete(config.Metadata, restoringKey)
+	if _, err := js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("ending the restore of stream %s: %w: %w", spec.name, ErrUnavailable, err)
+	}
+	return nil
+}
+
+// attempts is how often a stream is made in the place of one that was removed: a moment after a server has removed a stream it
+// removes the folders around it, and may take them from the stream that comes after.
+const attempts = 3
+
+// replace makes the stream.
+func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, r Restored) error {
+	config := s.config()
+	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: "true"}
+	var replaced bool
+	for attempt := 1; ; attempt++ {
+		removed, err := s.clear(ctx, js)
+		if err != nil {
+			return err
+		}
+		replaced = replaced || removed
+		err = upload(ctx, nc, config, r)
+		if err == nil || !replaced || attempt == attempts || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// clear removes what a restore that did not end has left behind, or a stream that never had a commit.
+func (s streamSpec) clear(ctx context.Context, js jetstream.JetStream) (removed bool, err error) {
+	stream, err := js.Stream(ctx, s.name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	info := stream.CachedInfo()
+	if info.Config.Metadata[restoringKey] == "" && info.State.LastSeq > 0 {
+		return false, fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another place",
+			ErrExists, s.name, identity(info), info.State.LastSeq)
+	}
+	if err := js.DeleteStream(ctx, s.name); err != nil {
+		return false, fmt.Errorf("removing the empty stream %s: %w: %w", s.name, ErrUnavailable, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,132 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// uploadChunk is how much is sent at once.
+	uploadChunk = 64 << 10
+	// uploadTimeout bounds one chunk, and uploadEnd the work of the server after the last one.
+	uploadTimeout = time.Minute
+	uploadEnd     = 5 * time.Minute
+)
+
+// Since this version a server takes an archive of messages (NATSARC1). Earlier ones take copies of the files of a server.
+const (
+	archiveMajor = 2
+	archiveMinor = 15
+)
+
+// upload makes a stream of what is restored, by the server's own call for restoring a stream: no other one keeps the sequences
+// and the times.
+func upload(ctx context.Context, nc *nats.Conn, config jetstream.StreamConfig, r Restored) error {
+	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
+		return err
+	}
+	state := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
+	request, err := json.Marshal(struct {
+		Config jetstream.StreamConfig `json:"config"`
+		State  jetstream.StreamState  `json:"state"`
+	}{config, state})
+	if err != nil {
+		return err
+	}
+	var begun struct {
+		Subject string `json:"deliver_subject"`
+	}
+	if err := ask(ctx, nc, requestTimeout, "$JS.API.STREAM.RESTORE."+config.Name, request, &begun); err != nil {
+		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
+	}
+	chunks := &chunks{ctx: ctx, nc: nc, subject: begun.Subject}
+	if err := r.Archive(ctx, chunks); err != nil {
+		return err
+	}
+	if err := chunks.flush(); err != nil {
+		return err
+	}
+	if err := ask(ctx, nc, uploadEnd, begun.Subject, nil, nil); err != nil {
+		return fmt.Errorf("ending the upload to stream %s: %w", config.Name, err)
+	}
+	return nil
+}
+
+// checkVersion refuses a server that would not understand the archive.
+func checkVersion(version string) error {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, bad := strconv.Atoi(major)
+	b, worse := strconv.Atoi(minor)
+	if errors.Join(bad, worse) == nil && (a < archiveMajor || a == archiveMajor && b < archiveMinor) {
+		return fmt.Errorf("%w: the NATS server is of version %s: a log is restored to %d.%d or later; upgrade the server", ErrConfig, version, archiveMajor, archiveMinor)
+	}
+	return nil
+}
+
+// chunks sends what is written to it to the server, and waits until the server has written it.
+type chunks struct {
+	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
+	nc      *nats.Conn
+	subject string
+	buf     []byte
+}
+
+func (c *chunks) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		take := min(uploadChunk-len(c.buf), len(p)-n)
+		c.buf, n = append(c.buf, p[n:n+take]...), n+take
+		if len(c.buf) == uploadChunk {
+			if err := c.flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+func (c *chunks) flush() error {
+	if len(c.buf) == 0 {
+		return nil
+	}
+	err := ask(c.ctx, c.nc, uploadTimeout, c.subject, c.buf, nil)
+	c.buf = c.buf[:0]
+	if err != nil {
+		return fmt.Errorf("sending a part of the log: %w", err)
+	}
+	return nil
+}
+
+// ask makes one request of the server, and reads the answer or the error in it.
+func ask(ctx context.Context, nc *nats.Conn, patience time.Duration, subject string, request []byte, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	reply, err := nc.RequestWithContext(ctx, subject, request)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if len(reply.Data) == 0 {
+		return nil
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &failed); err != nil {
+		return fmt.Errorf("decoding the server's answer: %w", err)
+	}
+	if failed.Error != nil {
+		return fmt.Errorf("%w: the server refused it: %w", ErrUnavailable, failed.Error)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(reply.Data, answer)
+}
