@@ -28,13 +28,15 @@ func TestKill(t *testing.T) {
 		method  v1alpha1.RepairMethod
 		sick    fault
 		members int
+		lost    bool // the log is lost after each death, and restored from a backup
 	}{
-		"surge, after every write":       {after, topology, v1alpha1.MethodSurge, notReady, 3},
-		"surge, before every write":      {before, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3},
-		"rollout, after every write":     {after, levered, v1alpha1.MethodRolloutSurge, notReady, 3},
-		"rollout, before every write":    {before, testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3},
-		"handed over, after every write": {after, testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2},
-		"bookkeeping":                    {scuted.Faults{Class: "bookkeeping", Growing: true}, levered, "", kubeletDead, 3},
+		"surge, after every write":                            {after, topology, v1alpha1.MethodSurge, notReady, 3, false},
+		"surge, before every write":                           {before, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, false},
+		"rollout, after every write":                          {after, levered, v1alpha1.MethodRolloutSurge, notReady, 3, false},
+		"rollout, before every write":                         {before, testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3, false},
+		"handed over, after every write":                      {after, testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2, false},
+		"surge, after every write, the log is lost each time": {after, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, true},
+		"bookkeeping":                                         {scuted.Faults{Class: "bookkeeping", Growing: true}, levered, "", kubeletDead, 3, false},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(ctx, t, s.cluster, func(p *v1alpha1.RepairPolicySpec) {
@@ -46,7 +48,7 @@ func TestKill(t *testing.T) {
 			t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
 			harness.Must(t, s.sick(ctx, w.cluster, w.victim))
 			started := time.Now()
-			logDir, deaths := w.live(ctx, t, s.faults)
+			logDir, deaths := w.live(ctx, t, s.faults, s.lost)
 			inLog, err := s.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
 			harness.Must(t, err)
 			r, err := journal.Read(s.faults)
@@ -65,13 +67,13 @@ func TestKill(t *testing.T) {
 }
 
 // live starts daemons, one after the other on one log, until the victim is replaced and nothing is left to do.
-func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (logDir string, deaths int) {
+func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults, lost bool) (logDir string, deaths int) {
 	t.Helper()
 	in, programs, err := shared.installed()
 	harness.Must(t, err)
 	logDir, err = in.NewLogDir()
 	harness.Must(t, err)
-	over := make(chan struct{})
+	kept, over := t.TempDir(), make(chan struct{})
 	go func() {
 		defer close(over)
 		for ctx.Err() == nil && !w.over(ctx) {
@@ -91,6 +93,9 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults) (lo
 			cancel()
 			if !d.Killed() {
 				t.Fatalf("scuted ended by itself with status %d after %d deaths: see %s", d.ExitCode(), deaths, d.Log())
+			}
+			if lost {
+				harness.Must(t, in.LoseLog(ctx, logDir, kept))
 			}
 		case <-over:
 			cancel()

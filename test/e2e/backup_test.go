@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/test/harness"
+	"scute.dev/test/scuted"
+	"scute.dev/test/testbed"
+)
+
+// TestRestoreDrill loses the log twice in the middle of a move, beside a run that waits for a human. The daemon is killed while it
+// creates, its log is backed up, the folder is lost, and the log is restored to another folder. The next daemon is killed too, and
+// its log is moved to a NATS server. The move ends as if nothing had happened, the run continues, and nothing is done twice.
+func TestRestoreDrill(t *testing.T) {
+	ctx := harness.Deadline(t, 6*time.Minute)
+	const ns = "restored"
+	shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
+	harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
+	s := workflowStage(ctx, t, "restored-run")
+	dir, err := shared.blue.NewLogDir()
+	harness.Must(t, err)
+	o, kept := &operator{namespace: ns}, filepath.Join(t.TempDir(), "backup")
+	before := objects(ctx, t, shared.blue, ns)
+
+	d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: dir})
+	harness.Must(t, err)
+	s.create(ctx, t, "release", "tasks:\n"+apply("first", configMap("first", "1"), "")+
+		"- {name: ask, kind: Approve, needs: [first], with: {message: 'go on?'}}\n"+apply("second", configMap("second", "1"), ", needs: [ask]"))
+	s.until(ctx, t, "release", asks)
+	made := madeBy(ctx, t, s, "first")
+	harness.Must(t, d.Stop(ctx))
+
+	w, paused := shared.witness(ctx, t), watchPauses(t, shared.blue, ns)
+	m := scuted.NewMove(ns, "away", shared.green, "tiny")
+	harness.Must(t, shared.blue.Create(ctx, m))
+	dies := func(folder, at string) {
+		t.Helper()
+		t.Setenv("SCUTE_FAULT", at)
+		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: folder, Program: shared.programs.Faulty, Args: []string{"--move-workers", "1"}})
+		harness.Must(t, err)
+		if over := lifeOf(ctx, t, d, m); over != nil {
+			t.Fatalf("the move is over before the daemon dies: %s", over.Status.Phase)
+		}
+	}
+
+	dies(dir, "after:30:move")
+	o.run(ctx, t, 0, []string{"backed up: log ", "verified"}, "backup", "log", kept, "--log", dir)
+	harness.Must(t, os.RemoveAll(dir))
+	dir = filepath.Join(t.TempDir(), "restored")
+	o.run(ctx, t, 0, []string{"restored: log ", "verified", "Start the daemon with --log-dir " + dir}, "restore", "log", kept, "--log", dir,
+		"--kubeconfig", shared.blue.Side.KubeconfigPath())
+
+	dies(dir, "after:20:move")
+	older := filepath.Join(t.TempDir(), "older")
+	o.run(ctx, t, 1, []string{"on this management cluster, the backup ends at", "look for a newer backup"}, "restore", "log", kept, "--log", older,
+		"--kubeconfig", shared.blue.Side.KubeconfigPath())
+	o.run(ctx, t, 0, []string{"commits are new; verified"}, "backup", "log", kept, "--log", dir)
+	n := startNATS(t)
+	there := []string{"--nats", n.url(), "--nats-ca", n.cert, "--nats-cert", n.cert, "--nats-key", n.key}
+	o.run(ctx, t, 0, []string{"restored: log ", "verified", "Start the daemon with --nats-url"},
+		append([]string{"restore", "log", kept, "--kubeconfig", shared.blue.Side.KubeconfigPath()}, there...)...)
+
+	t.Setenv("SCUTE_FAULT", "")
+	last := n.replica(t, "")
+	over, err := shared.blue.Wait(ctx, ns, "away", scuted.Over)
+	harness.Must(t, err)
+	ended(ctx, t, over, w, paused)
+	if got := objects(ctx, t, shared.green, ns); len(got) != len(before) {
+		t.Errorf("objects before %v\nafter %v", names(before), names(got))
+	}
+	o.run(ctx, t, 0, []string{"succeed of task ask decided by"}, append([]string{"decide", "run", "release", "-n", s.ns, "--task", "ask", "--action", "succeed", "--reason", "the log is back"}, there...)...)
+	run := s.rests(ctx, t, "release", v1alpha1.RunSucceeded)
+	if n := scuted.TaskOf(run, "first").Attempts; n != 1 || madeBy(ctx, t, s, "first") != made {
+		t.Errorf("the first task was done again: %d attempts\n%s", n, scuted.Tasks(run))
+	}
+	harness.Must(t, last.Exited())
+	once(ctx, t, n, over)
+}
+
+// madeBy is the identity of what a task made.
+func madeBy(ctx context.Context, t *testing.T, s *stage, name string) string {
+	t.Helper()
+	var made corev1.ConfigMap
+	harness.Must(t, s.admin.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: name}, &made))
+	return string(made.UID)
+}
+
+// once checks that the log has three lives of the move, and each of its objects once as created and once as deleted.
+func once(ctx context.Context, t *testing.T, n *natsServer, m *v1alpha1.Move) {
+	t.Helper()
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: n.url(), TLS: eventlog.TLSFiles{CA: n.cert, Cert: n.cert, Key: n.key}})
+	harness.Must(t, err)
+	defer log.Close()
+	about := eventlog.Aggregate{Kind: eventlog.KindMove, ID: m.Status.MoveID}
+	if claims := claimsOf(ctx, t, log, about); claims != 3 {
+		t.Errorf("%d daemons claimed the move, want 3", claims)
+	}
+	records, err := log.Read(ctx, about, 0)
+	harness.Must(t, err)
+	created, deleted, catalog := make(map[object.Ref]int), make(map[object.Ref]int), mover.NewCatalog()
+	for _, r := range records {
+		events, err := r.Events()
+		harness.Must(t, err)
+		for _, e := range events {
+			fact, err := catalog.Decode(e)
+			harness.Must(t, err)
+			switch fact := fact.(type) {
+			case mover.Created:
+				for ref := range fact.Objects {
+					created[ref]++
+				}
+			case mover.Deleted:
+				for _, ref := range fact.Objects {
+					deleted[ref]++
+				}
+			}
+		}
+	}
+	for ref, n := range created {
+		if n != 1 || deleted[ref] != 1 {
+			t.Errorf("%s: created %d times, deleted %d times", ref, n, deleted[ref])
+		}
+	}
+	if n := m.Status.Counts.Objects; len(created) != n || len(deleted) != n || n == 0 {
+		t.Errorf("%d objects, %d created, %d deleted", n, len(created), len(deleted))
+	}
+}
