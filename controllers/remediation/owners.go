@@ -26,12 +26,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-const (
-	// turnTimeout bounds one turn: a look, the questions to etcd, one append and a few writes.
-	turnTimeout = time.Minute
-	// A turn that failed comes again after so long, and at the latest after so long.
-	firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
-)
+// A turn that failed comes again after so long, and at the latest after so long.
+const firstRetry, lastRetry = 200 * time.Millisecond, time.Minute
 
 // Owners finds whose turn it is when an object changed, from caches alone; *observe.Observer does.
 type Owners interface {
@@ -66,8 +62,8 @@ func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.
 func (r *OwnerReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
-			MaxConcurrentReconciles: r.Concurrency, ReconciliationTimeout: turnTimeout,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
+			MaxConcurrentReconciles: r.Concurrency, // the runner bounds the time of each
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](firstRetry, lastRetry), NewQueue: fairByNamespace,
 		}).
 		WatchesRawSource(changes.Source(&r.Events.owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(concerns(r, r.Cache, &clusterv1.Machine{}, machineDiffers)).

@@ -20,10 +20,11 @@ type fragmented struct {
 	sizes map[string]int64
 	done  []string // the members that were defragmented
 	fails error
+	given map[remediator.ActionType]time.Duration // how long each write may take
 }
 
 func newFragmented(name string) *fragmented {
-	w := &fragmented{world: newWorld(name), sizes: map[string]int64{"m1": 400 << 20, "m2": 400 << 20, "m3": 400 << 20}}
+	w := &fragmented{world: newWorld(name), given: make(map[remediator.ActionType]time.Duration), sizes: map[string]int64{"m1": 400 << 20, "m2": 400 << 20, "m3": 400 << 20}}
 	w.facts.Policy.Survey = time.Minute
 	w.facts.Policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: 10 * time.Minute, Deadline: time.Minute}
 	return w
@@ -39,6 +40,9 @@ func (w *fragmented) Ask(ctx context.Context, f *remediator.Facts) error {
 }
 
 func (w *fragmented) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
+	if until, ok := ctx.Deadline(); ok {
+		w.given[a.Type] = time.Until(until)
+	}
 	if a.Type != remediator.Defragment {
 		return w.world.Perform(ctx, f, a)
 	}
@@ -78,6 +82,24 @@ func TestDefragmentationIsPaced(t *testing.T) {
 	}
 	if s := stateOf(t, l, w.facts.Owner.Owner); s.Care.Active != nil || len(s.Care.Done) == 0 {
 		t.Errorf("%+v", s.Care)
+	}
+}
+
+// TestADefragmentationHasItsOwnTime: a large database takes longer than a turn may, up to the deadline that the policy gives it; no other
+// write does.
+func TestADefragmentationHasItsOwnTime(t *testing.T) {
+	l, w := logtest.Open(t), newFragmented("large")
+	w.facts.Policy.Defragmentation.Deadline = 5 * time.Minute
+	w.facts.Machines[0].DeleteMark = remediator.DeleteValue // that an earlier remediation left
+	r := w.process(t, "one", l)
+	for range 3 {
+		w.reconcile(t, r)
+	}
+	if given := w.given[remediator.Defragment]; given <= 3*time.Minute || given > 5*time.Minute {
+		t.Errorf("a defragmentation may take %s", given)
+	}
+	if given := w.given[remediator.SetDelete]; given <= 0 || given > time.Minute {
+		t.Errorf("another write may take %s", given)
 	}
 }
 

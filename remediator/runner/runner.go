@@ -66,43 +66,77 @@ const (
 	// A turn whose write failed is made again after retryFirst, then less and less often.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
+	// turnFor bounds a turn: a look, the questions to etcd, appends and a few writes. A defragmentation has its own time.
+	turnFor = time.Minute
 	// mayFail bounds how many writes of a turn fail: each may take long to do so.
 	mayFail = 4
 )
 
-// Turn looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
-// no watch has reported anything; zero for never. OwnerReconciler of one owner must not overlap; those of several may.
+// Reconcile looks at an owner once, records what follows, and makes the writes that are due. again is when to look again though
+// no watch has reported anything; zero for never. Reconciliations of one owner must not overlap; those of several may.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
+	t, err := r.turn(ctx, e, owner)
+	if err != nil || t.facts == nil {
+		return 0, err
+	}
+	if t.slow != nil {
+		t.failed = errors.Join(t.failed, r.defragment(ctx, e, t.facts, *t.slow))
+	}
+	if t.failed != nil {
+		ctx, cancel := context.WithTimeout(ctx, turnFor)
+		defer cancel()
+		return r.recordFailure(ctx, e, t.facts, t.failed)
+	}
+	e.failures = 0
+	return remediator.Wake(e.agg.State, t.facts, r.now()), nil
+}
+
+// turn is a reconciliation but for a write that takes longer.
+type turn struct {
+	facts  *remediator.Facts // nil of an owner that is forgotten
+	slow   *remediator.Action
+	failed error // of the writes
+}
+
+func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (turn, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnFor)
+	defer cancel()
 	f, err := r.Observer.Look(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
-		return 0, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
+		return turn{}, fmt.Errorf("looking at %s %s/%s: %w", owner.Kind, owner.Namespace, owner.Name, err)
 	}
 	if e.when.First.IsZero() {
 		e.when.First = r.now()
 	}
 	f.Asked = e.when
 	if f.Move, err = r.moveOf(ctx, 0, owner); err != nil {
-		return 0, err
+		return turn{}, err
 	}
 	if err := r.catchUp(ctx, e); err != nil {
-		return 0, err
+		return turn{}, err
 	}
 	if err := r.settle(ctx, e, f); err != nil {
-		return 0, err
+		return turn{}, err
 	}
 	if !f.Owner.Found && !remediator.Due(e.agg.State) && len(f.Kept) == 0 {
 		r.forget(owner)
-		return 0, nil
+		return turn{}, nil
 	}
 	if err := r.yield(ctx, e, f); err != nil {
-		return 0, err
+		return turn{}, err
 	}
-	if err := r.act(ctx, e, f); err != nil {
-		return r.recordFailure(ctx, e, f, err)
-	}
-	e.failures = 0
-	return remediator.Wake(e.agg.State, f, r.now()), nil
+	slow, failed := r.act(ctx, e, f)
+	return turn{facts: f, slow: slow, failed: failed}, nil
+}
+
+// defragment makes the write that takes longer than a turn: until it is over, or until it must be.
+func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
+	ctx, cancel := context.WithTimeout(ctx, a.Until.Sub(r.now()))
+	defer cancel()
+	err := r.Executor.Perform(ctx, f, a)
+	e.defragmented(a.Until, err)
+	return r.done(e, a, err)
 }
 
 func (r *Runner) moveOf(ctx context.Context, seq uint64, owner remediator.Owner) (string, error) {
@@ -225,11 +259,11 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.Held(r.Incarnation)
 }
 
-// act makes the writes that are due, after it has made sure that the owner is still ours.
-func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) error {
+// act makes the writes that are due, after it has made sure that the owner is still ours. The one that takes longer than a turn is left.
+func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) (slow *remediator.Action, err error) {
 	actions := remediator.Actions(e.agg.State, f, r.now())
 	if len(actions) == 0 {
-		return nil
+		return nil, nil
 	}
 	if e.agg.State.Holder != r.Incarnation {
 		var first []remediator.Event
@@ -237,37 +271,46 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts) error
 			first = append(first, remediator.Registered{Owner: f.Owner.Owner})
 		}
 		if err := e.agg.Append(ctx, r.claimed(e, first)...); err != nil {
-			return err
+			return nil, err
 		}
 	} else if err := r.refresh(ctx, e); err != nil {
-		return err
+		return nil, err
 	}
 	return r.perform(ctx, e, f, actions)
 }
 
 // perform makes writes. One that fails keeps those back that follow it, and no others: the withdrawal of a step that puts one machine at
 // risk does not wait for what cannot be written on another one.
-func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) error {
+func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	var failed []remediator.Action
 	var errs []error
 	for _, a := range actions {
-		if slices.ContainsFunc(failed, a.Follows) {
+		switch {
+		case slices.ContainsFunc(failed, a.Follows):
+			continue
+		case a.Type == remediator.Defragment:
+			slow = &a
 			continue
 		}
-		err := r.Executor.Perform(ctx, f, a)
-		if a.Type == remediator.Defragment {
-			e.defragmented(a.Until, err)
-		}
+		err := r.done(e, a, r.Executor.Perform(ctx, f, a))
 		if err == nil {
-			r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Type, "machine", a.Machine.Name)
 			continue
 		}
-		failed, errs = append(failed, a), append(errs, fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err))
+		failed, errs = append(failed, a), append(errs, err)
 		if ctx.Err() != nil || len(failed) == mayFail {
 			break
 		}
 	}
-	return errors.Join(errs...)
+	return slow, errors.Join(errs...)
+}
+
+// done tells of a write that was made, and says of one that was not which it is.
+func (r *Runner) done(e *tracker, a remediator.Action, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err)
+	}
+	r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Type, "machine", a.Machine.Name)
+	return nil
 }
 
 // recordFailure records in the log that a write failed, once for each reason, and when it is tried again.
