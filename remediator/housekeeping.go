@@ -21,11 +21,7 @@ func tidy(s *State, f *Facts) []Action {
 	if f.Owner.Touched != "" {
 		actions = append(actions, Action{Type: Touch})
 	}
-	for i := range f.Machines {
-		if m := &f.Machines[i]; f.leftBehind(m) {
-			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
-		}
-	}
+	actions = append(actions, f.unmark()...)
 	name, ok := f.orphan()
 	ended := func(e PastRemediation) bool {
 		named := func(m Subject) bool { return m.Name == name }
@@ -37,10 +33,35 @@ func tidy(s *State, f *Facts) []Action {
 	return actions
 }
 
-// leftBehind says that a machine has a delete mark of ours, and that there is no machine too many.
-func (f *Facts) leftBehind(m *Machine) bool {
-	return m.DeleteMark == DeleteValue && !m.Deleting && f.staying() <= int(f.Owner.Replicas)
+// unmark takes off the marks that are left behind.
+func (f *Facts) unmark() []Action {
+	var actions []Action
+	for i := range f.Machines {
+		if m := &f.Machines[i]; f.leftBehind(m) {
+			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
+		}
+	}
+	return actions
 }
+
+// leftBehind says that a machine has a delete mark of ours, and that there are more of them than machines too many. The marks of broken
+// machines are kept first, then those of the newest.
+func (f *Facts) leftBehind(m *Machine) bool {
+	if !m.marked() {
+		return false
+	}
+	before := 0
+	for i := range f.Machines {
+		other := &f.Machines[i]
+		first := cmp.Or(cmp.Compare(count(len(m.broken(f.Owner.ExternalEtcd)) > 0), count(len(other.broken(f.Owner.ExternalEtcd)) > 0)),
+			m.Created.Compare(other.Created), cmp.Compare(m.Name, other.Name))
+		before += count(other.marked() && first < 0)
+	}
+	return before >= f.staying()-int(f.Owner.Replicas)
+}
+
+// marked says that a machine has a delete mark of ours, and is not being deleted yet.
+func (m *Machine) marked() bool { return m.DeleteMark == DeleteValue && !m.Deleting }
 
 // housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {

@@ -43,7 +43,7 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	}
 	d := f.method(u, m)
 	if d.acts() {
-		for _, other := range []*Decision{f.untidied(m), f.ownersPatience(d, m, now)} {
+		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now)} {
 			if other != nil {
 				return *other
 			}

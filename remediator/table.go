@@ -346,10 +346,11 @@ func (c oneCase) method(rule, reason string, relaxed bool) Decision {
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }
 
-// untidied: a mark that an earlier remediation left is about to be taken off another machine. While a remediation lasts nobody would.
-func (f *Facts) untidied(victim *Machine) *Decision {
+// untidied: a mark that an earlier remediation left is about to be taken off another machine, or off one that must be handed over, which
+// needs none. While a remediation lasts nobody would.
+func (f *Facts) untidied(d Decision, victim *Machine) *Decision {
 	for i := range f.Machines {
-		if m := &f.Machines[i]; m.UID != victim.UID && f.leftBehind(m) {
+		if m := &f.Machines[i]; (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.leftBehind(m) {
 			return m.leftover()
 		}
 	}

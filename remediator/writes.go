@@ -49,7 +49,16 @@ func leaving(r remediation) []Action {
 	if r.facts.isControlPlane() && r.Request.Method != OwnerRemediation {
 		return slices.Concat(r.keep(), r.relaxOff(), actions)
 	}
-	return actions
+	return append(actions, r.unmarked()...)
+}
+
+// unmarked takes off the marks that an earlier remediation left, and that are one too many since the owner deletes the machine that it was
+// handed.
+func (r remediation) unmarked() []Action {
+	if r.Request.Method != OwnerRemediation {
+		return nil
+	}
+	return slices.DeleteFunc(r.facts.unmark(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
 // settling are the writes that leave nothing of ours behind when the machine is gone.
@@ -60,7 +69,7 @@ func settling(r remediation) []Action {
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
 		}
 	}
-	return slices.Concat(actions, r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
+	return slices.Concat(actions, r.unmarked(), r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
 }
 
 // unwinding are the writes that undo the request: the marks of the new machines first, that of the unhealthy machine
