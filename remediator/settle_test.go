@@ -153,7 +153,8 @@ func (w *world) alive(m *machine) bool {
 func (p *player) known() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
 // release is what an operator is told to do. A hold is taken off, also one of earlier that is written on a later request. A remediation
-// that is frozen because somebody else set the replicas is aborted; afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted.
+// that is frozen because somebody else set the replicas is aborted; afterwards the machine may be replaced again. A machine that scute has no way to replace is deleted, unless it is
+// well again by now.
 func (g *guard) release() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {
@@ -161,7 +162,7 @@ func (g *guard) release() (did string) {
 			m.Request.Hold = false
 			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
 		}
-		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting {
+		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.well(m) || g.w.noticed(m)) {
 			did = g.w.delete(m)
 		}
 	}
