@@ -211,14 +211,14 @@ func (r remediation) ready() bool {
 
 // undo makes the owner delete the unhealthy machine where it would otherwise delete an older, healthy machine instead
 // of the new one; and, while the machine is unhealthy, where a new machine may exist that was not observed yet. A
-// machine whose replacement an operator aborted is not marked.
+// machine whose replacement an operator aborted is marked only where an older one would go.
 func (workerSurge) undo(r remediation) []Action {
 	back := r.scaleBack()
-	if len(back) == 0 || r.Cause == Aborted || r.victim == nil || r.victim.DeleteMark != "" {
+	if len(back) == 0 || r.victim == nil || r.victim.DeleteMark != "" {
 		return back
 	}
 	unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy
-	if r.committed() || unhealthy && len(r.newcomers) == 0 {
+	if r.committed() || unhealthy && len(r.newcomers) == 0 && r.Cause != Aborted {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...)
 	}
 	return back

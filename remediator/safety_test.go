@@ -219,7 +219,7 @@ func (g *guard) deletes(m *machine) string {
 	case g.excess > 0:
 		g.excess--
 		return ""
-	case g.surplus(m), g.gives(m):
+	case g.surplus(m):
 		return ""
 	case a == nil:
 		return m.Name + " was healthy, and nothing is in progress"
@@ -239,14 +239,6 @@ func (g *guard) surplus(m *machine) bool {
 	}
 	return g.last != nil && g.last.Request.Method == remediator.OwnerRemediation && m.DeleteMark == remediator.DeleteValue &&
 		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
-}
-
-// gives: an operator aborted a surge of workers whose new machine is of a newer MachineSet. With OnDelete the oldest one gives a machine
-// for it, which is a known limit.
-func (g *guard) gives(m *machine) bool {
-	return g.last != nil && g.last.Cause == remediator.Aborted && g.w.onDelete && slices.ContainsFunc(g.w.machines, func(other *machine) bool {
-		return other.Template != m.Template && !slices.ContainsFunc(g.last.Request.Baseline, func(s remediator.Subject) bool { return s.UID == other.UID })
-	})
 }
 
 // kept: no more machines than the policy allows, and each of them only while the log knows of it, or is about to say so.
