@@ -116,6 +116,8 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 		return nil
 	case u.Mark != nil && u.Mark.State == Unhealthy && (m.Request == nil || !m.Request.Deleting && u.missed(m.Request, now)):
 		return []Action{{Type: CreateRequest, Machine: m.subject(), Value: u.orders(now)}}
+	case u.Mark != nil && u.Mark.State == Unhealthy && m.Request.Deleting && u.missed(m.Request, now):
+		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
