@@ -14,6 +14,15 @@ import (
 // ErrChanged says that a resource is not what it was when something was decided about it.
 var ErrChanged = errors.New("nothing was done")
 
+// RefusedError says that something is not done because of what the resource has come to. Nothing was changed.
+type RefusedError struct{ error }
+
+// Refusef makes a RefusedError of a message.
+func Refusef(format string, a ...any) error { return &RefusedError{fmt.Errorf(format, a...)} }
+
+// Unwrap gives what the refusal wraps.
+func (r *RefusedError) Unwrap() error { return errors.Unwrap(r.error) }
+
 // Seen is the resource that a decision was made about, as it was then. nil is whatever is there.
 type Seen struct {
 	UID        types.UID

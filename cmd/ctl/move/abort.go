@@ -110,11 +110,11 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 		o.Env.Notef("Move %s needs no abort: %s", key(m), m.Status.Message)
 		return true, nil
 	case m.Status.Phase == mover.PhaseSucceeded && m.Spec.DryRun:
-		return true, fmt.Errorf("move %s has ended: %s", key(m), m.Status.Message)
+		return true, kit.Refusef("move %s has ended: %s", key(m), m.Status.Message)
 	case m.Status.Phase == mover.PhaseSucceeded:
-		return true, fmt.Errorf("move %s has ended: %s. To have its clusters back, move them from the target to here", key(m), m.Status.Message)
+		return true, kit.Refusef("move %s has ended: %s. To have its clusters back, move them from the target to here", key(m), m.Status.Message)
 	case pastReturn(m):
-		return true, fmt.Errorf("move %s is past its point of no return: %s. From Verified on the target holds everything and the source is being emptied: "+
+		return true, kit.Refusef("move %s is past its point of no return: %s. From Verified on the target holds everything and the source is being emptied: "+
 			"it only goes forward; follow it with %s", key(m), m.Status.Message, o.Hint(m.Namespace, "watch", "move", m.Name))
 	default:
 		return false, nil
@@ -162,7 +162,7 @@ func (o *abortOptions) answer(ctx context.Context, p *place, m *v1alpha1.Move) e
 	}
 	if pastReturn(last) {
 		_, err := o.tooLate(last)
-		return fmt.Errorf("the abort came too late: %w", err)
+		return kit.Refusef("the abort came too late: %w", err)
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "move %s: %s\n", key(m), last.Status.Message)
 	return err

@@ -67,7 +67,7 @@ func (o *intent) write(ctx context.Context) error {
 		return fmt.Errorf("%w: only a machine that is marked has one; %s shows them", err, o.Hint(p.Cluster.Namespace, "get", "machines"))
 	}
 	if before.DeletionTimestamp != nil {
-		return fmt.Errorf("the SurgeRemediation of %s is being deleted: nothing was changed", key(before))
+		return kit.Refusef("the SurgeRemediation of %s is being deleted: nothing was changed", key(before))
 	}
 	if err := o.seen.Check(before, before.Status.RemediationID); err != nil {
 		return err
@@ -166,7 +166,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 // hold for a time, or until it is released.
 func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.Duration) (string, error) {
 	if over(r) && r.Status.FinishedAt != nil {
-		return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
+		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to hold", r.Namespace, r.Name, r.Status.Phase)
 	}
 	if UnderWay(r.Status.Phase) {
 		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold counts before another is begun.", r.Status.Phase, o.line("abort", r))
@@ -242,7 +242,7 @@ func (o *intent) abort(r *v1alpha1.SurgeRemediation, yes bool) (string, error) {
 		o.Env.Notef("%s/%s is aborted already: %s", r.Namespace, r.Name, r.Status.Message)
 		return "", nil
 	case over(r) && r.Status.FinishedAt != nil:
-		return "", fmt.Errorf("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
+		return "", kit.Refusef("the remediation of %s/%s is over (%s): there is nothing to take back", r.Namespace, r.Name, r.Status.Phase)
 	case !yes:
 		if err := o.confirm(r); err != nil {
 			return "", err

@@ -87,7 +87,10 @@ func (d *deps) tell(ctx context.Context, at *place, f *Fold, in workflow.Input) 
 	if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return actor, fmt.Errorf("writing to the log at %s: %w", at.Log.Where, err)
 	}
-	return actor, err
+	if err != nil {
+		return actor, kit.Refusef("%w", err)
+	}
+	return actor, nil
 }
 
 // afterwards says what becomes of a word in the log of a folder: nobody reads it by itself.

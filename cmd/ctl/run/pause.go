@@ -146,7 +146,7 @@ func (o *resumeOptions) here(ctx context.Context, at *place, f *Fold) error {
 		return cli.Usagef("the log in %s is not open anywhere: if its runs are driven here, add --local; a daemon's are resumed by starting it", at.Log.Where)
 	}
 	if f.State.Finished() {
-		return fmt.Errorf("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, o.Hint("", "run", "-f", "FILE"))
+		return kit.Refusef("run %s has ended: it is %s; %s begins another one", f.ID, f.Status.Phase, o.Hint("", "run", "-f", "FILE"))
 	}
 	l := o.newLocal("", o.Parallel)
 	log := at.Log

@@ -14,7 +14,7 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Name: name, Reason: reason}
 	return o.about(ctx, seen, func(at *place, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
-			return fmt.Errorf("spec.suspend of WorkflowRun %s is set: it starts nothing more already", f.ID)
+			return kit.Refusef("spec.suspend of WorkflowRun %s is set: it starts nothing more already", f.ID)
 		}
 		return o.pause(ctx, at, f)
 	})

@@ -76,13 +76,13 @@ func (h *handler) write(w http.ResponseWriter, code int, body []byte, err error)
 }
 
 func outcome(err error) int {
-	usage := &cli.ExitError{}
+	usage, refusal := &cli.ExitError{}, &kit.RefusedError{}
 	switch {
 	case err == nil:
 		return http.StatusOK
 	case errors.Is(err, act.ErrAsk), errors.As(err, &usage):
 		return http.StatusBadRequest
-	case errors.Is(err, kit.ErrChanged), apierrors.IsConflict(err):
+	case errors.Is(err, kit.ErrChanged), errors.As(err, &refusal), apierrors.IsConflict(err):
 		return http.StatusConflict
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return http.StatusForbidden

@@ -250,7 +250,7 @@ func TestActsAreRefused(t *testing.T) {
 		"a form in parts":     {header: []string{"Content-Type", "multipart/form-data; boundary=x"}, want: http.StatusBadRequest},
 		"a form of text":      {header: []string{"Content-Type", "text/plain"}, want: http.StatusBadRequest},
 		"being deleted": {
-			change: func(a *api, _ url.Values) { a.object.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: http.StatusBadGateway, says: "is being deleted",
+			change: func(a *api, _ url.Values) { a.object.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: http.StatusConflict, says: "is being deleted",
 		},
 		"no deed":                {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
 		"no generation":          {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
@@ -262,7 +262,7 @@ func TestActsAreRefused(t *testing.T) {
 		"another in the log":     {change: func(a *api, _ url.Values) { a.object.Status.RemediationID = "fleet/cp/ffff/cp-1" }, want: http.StatusConflict, says: "in the log"},
 		"it is over": {change: func(a *api, _ url.Values) {
 			a.object.Status.Phase, a.object.Status.FinishedAt = v1alpha1.RemediationSucceeded, &metav1.Time{Time: time.Now()}
-		}, want: http.StatusBadGateway, says: "there is nothing to hold"},
+		}, want: http.StatusConflict, says: "there is nothing to hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, h := changing(t)
