@@ -3,6 +3,8 @@ package seal
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -43,46 +45,50 @@ const leafVersion = "scute.dev/leaf/v1\n"
 //
 // Header fields are in the order of their names' bytes, and the values of one name are in their stored order. The order of
 // the names in the store is not kept by NATS clients, so no reader can depend on it.
-func AppendLeaf(b []byte, m Message) []byte {
-	b = appendContent(b, m)
-	return binary.BigEndian.AppendUint64(b, m.Seq)
+func AppendLeaf(b []byte, m Message) []byte { return new(encoder).leaf(b, m) }
+
+// encoder encodes messages. It remembers the names of the last header in their order: those of the next one are mostly the same, and to look
+// them up takes half the time of putting them in order.
+type encoder struct{ names []string }
+
+func (e *encoder) leaf(b []byte, m Message) []byte {
+	return binary.BigEndian.AppendUint64(e.content(b, m), m.Seq)
 }
 
-// appendContent is AppendLeaf without the sequence.
-func appendContent(b []byte, m Message) []byte {
-	var few [16]field // enough for every commit that scute writes
-	header, fields := few[:0], 0
-	for name, values := range m.Header {
-		header, fields = insert(header, field{name, values}), fields+len(values)
-	}
+// content is a leaf without the sequence.
+func (e *encoder) content(b []byte, m Message) []byte {
 	b = append(b, leafVersion...)
 	b = appendString(b, m.Subject)
-	b = binary.BigEndian.AppendUint32(b, uint32(fields)) //nolint:gosec // a header has 64 KiB at most
-	for _, f := range header {
-		for _, value := range f.values {
-			b = appendString(appendString(b, f.name), value)
-		}
+	header, ok := e.header(b, m.Header)
+	if !ok {
+		e.names = slices.AppendSeq(e.names[:0], maps.Keys(m.Header))
+		slices.Sort(e.names)
+		header, _ = e.header(b, m.Header)
 	}
-	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Data))) //nolint:gosec // a message has 64 MiB at most
+	b = binary.BigEndian.AppendUint32(header, uint32(len(m.Data))) //nolint:gosec // a message has 64 MiB at most
 	b = append(b, m.Data...)
 	return binary.BigEndian.AppendUint64(b, uint64(m.Stored.UnixNano())) //nolint:gosec // the sign is kept
 }
 
-// field is a name of a header with its values.
-type field struct {
-	name   string
-	values []string
-}
-
-// insert adds a field to some in the order of their names. A header has some ten, for which this is faster than to sort them.
-func insert(header []field, f field) []field {
-	header = append(header, f)
-	i := len(header) - 1
-	for ; i > 0 && f.name < header[i-1].name; i-- {
-		header[i] = header[i-1]
+// header appends the fields of a header, if it has the names that are remembered.
+func (e *encoder) header(b []byte, header map[string][]string) (_ []byte, ok bool) {
+	if len(e.names) != len(header) {
+		return nil, false
 	}
-	header[i] = f
-	return header
+	count, fields := len(b), 0
+	b = binary.BigEndian.AppendUint32(b, 0)
+	for _, name := range e.names {
+		values, ok := header[name]
+		if !ok {
+			return nil, false
+		}
+		for _, value := range values {
+			b = appendString(appendString(b, name), value)
+		}
+		fields += len(values)
+	}
+	binary.BigEndian.PutUint32(b[count:], uint32(fields)) //nolint:gosec // a header has 64 KiB at most
+	return b, true
 }
 
 func appendString(b []byte, s string) []byte {
@@ -91,14 +97,17 @@ func appendString(b []byte, s string) []byte {
 }
 
 // Hasher hashes leaves. Its zero value is ready; it is not safe for concurrent use.
-type Hasher struct{ buf []byte }
+type Hasher struct {
+	encoder
+	buf []byte
+}
 
 // leafPrefix separates leaves from inner nodes (RFC 6962, section 2.1).
 const leafPrefix = 0
 
 // Hash is the hash of a message's leaf.
 func (h *Hasher) Hash(m Message) tlog.Hash {
-	h.buf = AppendLeaf(append(h.buf[:0], leafPrefix), m)
+	h.buf = h.leaf(append(h.buf[:0], leafPrefix), m)
 	return sha256.Sum256(h.buf)
 }
 

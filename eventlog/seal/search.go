@@ -22,8 +22,9 @@ type search struct {
 	unknown  runs
 	suspects []suspect
 	// moved are commits that were sealed with another sequence.
-	moved []move
-	buf   []byte
+	moved   []move
+	encoder encoder
+	buf     []byte
 }
 
 // suspect is a commit without its sequence.
@@ -90,7 +91,7 @@ func (s *search) nearby(m Message, size uint64) (bool, hash.Cloner, error) {
 
 // content is the state of the hash of a leaf before its sequence.
 func (s *search) content(m Message) hash.Cloner {
-	s.buf = appendContent(append(s.buf[:0], leafPrefix), m)
+	s.buf = s.encoder.content(append(s.buf[:0], leafPrefix), m)
 	h, _ := sha256.New().(hash.Cloner)
 	_, _ = h.Write(s.buf)
 	return h
