@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
@@ -23,11 +25,12 @@ const (
 	sealRounds    = 41
 	sealEvery     = time.Second
 	sealedMillion = 10_000_000
+	exportRounds  = 5
 )
 
 // measureEvidence is the group "evidence".
 func measureEvidence(ctx context.Context, b *bench) error {
-	for _, m := range []func(context.Context, *bench) error{measureSealMemory, measureVerify, measureSealedAppend} {
+	for _, m := range []func(context.Context, *bench) error{measureSealMemory, measureVerify, measureSealedAppend, measureExport} {
 		if err := m(ctx, b); err != nil {
 			return err
 		}
@@ -185,5 +188,33 @@ func measureSealMemory(_ context.Context, b *bench) error {
 	runtime.ReadMemStats(&after)
 	b.figure("seal.memory", float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/1024, "KiB") //nolint:gosec // a heap is small
 	runtime.KeepAlive(tree)
+	return nil
+}
+
+// measureExport is how fast `scutectl log export` reads an embedded log and writes it as JSON Lines, into nothing.
+func measureExport(ctx context.Context, b *bench) error {
+	dir := filepath.Join(b.dir, "export")
+	b.say("export: %d rounds of %d events", exportRounds, sealedCommits)
+	if err := fill(ctx, b, dir, sealedCommits, aggregates); err != nil {
+		return err
+	}
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var rates []float64
+	for range exportRounds {
+		w, err := export.NewWriter(io.Discard, export.Head{LogID: l.ID(), Last: sealedCommits})
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		if err := errors.Join(l.Scan(ctx, w.Write), w.Close()); err != nil {
+			return err
+		}
+		rates = append(rates, sealedCommits/time.Since(start).Seconds())
+	}
+	b.figure("export.events_per_second", median(rates), "events/s")
 	return nil
 }
