@@ -17,9 +17,14 @@ import (
 
 // TestKill kills scuted with SIGKILL at every write that a remediation makes: every append to the log, and every write to
 // the API server, after it was done and before it is sent. Each process gets one write further than the one before it.
+//
+// A new machine takes longer to start than a few processes live, as it does elsewhere. If it joined while none of them was there to restore
+// replicas, KubeadmControlPlane would be about to make the second machine that it was asked for: see the known limits in
+// docs/design/remediator.md.
 func TestKill(t *testing.T) {
+	const startup = 6 * time.Second
 	ctx := harness.Deadline(t, 20*time.Minute)
-	topology := testbed.Cluster{Topology: true}
+	plain, topology := testbed.Cluster{Startup: startup}, testbed.Cluster{Topology: true, Startup: startup}
 	levered := testbed.Cluster{CertificateExpiryDays: 30}
 	after, before := scuted.EveryWrite("remediation"), scuted.BeforeEveryWrite("remediation")
 	for name, s := range rotation.Cases(t, 3, map[string]struct {
@@ -31,11 +36,11 @@ func TestKill(t *testing.T) {
 		lost    bool // the log is lost after each death, and restored from a backup
 	}{
 		"surge, after every write":                            {after, topology, v1alpha1.MethodSurge, notReady, 3, false},
-		"surge, before every write":                           {before, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, false},
+		"surge, before every write":                           {before, plain, v1alpha1.MethodSurge, notReady, 3, false},
 		"rollout, after every write":                          {after, levered, v1alpha1.MethodRolloutSurge, notReady, 3, false},
 		"rollout, before every write":                         {before, testbed.Cluster{}, v1alpha1.MethodRolloutSurge, notReady, 3, false},
 		"handed over, after every write":                      {after, testbed.Cluster{}, v1alpha1.MethodOwnerRemediation, powerLost, 2, false},
-		"surge, after every write, the log is lost each time": {after, testbed.Cluster{}, v1alpha1.MethodSurge, notReady, 3, true},
+		"surge, after every write, the log is lost each time": {after, plain, v1alpha1.MethodSurge, notReady, 3, true},
 		"bookkeeping":                                         {scuted.Faults{Class: "bookkeeping", Growing: true}, levered, "", kubeletDead, 3, false},
 	}) {
 		t.Run(name, func(t *testing.T) {

@@ -2,12 +2,14 @@ package testbed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
 	"text/template"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +37,8 @@ type Cluster struct {
 	FailureDomains []string
 	// ExternalEtcd has the control plane believe that etcd is somebody else's. Not with Topology.
 	ExternalEtcd bool
+	// Startup is how long the virtual machine of a Machine takes to start; a second if it is 0.
+	Startup time.Duration
 }
 
 // Tiny is the smallest cluster that has everything a move has to carry: for tests that need many, or fast ones.
@@ -47,7 +51,7 @@ var manifests embed.FS
 
 const (
 	// A machine is ready within seconds; each step takes a moment, so that controllers see it in between.
-	machineSpeed = `{vm: {provisioning: {startupDuration: 1s}}, node: {provisioning: {startupDuration: 500ms}},` +
+	machineSpeed = `{vm: {provisioning: {startupDuration: %s}}, node: {provisioning: {startupDuration: 500ms}},` +
 		` apiServer: {provisioning: {startupDuration: 500ms}}, etcd: {provisioning: {startupDuration: 500ms}}}`
 	healthCheck = `{checks: {unhealthyNodeConditions: [{type: Ready, status: "False", timeoutSeconds: 300},` +
 		` {type: Ready, status: Unknown, timeoutSeconds: 300}]}}`
@@ -100,7 +104,7 @@ func (s *Side) apply(ctx context.Context, name string, c Cluster) error {
 		return fmt.Errorf("manifest %s: %w", name, err)
 	}
 	var content bytes.Buffer
-	if err := t.Execute(&content, manifestValues{Cluster: c, Machine: machineSpeed, HealthCheck: healthCheck}); err != nil {
+	if err := t.Execute(&content, manifestValues{Cluster: c, Machine: fmt.Sprintf(machineSpeed, cmp.Or(c.Startup, time.Second)), HealthCheck: healthCheck}); err != nil {
 		return fmt.Errorf("manifest %s: %w", name, err)
 	}
 	decoder := yaml.NewYAMLOrJSONDecoder(&content, 4096)
