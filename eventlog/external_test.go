@@ -149,8 +149,8 @@ type certificates struct {
 	client eventlog.TLSFiles
 }
 
-// makeCertificates makes an authority and what it signed for both sides.
-func makeCertificates(t *testing.T, dir string) certificates {
+// makeCertificates makes an authority and what it signed for both sides: for a server, a client, and some that have a name.
+func makeCertificates(t *testing.T, dir string, names ...string) certificates {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -193,6 +193,9 @@ func makeCertificates(t *testing.T, dir string) certificates {
 	caFile, _ := sign("ca", 1, caKey)
 	serverCert, serverKey := sign("server", 2, key())
 	clientCert, clientKey := sign("client", 3, key())
+	for i, name := range names {
+		sign(name, int64(4+i), key())
+	}
 	config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: serverCert, KeyFile: serverKey, CaFile: caFile, Verify: true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,169 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"scute.dev/eventlog"
+)
+
+// nobodys are requests that no user of the example may make: each would change or remove what is in the log, or read past it.
+var nobodys = []string{
+	"$JS.API.STREAM.DELETE.SCUTE", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.MSG.DELETE.SCUTE", "$JS.API.STREAM.RESTORE.SCUTE",
+	"$JS.API.STREAM.SNAPSHOT.SCUTE", "$JS.API.STREAM.LEADER.STEPDOWN.SCUTE", "$JS.API.STREAM.PEER.REMOVE.SCUTE", "$JS.API.STREAM.CREATE.OTHER",
+	"$JS.API.STREAM.LIST", "$JS.API.CONSUMER.DELETE.SCUTE.siem", "$JS.API.CONSUMER.PAUSE.SCUTE.siem", "$JS.API.CONSUMER.CREATE.OTHER.x.>",
+	"$JS.API.META.LEADER.STEPDOWN", "$JS.API.ACCOUNT.PURGE.G", "_INBOX.other", "other",
+}
+
+// TestUsersOfTheExample: the users of docs/examples/nats can do what they are for, and nothing else.
+func TestUsersOfTheExample(t *testing.T) {
+	dir := t.TempDir()
+	certs := makeCertificates(t, dir, "scute-daemon", "scute-operator", "scute-auditor", "siem")
+	srv := exampleServer(t, dir)
+	as := func(name string) eventlog.ExternalOptions {
+		return eventlog.ExternalOptions{URL: srv.ClientURL(), Create: name == "scute-daemon", TLS: eventlog.TLSFiles{
+			CA: certs.client.CA, Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key"),
+		}}
+	}
+	stranger := as("scute-auditor")
+	stranger.TLS = certs.client
+	_, err := eventlog.Connect(t.Context(), stranger)
+	wantErr(t, err, eventlog.ErrUnavailable)
+
+	daemon := connectTest(t, as("scute-daemon"))
+	mustAppend(t, daemon, commit(moveOf("a"), "1", 0, 2))
+	operator := connectTest(t, as("scute-operator"))
+	mustAppend(t, operator, commit(moveOf("a"), "2", 1, 1))
+	auditor := connectTest(t, as("scute-auditor"))
+	for name, l := range map[string]*eventlog.Log{"daemon": daemon, "operator": operator, "auditor": auditor} {
+		if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 2 {
+			t.Errorf("%s reads %v, %v", name, records, err)
+		}
+		seen := 0
+		if err := l.Scan(t.Context(), func(eventlog.Record) error { seen++; return nil }); err != nil || seen != 2 {
+			t.Errorf("%s scans %d commits, %v", name, seen, err)
+		}
+	}
+	larger := as("scute-daemon")
+	larger.MaxBytes = 2 << 30
+	connectTest(t, larger)
+
+	consumed(t, as("siem"), 2)
+
+	acknowledge := "$JS.ACK.SCUTE.siem.1.1.1.1.0"
+	denied := map[string][]string{
+		"scute-daemon": {acknowledge}, "scute-operator": append(writersOnly[1:], acknowledge), "scute-auditor": append(writersOnly, acknowledge),
+		"siem": append(writersOnly, "$JS.API.CONSUMER.CREATE.SCUTE.other", "$JS.API.STREAM.MSG.GET.SCUTE"),
+	}
+	for name, more := range denied {
+		refused(t, as(name), append(more[:len(more):len(more)], nobodys...))
+	}
+	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
+		t.Errorf("the log ends at %d, %v", head, err)
+	}
+}
+
+// writersOnly are what an auditor may not do; all but the first, what an operator may not.
+var writersOnly = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
+
+// consumed reads the stream by a durable consumer, as the guide does. It may deliver nothing into the log.
+func consumed(t *testing.T, o eventlog.ExternalOptions, commits int) {
+	t.Helper()
+	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := []byte(`{"stream_name":"SCUTE","config":{"name":"siem","durable_name":"siem","deliver_subject":"scute.log.move.a","ack_policy":"none"}}`)
+	reply, err := nc.RequestWithContext(t.Context(), "$JS.API.CONSUMER.CREATE.SCUTE.siem", into)
+	if err != nil || !strings.Contains(string(reply.Data), "cycle") {
+		t.Errorf("a consumer that delivers into the log: %s, %v", reply.Data, err)
+	}
+	consumer, err := js.CreateOrUpdateConsumer(t.Context(), eventlog.DefaultStream, jetstream.ConsumerConfig{Durable: "siem", AckPolicy: jetstream.AckExplicitPolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := consumer.Fetch(commits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range batch.Messages() {
+		commits--
+		if err := m.DoubleAck(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if commits != 0 || batch.Error() != nil {
+		t.Errorf("%d commits were not delivered: %v", commits, batch.Error())
+	}
+}
+
+// exampleServer runs the example's server, with its files in a folder.
+func exampleServer(t *testing.T, dir string) *server.Server {
+	t.Helper()
+	example, err := os.ReadFile("../docs/examples/nats/nats.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := strings.NewReplacer("0.0.0.0:4222", "127.0.0.1:-1", "/var/lib/nats", filepath.Join(dir, "store"),
+		"/etc/nats/tls.", filepath.Join(dir, "server."), "/etc/nats/", dir+"/").Replace(string(example))
+	path := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, 1<<40
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server did not start")
+	}
+	return srv
+}
+
+// refused holds that the server refuses each request of a user.
+func refused(t *testing.T, o eventlog.ExternalOptions, subjects []string) {
+	t.Helper()
+	violations := make(chan error, len(subjects))
+	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, subject := range subjects {
+		if err := errors.Join(nc.Publish(subject, nil), nc.FlushWithContext(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-violations:
+			if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
+				t.Errorf("%s by %s: %v", subject, o.TLS.Cert, err)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%s by %s is not refused", subject, o.TLS.Cert)
+		}
+	}
+}
