@@ -88,8 +88,8 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	return nil
 }
 
-// attempts is how often a stream is made in the place of one that was removed: a moment after a server has removed a stream it
-// removes the folders around it, and may take them from the stream that comes after.
+// attempts is how often a stream is made in the place of one that was deleted: a moment after a server has deleted a stream it
+// removes the two folders around it if they are empty, and a stream cannot be made at the moment at which one of them goes.
 const attempts = 3
 
 // replace makes the stream.

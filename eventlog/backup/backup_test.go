@@ -318,6 +318,18 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	if !errors.Is(err, eventlog.ErrGap) || !strings.Contains(err.Error(), "up to 33, the backup ends at 30") {
 		t.Errorf("got %v", err)
 	}
+	// One that fails leaves the mark: the log that is there must still have everything.
+	allow.Older = true
+	if err := os.MkdirAll(filepath.Join(dir, allow.SetAside, "something"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err == nil {
+		t.Fatal("the log was set aside over something")
+	}
+	allow = embedded.RestoreOptions{SetAside: "jetstream-2"}
+	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); !errors.Is(err, eventlog.ErrGap) {
+		t.Errorf("what was acknowledged is forgotten: %v", err)
+	}
 	allow.Older = true
 	if err := restoreTo(t.Context(), dir, backup.Restored(to, m, nil, nil), allow); err != nil {
 		t.Fatal(err)
@@ -325,7 +337,7 @@ func TestRestoreOfAnOlderBackup(t *testing.T) {
 	if got := root(t, dir); got != m.Checkpoint() {
 		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
 	}
-	if _, err := os.Stat(filepath.Join(dir, "jetstream-damaged", "$G")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "jetstream-2", "$G")); err != nil {
 		t.Errorf("the log that was there is not kept: %v", err)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"scute.dev/eventlog/seal"
+	"scute.dev/internal/atomicfile"
 )
 
 // own takes the folder for this process: two backups into one folder would spoil each other. The kernel frees it when the
@@ -32,26 +32,53 @@ func own(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// begin takes an empty folder for backups, by a manifest in which no backup has ended: from then on what is in it is of backups. A
+// folder with anything else is refused, also one that looks like a backup and has no manifest: it may be all that is left of a log.
+func begin(dir string, m Manifest) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != lostAndFound && !atomicfile.IsUnfinished(name, ManifestFile) {
+			return fmt.Errorf("it has %s, but no %s: name a new or empty folder", name, ManifestFile)
+		}
+	}
+	return m.write(dir)
+}
+
+// lostAndFound is a folder that some file systems have at their root.
+const lostAndFound = "lost+found"
+
 // tidy removes what a backup that did not end has left behind, and refuses a folder that is used for something else.
 func tidy(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
+	var left []string
 	for _, e := range entries {
 		name := e.Name()
 		switch {
-		case isPart(name):
-			if slices.ContainsFunc(m.Parts, func(p Part) bool { return p.File == name }) {
-				continue
-			}
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return err
-			}
-		case name == seal.HashesFile, strings.HasPrefix(name, ManifestFile), strings.HasPrefix(name, CheckpointsFile), name == "lost+found":
+		case name == ManifestFile, name == CheckpointsFile, name == seal.HashesFile, name == lostAndFound,
+			slices.ContainsFunc(m.Parts, func(p Part) bool { return p.File == name }):
+		case isPart(name), atomicfile.IsUnfinished(name, ManifestFile), atomicfile.IsUnfinished(name, CheckpointsFile):
+			left = append(left, name)
 		default:
 			return fmt.Errorf("it has %s, which is not of a backup: name a new or empty folder", name)
 		}
 	}
+	for _, name := range left {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// isPart says that a file is a part, or one that was being written.
+func isPart(name string) bool {
+	var first uint64
+	_, err := fmt.Sscanf(name, partPrefix+"%d", &first)
+	return err == nil && (name == partName(first) || atomicfile.IsUnfinished(name, partName(first)))
 }

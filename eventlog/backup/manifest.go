@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -33,7 +32,7 @@ type Manifest struct {
 	Format string `json:"format"`
 	// LogID is the log that was backed up.
 	LogID string `json:"logID"`
-	// Taken is when the last backup into this folder ended.
+	// Taken is when the last backup into this folder ended; zero while the first one has not.
 	Taken time.Time `json:"taken"`
 	// Last is the sequence of the last commit, and Stored the time at which the log stored it.
 	Last   uint64    `json:"last"`
@@ -71,8 +70,17 @@ func (m Manifest) Checkpoint() seal.Checkpoint {
 // ErrNone says that a folder has no backup.
 var ErrNone = errors.New("there is no backup")
 
-// Read reads the manifest in a folder. It fails with ErrNone if there is none.
+// Read reads the manifest in a folder. It fails with ErrNone if there is none, or if no backup has ended there.
 func Read(dir string) (Manifest, error) {
+	m, err := read(dir)
+	if err == nil && m.Taken.IsZero() {
+		return Manifest{}, fmt.Errorf("%w in %s: the first one did not end; run it again", ErrNone, dir)
+	}
+	return m, err
+}
+
+// read reads also the manifest of a backup that has not ended.
+func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{}, fmt.Errorf("%w in %s: it has no file %s", ErrNone, dir, ManifestFile)
@@ -121,7 +129,3 @@ func (m Manifest) write(dir string) error {
 
 // partName is the file that begins with a commit. Files are in the order of their names.
 func partName(first uint64) string { return fmt.Sprintf("%s%016d%s", partPrefix, first, partSuffix) }
-
-func isPart(name string) bool {
-	return strings.HasPrefix(name, partPrefix) && strings.Contains(name, partSuffix)
-}

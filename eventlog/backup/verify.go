@@ -14,6 +14,8 @@ import (
 type DamageError struct {
 	Dir      string
 	Problems []string
+	// HashesOnly says that only the hashes are damaged: the commits are as they were written, and can be restored.
+	HashesOnly bool
 }
 
 // shown is how many problems an error tells.
@@ -43,7 +45,6 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 	damage := &DamageError{Dir: dir}
 	tree, err := seal.ReadTree(filepath.Join(dir, seal.HashesFile))
 	if err != nil {
-		// The commits can be verified without the hashes, which are made again by none but a new backup.
 		damage.Problems = append(damage.Problems, err.Error())
 	} else {
 		defer tree.Close()
@@ -51,6 +52,7 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 			damage.Problems = append(damage.Problems, fmt.Sprintf("%s: it does not have the hashes of the commits up to %d", seal.HashesFile, m.Last))
 		}
 	}
+	ofHashes := len(damage.Problems)
 	v := seal.NewVerifier(m.Checkpoint(), nil, tree)
 	err = Each(ctx, dir, m, func(l export.Line) error {
 		if progress != nil {
@@ -71,6 +73,7 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 	for _, f := range report.Findings {
 		damage.Problems = append(damage.Problems, m.Place(f.First)+": "+f.String())
 	}
+	damage.HashesOnly = len(damage.Problems) == ofHashes // the root in the manifest is enough to verify the commits
 	if len(damage.Problems) > 0 {
 		return damage
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	Verified func(seq, head uint64)
 }
 
-// Write backs a log up into a folder. What a backup that is there has already is not copied again. It fails if the log is not the
+// Write backs a log up into a folder, which must be new, empty, or one of an earlier backup. What a backup that is there has already is not copied again. It fails if the log is not the
 // one of that backup, or has fewer commits, or if what was written cannot be read again; the backup that was there is as it was then.
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {
@@ -54,11 +54,12 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 		return m, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	m, err = Read(dir)
-	switch {
-	case errors.Is(err, ErrNone):
+	m, err = read(dir)
+	if errors.Is(err, ErrNone) {
 		m = Manifest{Format: Format, LogID: log.ID()}
-	case err != nil:
+		err = begin(dir, m)
+	}
+	if err != nil {
 		return m, err
 	}
 	if err := tidy(dir, m); err != nil {

@@ -58,14 +58,18 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.Restored, al
 	if err := fill(ctx, o, work, r); err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
-	// From here on a log without commits is refused here, and one with fewer.
-	if err := f.mark.set(r.Last); err != nil {
+	// The mark is never below what the log that is in the folder must have: it is raised before that log goes, so that no new one
+	// begins in its place, and lowered when it is gone.
+	if err := f.mark.set(max(f.mark.acknowledged(), r.Last)); err != nil {
 		return err
 	}
 	if there {
 		if err := os.Rename(place, filepath.Join(f.dir, allow.SetAside)); err != nil {
 			return err
 		}
+	}
+	if err := f.mark.set(r.Last); err != nil {
+		return err
 	}
 	if err := os.Rename(filepath.Join(work, serverFolder), place); err != nil {
 		return err

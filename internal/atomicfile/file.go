@@ -48,6 +48,12 @@ func Clean(path string) error {
 	return err
 }
 
+// IsUnfinished says that a name is of what a process that crashed in Write has left behind of a file.
+func IsUnfinished(name, file string) bool {
+	matched, err := filepath.Match(file+unfinished, name)
+	return err == nil && matched
+}
+
 // syncFolder writes the new name of the file to the disk.
 func syncFolder(path string) error {
 	d, err := os.Open(path) //nolint:gosec // the caller's own folder

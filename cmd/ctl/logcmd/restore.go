@@ -69,7 +69,9 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
 	}
 	m, err := o.verified(ctx, o.Dir)
-	if err != nil {
+	if damage := (*backup.DamageError)(nil); errors.As(err, &damage) && damage.HashesOnly {
+		o.Env.Notef("%s: %v\nThe commits are intact, and are restored. Begin the next backup in a new folder.", o.Env.Name, err)
+	} else if err != nil {
 		return err
 	}
 	if err := o.newest(ctx, m); err != nil {

@@ -1,0 +1,41 @@
+package backup_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/backup"
+)
+
+// TestBackupKeepsWhatIsNotItsOwn: exports and the hashes of an auditor in a folder are not taken for the rest of a backup, and no
+// backup whose manifest was lost is.
+func TestBackupKeepsWhatIsNotItsOwn(t *testing.T) {
+	dir := logOf(t, 20)
+	for name, files := range map[string][]string{
+		"exports":                       {"log-2026-11-21.jsonl"},
+		"what a daemon published":       {"hashes", "checkpoints"},
+		"a backup without its manifest": {"log-0000000000000001.jsonl", "hashes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := t.TempDir()
+			for _, f := range files {
+				if err := os.WriteFile(filepath.Join(to, f), []byte("mine\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			with(t, dir, func(l *eventlog.Log) {
+				if _, err := backup.Write(t.Context(), l, to, backup.Options{Now: time.Now()}); err == nil {
+					t.Error("the folder was taken")
+				}
+			})
+			for _, f := range files {
+				if text, err := os.ReadFile(filepath.Join(to, f)); err != nil || string(text) != "mine\n" {
+					t.Errorf("%s is not as it was, it has %d bytes: %v", f, len(text), err)
+				}
+			}
+		})
+	}
+}
