@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // Secret is a folder with what the receiver asks for and is known by, as a mounted Secret is; "" is none.
@@ -26,7 +27,11 @@ const (
 // Token is what the requests carry; "" is nothing.
 func (s Secret) Token() (string, error) {
 	text, err := s.read(tokenFile)
-	return strings.TrimSpace(string(text)), err
+	token := strings.TrimSpace(string(text))
+	if strings.ContainsFunc(token, unicode.IsControl) {
+		return "", fmt.Errorf("%s in the secret of the webhook has a line break or another control character: it must be one line", tokenFile)
+	}
+	return token, err
 }
 
 // NewClient connects to the receiver. It follows no redirect: an event is posted where the operator said.

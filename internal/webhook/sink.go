@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -22,8 +25,9 @@ const (
 	requestTimeout = 30 * time.Second
 	// maxAsked is the longest wait that a receiver can ask for.
 	maxAsked = 10 * time.Minute
-	// drained is how much of an answer is read, so that the connection can be used again.
-	drained = 4 << 10
+	// drained is how much of an answer is read, and for how long, so that the connection can be used again.
+	drained      = 4 << 10
+	drainTimeout = time.Second
 )
 
 var (
@@ -43,11 +47,17 @@ type Sink struct {
 	First, Longest, Patience time.Duration
 	// Retried is told of each try that failed and is made again; it may be nil.
 	Retried func(err error, wait time.Duration)
+
+	notBefore time.Time // that the receiver asked for last
 }
 
 // Send posts an event until the receiver has taken it. A network error, a timeout, 408, 429 and 5xx are tried again, not earlier
-// than Retry-After says. Every other answer but 2xx is ErrRefused. No error repeats the URL, the token or the answer's body.
+// than Retry-After says, also when the patience with an event has ended meanwhile. Every other answer but 2xx is ErrRefused. No error
+// repeats the URL, the token or what the receiver sent. One goroutine at a time may call it.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
+	if err := until(ctx, s.notBefore); err != nil {
+		return err
+	}
 	waits := &waits{ExponentialBackOff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(cmp.Or(s.First, 500*time.Millisecond)),
 		backoff.WithMaxInterval(cmp.Or(s.Longest, time.Minute)),
@@ -55,6 +65,7 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	)}
 	err := backoff.RetryNotify(func() (err error) {
 		waits.asked, err = s.post(ctx, e)
+		s.notBefore = time.Now().Add(waits.asked)
 		return err
 	}, backoff.WithContext(waits, ctx), func(err error, wait time.Duration) {
 		if s.Retried != nil {
@@ -65,6 +76,16 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// until waits for a time.
+func until(ctx context.Context, t time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(t)):
+		return nil
+	}
 }
 
 // waits grow, with jitter, and are not shorter than the receiver asks for.
@@ -104,9 +125,10 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 	}
 	answer, err := s.Client.Do(request)
 	if err != nil {
-		return 0, withoutURL(err)
+		return 0, repeatable(err)
 	}
 	defer answer.Body.Close()
+	defer time.AfterFunc(drainTimeout, cancel).Stop()
 	_, _ = io.CopyN(io.Discard, answer.Body, drained)
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
@@ -121,12 +143,27 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 // status is a code with its usual text: that of the answer is the receiver's own.
 func status(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// withoutURL takes the URL out of an error of the client: its query may be a secret.
-func withoutURL(err error) error {
+// errNoHTTP stands for the errors of the client that repeat what was sent to it, which may be what it has sent.
+var errNoHTTP = errors.New("the connection broke, or what it answers is not HTTP")
+
+// repeatable is what may be told of an error of the client: what this side knows by itself, without the URL, whose query may be a secret.
+func repeatable(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &network):
+		return network
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, http.ErrSchemeMismatch), strings.HasPrefix(err.Error(), "tls: "):
+		return err
+	default:
+		return errNoHTTP
+	}
 }
 
 // retryAfter reads the header of that name: seconds, or a date.

@@ -138,4 +138,8 @@ func TestSecretOfNothing(t *testing.T) {
 	if _, err := bad.NewClient(); err == nil || !strings.Contains(err.Error(), "ca.crt") {
 		t.Error(err)
 	}
+	writeFile(t, bad, tokenFile, "two\nlines")
+	if got, err := bad.Token(); err == nil || !strings.Contains(err.Error(), "must be one line") || strings.Contains(err.Error(), "two") {
+		t.Errorf("%q, %v", got, err)
+	}
 }
