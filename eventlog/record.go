@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"time"
@@ -23,6 +24,14 @@ type Record struct {
 	subject string
 	header  nats.Header
 	data    []byte
+}
+
+// Fingerprint tells a commit from every other one, also from one of the same name in another log.
+func (r Record) Fingerprint() string {
+	s := sha256.New()
+	fmt.Fprintf(s, "%d %d %s %s\n", r.Seq, r.Stored.UnixNano(), r.subject, r.CommitID)
+	s.Write(r.data)
+	return fmt.Sprintf("%x", s.Sum(nil))
 }
 
 // Types lists the types of the commit's events in order, from the headers alone. It is empty for a message that no

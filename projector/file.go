@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"scute.dev/eventlog"
 	"scute.dev/internal/atomicfile"
 )
 
@@ -35,14 +34,6 @@ type Header struct {
 
 // errUnusable is a snapshot that cannot be used and costs only a replay.
 var errUnusable = errors.New("snapshot not usable")
-
-// fingerprint tells a commit from every other one, also from one of the same name in another log.
-func fingerprint(r eventlog.Record) string {
-	s := sha256.New()
-	fmt.Fprintf(s, "%d %d %s %s\n", r.Seq, r.Stored.UnixNano(), r.Subject(), r.CommitID)
-	s.Write(r.Data())
-	return fmt.Sprintf("%x", s.Sum(nil))
-}
 
 // writeFile replaces the snapshot before. The process that writes it has the log's folder for itself.
 func writeFile(path string, h Header, v Snapshotter) error {

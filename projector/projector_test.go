@@ -395,7 +395,7 @@ func TestVerifyNamesWhatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := Header{Format: format, View: "counts", Log: l.ID(), Seq: 3, Commit: fingerprint(last)}
+	h := Header{Format: format, View: "counts", Log: l.ID(), Seq: 3, Commit: last.Fingerprint()}
 	if err := writeFile(path, h, counts{"a": 1, "b": 2, "d": 1}); err != nil {
 		t.Fatal(err)
 	}

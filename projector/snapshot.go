@@ -40,7 +40,7 @@ func (p *Projector[V]) save() {
 	}
 	start := time.Now()
 	err := writeFile(p.opts.Snapshot, Header{
-		Format: format, View: p.opts.Name, Program: p.opts.Program, Log: p.log.ID(), Seq: p.last.Seq, Commit: fingerprint(p.last),
+		Format: format, View: p.opts.Name, Program: p.opts.Program, Log: p.log.ID(), Seq: p.last.Seq, Commit: p.last.Fingerprint(),
 	}, v)
 	p.snapshot = snapshotState{seq: p.last.Seq, at: time.Now(), took: time.Since(start)}
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *file) suits(ctx context.Context, log Log, o Options, head uint64) (last
 	if last, err = log.At(ctx, s.Seq); err != nil {
 		return last, err
 	}
-	if s.Commit != fingerprint(last) {
+	if s.Commit != last.Fingerprint() {
 		return last, fmt.Errorf("%w: commit %d is another one in this log", errUnusable, s.Seq)
 	}
 	return last, nil

@@ -85,8 +85,8 @@ func TestConsumer(t *testing.T) {
 	if !errors.Is(err, refused) || !strings.Contains(err.Error(), "event c/1 of scute.dev/move/a, commit 3") {
 		t.Errorf("ended with %v", err)
 	}
-	if want := (consume.Position{LogID: "this", Sequence: 2}); store.at != want || store.saves != 1 {
-		t.Errorf("%d saves, the position is %+v, want %+v", store.saves, store.at, want)
+	if store.at.LogID != "this" || store.at.Sequence != 2 || store.saves != 1 {
+		t.Errorf("%d saves, the position is %+v, want 2 of this", store.saves, store.at)
 	}
 	if !strings.Contains(said.String(), "no event of scute") || !strings.Contains(said.String(), "sequence=2") {
 		t.Errorf("of a message that is no event was said: %s", &said)
@@ -115,6 +115,29 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "another event log") {
 		t.Errorf("it said %q", &said)
+	}
+}
+
+// TestLogThatWentBack: where a log lost commits and continued, nothing is passed over without a word; an operator decides where to continue.
+func TestLogThatWentBack(t *testing.T) {
+	store, taken := &memory{}, 0
+	run := func(all ...eventlog.Record) error {
+		c := &consume.Consumer{Log: records{"this", all}, Store: store, Take: func(context.Context, eventlog.CloudEvent) error { taken++; return nil }}
+		return c.Run(t.Context())
+	}
+	if err := run(twoEvents(1), twoEvents(2), twoEvents(3)); !errors.Is(err, errEnd) || taken != 6 {
+		t.Fatalf("%d events: %v", taken, err)
+	}
+	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, consume.ErrWentBack) || taken != 6 {
+		t.Errorf("%d events, ended with %v", taken, err)
+	}
+	store.at.Sequence = 1 // as an operator moves it
+	if err := run(twoEvents(1), twoEvents(2), poison(3), twoEvents(4)); !errors.Is(err, errEnd) || taken != 10 {
+		t.Errorf("%d events, ended with %v", taken, err)
+	}
+	store.at = consume.Position{Sequence: 3}
+	if err := run(twoEvents(1)); err == nil || !strings.Contains(err.Error(), "no log ID: add the ID of the log, which is this") || taken != 10 {
+		t.Errorf("%d events, ended with %v", taken, err)
 	}
 }
 

@@ -45,7 +45,8 @@ type Consumer struct {
 // nil. The same Consumer can be run again, and continues at the first event that was not taken.
 //
 // An event may be taken twice after a crash: its source and id are the same then. A position of another log is not used: the
-// log is read from its beginning.
+// log is read from its beginning. Run ends with ErrWentBack if the log does not have the commit that was taken last: what it has in the
+// place of what it lost was not handed over, and where to continue is an operator's decision.
 func (c *Consumer) Run(ctx context.Context) error {
 	p, err := c.Store.Load(ctx)
 	if err != nil {
@@ -56,8 +57,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	if id := c.Log.ID(); p.LogID != id {
-		if p.LogID != "" {
+		switch {
+		case p.LogID != "":
 			logger.Warn("the position is of another event log: this one is read from its beginning", "position", p.LogID, "log", id)
+		case p.Sequence > 0:
+			return fmt.Errorf("the position has the sequence %d and no log ID: add the ID of the log, which is %s", p.Sequence, id)
 		}
 		p = Position{LogID: id}
 	}
@@ -66,11 +70,22 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 	s := &saver{store: c.Store, saved: p, at: p}
 	stop := s.start(ctx, cmp.Or(c.SaveEvery, saveEvery), logger)
-	err = c.Log.Follow(ctx, p.Sequence, func(r eventlog.Record) error {
+	from := p.Sequence
+	if p.marked() {
+		from-- // the commit that was taken last is read again, and compared
+	}
+	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
+		next := after(p.LogID, r)
+		if r.Seq == p.Sequence {
+			if next != p {
+				return fmt.Errorf("commit %d: %w", r.Seq, ErrWentBack)
+			}
+			return nil
+		}
 		if err := c.commit(ctx, r, logger); err != nil {
 			return err
 		}
-		s.reached(r.Seq)
+		s.reached(next)
 		if c.Taken != nil {
 			c.Taken(r.Seq)
 		}
@@ -103,10 +118,10 @@ type saver struct {
 	saved Position // of the goroutine that saves
 }
 
-func (s *saver) reached(seq uint64) {
+func (s *saver) reached(p Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at.Sequence = seq
+	s.at = p
 }
 
 // start saves at each interval. The function that it returns ends that, with a last save.

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
+	"strings"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/atomicfile"
 )
 
@@ -16,6 +19,24 @@ type Position struct {
 	// LogID is empty at the beginning.
 	LogID    string `json:"logID"`
 	Sequence uint64 `json:"sequence"`
+	// Commit is the commit at Sequence, as mark writes it. One of another sequence is not used: somebody moved the position.
+	Commit string `json:"commit,omitempty"`
+}
+
+// ErrWentBack says that the log does not have the commit that was taken last: it was restored from an older backup, and continued.
+var ErrWentBack = errors.New("the log went back before the position, and has another commit there now")
+
+// after is the position after a commit.
+func after(logID string, r eventlog.Record) Position {
+	return Position{LogID: logID, Sequence: r.Seq, Commit: mark(r.Seq) + r.Fingerprint()}
+}
+
+// mark is how Commit begins.
+func mark(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
+
+// marked says that the commit at the position is known.
+func (p Position) marked() bool {
+	return p.Sequence > 0 && strings.HasPrefix(p.Commit, mark(p.Sequence))
 }
 
 // Store keeps the position of one consumer.

@@ -17,6 +17,7 @@ import (
 const (
 	logField      = "logID"
 	sequenceField = "sequence"
+	commitField   = "commit"
 )
 
 // ConfigMap keeps the position of the delivery in the management cluster, so that it outlives the pod and its volumes.
@@ -38,12 +39,12 @@ func (c *ConfigMap) Load(ctx context.Context) (consume.Position, error) {
 	if err != nil {
 		return consume.Position{}, fmt.Errorf("reading the position of the webhook from ConfigMap %s: %s must be the sequence of a commit: %w", c.Object, sequenceField, err)
 	}
-	return consume.Position{LogID: found.Data[logField], Sequence: seq}, nil
+	return consume.Position{LogID: found.Data[logField], Sequence: seq, Commit: found.Data[commitField]}, nil
 }
 
 // Save implements consume.Store.
 func (c *ConfigMap) Save(ctx context.Context, p consume.Position) error {
-	data := map[string]string{logField: p.LogID, sequenceField: strconv.FormatUint(p.Sequence, 10)}
+	data := map[string]string{logField: p.LogID, sequenceField: strconv.FormatUint(p.Sequence, 10), commitField: p.Commit}
 	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

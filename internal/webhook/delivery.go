@@ -45,7 +45,7 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run delivers until ctx ends. What the receiver refuses stops it, until the token is another one, the position was moved, or the
+// Run delivers until ctx ends. What the receiver refuses, or a log that went back and continued, stops it, until the token is another one, the position was moved, or the
 // process begins again. After any other error it continues by itself, and repeats what was not saved.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -55,7 +55,7 @@ func (d *Delivery) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		stopped := errors.Is(err, ErrRefused)
+		stopped := errors.Is(err, ErrRefused) || errors.Is(err, consume.ErrWentBack)
 		d.failed(stopped, err)
 		position, _ := d.Store.Load(ctx)
 		for d.wait(ctx) && stopped {

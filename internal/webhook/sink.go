@@ -143,7 +143,7 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 // status is a code with its usual text: that of the answer is the receiver's own.
 func status(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// errNoHTTP stands for the errors of the client that repeat what was sent to it, which may be what it has sent.
+// errNoHTTP is told instead of errors of the client that repeat what it received, which may be what it has sent.
 var errNoHTTP = errors.New("the connection broke, or what it answers is not HTTP")
 
 // repeatable is what may be told of an error of the client: what this side knows by itself, without the URL, whose query may be a secret.
