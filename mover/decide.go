@@ -25,7 +25,7 @@ const (
 func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	switch o := o.(type) {
 	case Tick:
-		return s.tick(now), nil
+		return s.tick(), nil
 	case PreflightDone:
 		return decidePreflight(o), nil
 	case OwnMarkSeen:
@@ -56,7 +56,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	case CreateDone:
 		return []Event{AllCreated{}}, nil
 	case VerifyDone:
-		return s.decideVerified(o, now), nil
+		return s.decideVerified(o), nil
 	case DeletedSome:
 		return []Event{Deleted(o)}, nil
 	case DeleteDone:
@@ -79,7 +79,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 }
 
 // tick answers an abort. Before Verified it is a rollback; of a move that changed nothing, the end.
-func (s *State) tick(time.Time) []Event {
+func (s *State) tick() []Event {
 	switch {
 	case s.Abandon || s.Way != "":
 		return nil // the operator's latest command applies
@@ -228,9 +228,9 @@ func (s *State) changedRoots(plan []Item) []Wait {
 	return changed
 }
 
-func (s *State) decideVerified(o VerifyDone, now time.Time) []Event {
+func (s *State) decideVerified(o VerifyDone) []Event {
 	if s.Abort {
-		return s.tick(now) // it came during the verification, which is in time
+		return s.tick() // it came during the verification, which is in time
 	}
 	if len(o.Differences) == 0 {
 		return []Event{Verified{}}

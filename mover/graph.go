@@ -84,8 +84,8 @@ type node struct {
 
 // Select works out which of the observed objects a selection means. The world is every object of the movable kinds in
 // the selection's namespace and in those of its ClusterClasses, all Clusters everywhere, and all objects of the whole
-// cluster that are labelled for moving. (MOVER.md; the rules of clusterctl's object graph, with what it leaves behind
-// in silence reported.)
+// cluster that are labelled for moving. The rules are those of clusterctl's object graph, and what that leaves behind in
+// silence is reported.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()

@@ -16,7 +16,7 @@ import (
 // Phase is the progress of a move.
 type Phase = v1alpha1.MovePhase
 
-// The phases of MOVER.md.
+// The phases, in the order of docs/design/mover.md.
 const (
 	PhasePending      Phase = "Pending"
 	PhasePreflight    Phase = "Preflight"

@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// groups of the kinds that the scripts speak of. A kind that is not listed is of an infrastructure provider.
+// groupOf is the group of a kind that the scripts speak of. A kind that is not listed is of an infrastructure provider.
 func groupOf(kind string) string {
 	switch kind {
 	case "Secret", "ConfigMap":

@@ -53,8 +53,8 @@ const (
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
-	// MakeRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
-	// abort that an earlier one said. DropRequest deletes it, and lets it go.
+	// CreateRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
+	// abort that an earlier one said. DeleteRequest deletes it, and removes its finalizer.
 	CreateRequest ActionType = "make the request"
 	DeleteRequest ActionType = "drop the request"
 	// Defragment has the member of etcd on node Value defragmented until Until, if its database still has Size bytes. If it leads, the

@@ -77,7 +77,7 @@ func (u *UnhealthyMachine) made(step string) *StepObject {
 	return nil
 }
 
-// nextRung is the next escalation step of a machine, if any.
+// nextStep is the next escalation step of a machine, if any.
 func (u *UnhealthyMachine) nextStep(steps []EscalationStep) (EscalationStep, bool) {
 	for _, step := range steps {
 		if !slices.Contains(u.CompletedSteps, step.Name) {

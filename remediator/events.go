@@ -67,7 +67,7 @@ type Decision struct {
 	Domain string `json:"domain,omitempty"`
 }
 
-// Seen is the evidence for a decision, small enough to be stored forever.
+// Evidence is what a decision was made on, small enough to be stored forever.
 type Evidence struct {
 	Replicas   int32    `json:"replicas"`
 	Machines   int      `json:"machines"`

@@ -57,7 +57,7 @@ type OwnerFacts struct {
 	RollingOut string
 	// Tested: the minor version of the owner's controller is one whose inner bookkeeping we have tested.
 	Tested bool
-	// CertificateLever: the owner rolls machines out whose certificates are about to expire.
+	// CertificateTrigger: the owner rolls machines out whose certificates are about to expire.
 	CertificateTrigger bool
 	// Retry bounds a control plane's own remediation of one machine after another.
 	Retry Retry

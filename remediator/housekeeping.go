@@ -168,7 +168,7 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State) bool {
 		m.Conditions[clusterv1.MachineExternallyRemediatedCondition].Status == object.False && (m.Request == nil || m.Request.Deleting)
 }
 
-// steps makes sure that the object of the current step exists, and those of others do not.
+// stepActions make sure that the object of the current step exists, and those of others do not.
 func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	var actions []Action
 	for _, step := range u.steps(f.Policy.Escalation) {

@@ -242,7 +242,7 @@ var unreported = []Event{
 	KeepEnded{},
 }
 
-// Tell says what people are told of a fact, from the state before it; ok is false for nothing.
+// NotificationOf says what people are told of a fact, from the state before it; ok is false for nothing.
 func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	for _, t := range notificationRules {
 		if note := t.says(s, e); note != "" {
@@ -355,7 +355,7 @@ func afterCancel(c Cause) string {
 	}
 }
 
-// WriteNews writes the table of what people are told, in Markdown, for docs/remediation.md.
+// WriteNotifications writes the table of what people are told, in Markdown, for docs/remediation.md.
 func WriteNotifications(w io.Writer) {
 	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
 	for _, t := range notificationRules {

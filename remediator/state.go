@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keptEnds bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
+// historyLimit bounds how many ended remediations a state remembers: those that limits, cooldowns and people ask for.
 const historyLimit = 20
 
 // keptStarts bounds how many starts a state remembers: more than any policy allows within its window.
@@ -168,7 +168,7 @@ const (
 	EndRecovered Outcome = "Recovered" // the mark was taken off before anything was begun; Cause says why
 )
 
-// End of a remediation.
+// PastRemediation is a remediation that has ended.
 type PastRemediation struct {
 	Victim      Subject
 	Replacement Subject

@@ -32,7 +32,7 @@ func (c Counts) Others(namespace string) bool {
 	return false
 }
 
-// Evidence is what there is to say of a mass failure: how many machines are healthy and unhealthy, by failure domain.
+// MassEvidence is what there is to say of a mass failure: how many machines are healthy and unhealthy, by failure domain.
 type MassEvidence struct {
 	healthy, unhealthy map[string]*sum
 	rehearsed          [2]Counts // healthy and unhealthy machines of policies in dry run

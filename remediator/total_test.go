@@ -19,7 +19,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// facts of every kind that there is.
+// kinds has a fact of every kind that there is.
 func kinds() []remediator.Event {
 	return []remediator.Event{
 		remediator.Registered{},

@@ -53,7 +53,7 @@ type OwnerReconciler struct {
 	Events *EventSource
 }
 
-// turnsOfNamespaces: the control planes of one namespace, many of them silent, leave the workers to others in turn.
+// fairByNamespace: the control planes of one namespace, many of them silent, leave the workers to others in turn.
 func fairByNamespace(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
 	return fair.New(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 }

@@ -63,7 +63,7 @@ type topic struct {
 	reason string
 }
 
-// Tell queues a report. It does not block.
+// Report queues a report. It does not block.
 func (t *EventReporter) Report(n runner.Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +161,7 @@ func (t *EventReporter) next() (runner.Report, bool) {
 	return runner.Report{}, false
 }
 
-// Owes says that something is still to be told. What is too old to be told, because nobody leads here for example, is not owed.
+// Pending says that something must still be told. What is too old to be told, because nobody leads here for example, is not pending.
 func (t *EventReporter) Pending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,13 +20,13 @@ import (
 const settle, settleLimits = 100 * time.Millisecond, time.Second
 
 // EventSource is what has changed in the log about owners of machines, for each controller that shows it, whether this daemon or
-// an operator appended it. NewFeed makes it.
+// an operator appended it. NewEventSource makes it.
 type EventSource struct {
 	owners                     changes.Changes[remediator.Owner]
 	requests, policies, limits changes.Changes[string] // by namespace
 }
 
-// NewFeed makes a feed that is ready for Changed.
+// NewEventSource makes a source that is ready for Changed.
 func NewEventSource() *EventSource {
 	f := &EventSource{}
 	f.owners.Gather, f.requests.Gather, f.policies.Gather, f.limits.Gather = settle, settle, settle, settleLimits

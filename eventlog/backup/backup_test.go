@@ -121,7 +121,7 @@ func root(t *testing.T, where string) (c seal.Checkpoint) {
 	return c
 }
 
-// append adds commits to a log as a daemon does.
+// appendTo adds commits to a log as a daemon does.
 func appendTo(t *testing.T, where string, n int) {
 	t.Helper()
 	with(t, where, func(l *eventlog.Log) {

@@ -136,7 +136,7 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	return infra, nil
 }
 
-// mayPull says whether a trigger may be given its value. To put one back, or to change nothing for the owner, is always
+// mayTrigger says whether a trigger may be given its value. To put one back, or to change nothing for the owner, is always
 // allowed; to make a machine outdated that is not is the beginning of its replacement.
 func (d *execution) mayTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {

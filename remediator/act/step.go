@@ -88,7 +88,7 @@ func (d *execution) rungThere(ctx context.Context, made *unstructured.Unstructur
 	}
 }
 
-// dropRung deletes the object, if it is scute's. Where neither the log nor the policy says what kind it is of, it goes with the Machine
+// deleteStepObject deletes the object, if it is scute's. Where neither the log nor the policy says what kind it is of, it goes with the Machine
 // that owns it.
 func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
@@ -151,7 +151,7 @@ func (e *Executor) templateOf(ctx context.Context, key types.NamespacedName, nam
 	return nil, nil
 }
 
-// step is the object that is created from the template for the machine. Of the template's metadata it has labels and
+// stepObject is the object that is created from the template for the machine. Of the template's metadata it has labels and
 // annotations only.
 func (d *execution) stepObject(template *unstructured.Unstructured, m *clusterv1.Machine, words *strings.Replacer) (*unstructured.Unstructured, error) {
 	gvk := template.GroupVersionKind()

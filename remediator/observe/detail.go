@@ -104,7 +104,7 @@ func refused(err error) error {
 	return err
 }
 
-// steps are the escalation steps whose objects exist. Only a machine with scute's mark, or a request, can have one.
+// stepObjects reads which escalation steps have an object. Only a machine with scute's mark, or a request, can have one.
 func (l *look) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -164,7 +164,7 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// step is the object of a step, nil without one; an object of a kind that is not served does not exist.
+// stepObject is the object of a step, nil without one; an object of a kind that is not served does not exist.
 func (o *Observer) stepObject(ctx context.Context, namespace string, step v1alpha1.EscalationStep, machine string) (*unstructured.Unstructured, error) {
 	object := remediator.StepObject{Name: remediator.StepObjectName(machine, step.Name)}
 	if object.APIVersion, object.Kind = kindOfStep(step); object.Kind == "" {

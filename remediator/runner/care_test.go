@@ -103,7 +103,7 @@ func TestADefragmentationHasItsOwnTime(t *testing.T) {
 	}
 }
 
-// fleet of worlds, by the names of their clusters.
+// fragmentedFleet are worlds, by the names of their clusters.
 type fragmentedFleet map[string]*fragmented
 
 func (m fragmentedFleet) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {

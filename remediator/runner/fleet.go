@@ -10,7 +10,7 @@ import (
 const waitsFor = time.Minute
 
 // fleet counts what all policies have in progress beside this owner, and what they have seen, as the owner's namespace takes it.
-// The limits, and how many machines there are, come with the look. What the owner itself has seen is in the book.
+// The limits, and how many machines there are, come with the look. What the owner itself has seen is in its tracker.
 func (r *Runner) fleet(self *tracker, namespace string, seen remediator.Fleet) remediator.Fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()

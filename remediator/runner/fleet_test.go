@@ -48,7 +48,7 @@ func (m *many) count() {
 	}
 }
 
-// of a process that looks after all of them.
+// process is the runner of a process that looks after all of them.
 func (m *many) process(t *testing.T, name string, l aggregate.Log) *runner.Runner {
 	t.Helper()
 	view := runner.NewRemediations(nil)

@@ -8,8 +8,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// entry is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
-// read is the account, under the runner's lock.
+// tracker is what the runner knows of one owner between its turns. The aggregate belongs to the owner's turn; what others
+// read is the usage, under the runner's lock.
 type tracker struct {
 	agg      *root
 	failures int
@@ -42,7 +42,7 @@ func (e *tracker) remembers(f *remediator.Facts, now time.Time) bool {
 	return true
 }
 
-// account is what counts for the limits of a policy, and of the fleet.
+// usage is what counts for the limits of a policy, and of the fleet.
 type usage struct {
 	party     remediator.Party
 	policy    string // namespace/name of the one that selected the owner at its last turn
@@ -77,7 +77,7 @@ func (e *tracker) asked(f *remediator.Facts, now time.Time) {
 	}
 }
 
-// accountOf an owner, by the facts of its last turn; nil before the first.
+// usageOf an owner, by the facts of its last turn, which are nil before the first.
 func usageOf(s *remediator.State, f *remediator.Facts, party remediator.Party, policy string, watched int) usage {
 	return usage{
 		occupied: remediator.OccupiedUntil(s),
@@ -101,7 +101,7 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	return e
 }
 
-// open fills the book from the log: limits and cooldowns count before an owner's first turn. The lock is held.
+// load fills the trackers from the log: limits and cooldowns count before an owner's first turn. The lock is held.
 func (r *Runner) load() {
 	if r.owners != nil {
 		return

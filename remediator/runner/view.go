@@ -17,8 +17,8 @@ import (
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. May be nil.
 	Changed func(owner remediator.Owner)
-	// Tell reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
-	// use. nil reports nothing. Events before TellSince are not reported.
+	// Report reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
+	// use. nil reports nothing. Events before ReportSince are not reported.
 	Report      func(Report)
 	ReportSince time.Time
 	// LogID is the ID of the log that is folded in. It is set before use and not changed.
@@ -82,7 +82,7 @@ func (v *Remediations) apply(r eventlog.Record) (remediator.Owner, error) {
 	return e.state.Owner, e.err
 }
 
-// notice applies facts to a state, and tells of each.
+// reporting applies facts to a state, and reports each.
 func (v *Remediations) reporting(s *remediator.State, r eventlog.Record) func(remediator.Event, time.Time) {
 	index := -1
 	return func(e remediator.Event, at time.Time) {

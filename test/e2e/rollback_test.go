@@ -58,7 +58,7 @@ func TestAbort(t *testing.T) {
 	w := shared.witness(ctx, t)
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
-	// A provider that still has to put things to rest says so with this annotation (seed 003).
+	// A provider that still has to put things to rest says so with this annotation (cluster-api issue 8473).
 	hold := annotation(ctx, t, shared.blue, ns, "DevCluster", "clusterctl.cluster.x-k8s.io/block-move")
 	m := scuted.NewMove(ns, "aborted", shared.green, "tiny")
 	harness.Must(t, shared.blue.Create(ctx, m))

@@ -162,7 +162,7 @@ func (s *stage) ignoresChildren(ctx context.Context, t *testing.T) {
 	s.maps(ctx, t, "di-root di-c !di-d !di-under di-e")
 }
 
-// fixes: the default policy stops; the cause is fixed, and a resume skips what is done.
+// mends: the default policy stops; the cause is fixed, and a resume skips what is done.
 func (s *stage) mends(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "mends", v1alpha1.RunAborted, "tasks:\n"+apply("a", configMap("mends-a", "1"), "")+
 		apply("b", pod("mends", crashing), ", needs: [a]")+apply("c", configMap("mends-c", "1"), ", needs: [b]"))

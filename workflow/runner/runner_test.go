@@ -428,9 +428,9 @@ func TestOrderlyEndAtAStart(t *testing.T) {
 	}
 }
 
-// TestAnotherClaim ends a driver, which starts nothing any more and has nothing in flight when it returns.
-// A process that is asked to end is not one that died: however often that happens, the step is not taken for the cause. A
-// handler that it cuts short has not run, and a rollback still waits for it.
+// TestOrderlyEnds: a driver that has to end starts nothing any more, and has nothing in flight when it returns. A process
+// that is asked to end is not one that died: however often that happens, the step is not taken for the cause. A handler
+// that it cuts short has not run, and a rollback still waits for it.
 func TestOrderlyEnds(t *testing.T) {
 	w := newWorld(t)
 	slow, handle := w.gate("slow"), w.gate("handle")

@@ -9,7 +9,7 @@ import (
 	"scute.dev/mover"
 )
 
-// Path is what a good move goes through before it has succeeded (MOVER.md, "A move is one aggregate in the log").
+// Path is what a good move goes through before it has succeeded (docs/design/mover.md, "Phases").
 func Path(m *v1alpha1.Move) []mover.Phase {
 	if m.Spec.DryRun {
 		return []mover.Phase{mover.PhasePreflight, mover.PhasePlanned}

@@ -39,7 +39,7 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-// NewStory begins with nothing.
+// newStory begins with nothing.
 func newStory(machine string) *story {
 	return &story{machine: machine, catalog: remediator.NewCatalog(), state: &remediator.State{}}
 }

@@ -106,7 +106,7 @@ func (o *outage) figures(all time.Duration, onset, still, end reading, told *rec
 // limits of the fleet: the defaults.
 func (o *outage) limits() (atOnce, ofDomain int) { return 10, 5 }
 
-// policy of a namespace. That its machines are a mass failure for the policy itself is left out: what is measured are the limits
+// outagePolicy is the policy of a namespace. That its machines are a mass failure for the policy itself is left out: what is measured are the limits
 // of the fleet.
 func outagePolicy(namespace string) *v1alpha1.RepairPolicy {
 	timeout := v1alpha1.Duration{Duration: outageTimeout}

@@ -27,7 +27,7 @@ const (
 
 // Expand makes a task of each object of an Apply with expand: true. A part is named BASE/kind-name and has the
 // attributes of the base, unless annotations of its object say otherwise. An object needs its namespace and the
-// definition of its kind, if they are among the objects. Who needs the base is for NeedParts.
+// definition of its kind, if they are among the objects. Package manifest makes those that need the base need its parts.
 //
 // The Field of a problem is relative to the task.
 func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {
