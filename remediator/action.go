@@ -36,7 +36,7 @@ const (
 	Withdraw ActionType = "withdraw the hand-over"
 	// ClearConditions takes OwnerRemediated and ExternallyRemediated off the Machine, and sets HealthCheckSucceeded to True.
 	ClearConditions ActionType = "clear the remediation's conditions"
-	// Lead moves etcd's leadership away from Machine, to the member of node Value.
+	// MoveLeadership moves etcd's leadership away from Machine, to the member of node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
 	// SkipDrain lets the deletion of Machine continue without the drain of its Node, SkipDetach without waiting for its
 	// volumes to be detached.

@@ -36,6 +36,60 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// TestDesign: the files that docs/design names are in the tree, and a name "in" a file is there.
+func TestDesign(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs/design/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("docs/design has no pages: %v", err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, finding := range misplaced(filepath.Base(page), text) {
+			t.Error(finding)
+		}
+	}
+}
+
+// TestDesignFails proves that the check finds what is not in the tree, and leaves annotations and folders alone.
+func TestDesignFails(t *testing.T) {
+	text := []byte("`NewCatalog` in `mover/catalog.go`, `scute.dev/move`, `mover/runner`\n`Missing` in `mover/catalog.go`, `mover/missing.go`\n")
+	want := []string{"page.md:2: no file mover/missing.go", "page.md:2: mover/catalog.go has no Missing"}
+	if diff := cmp.Diff(want, misplaced("page.md", text)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+var (
+	// path matches a Go file, or what may be in a folder of the tree.
+	path = regexp.MustCompile("`([a-z0-9_-]+(?:/[\\w.-]+)+)`")
+	// within matches a name and the file that has it.
+	within = regexp.MustCompile("`(\\w+)` in `([\\w/.-]+\\.go)`")
+)
+
+// misplaced returns which files, and names in files, a page names that are not there, in the form `PAGE:LINE: FINDING`.
+func misplaced(page string, text []byte) []string {
+	var found []string
+	for n, line := range strings.Split(string(text), "\n") {
+		for _, m := range path.FindAllStringSubmatch(line, -1) {
+			folder, _, _ := strings.Cut(m[1], "/")
+			_, outside := os.Stat(filepath.Join(root, folder))
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil && (outside == nil || filepath.Ext(m[1]) == ".go") {
+				found = append(found, fmt.Sprintf("%s:%d: no file %s", page, n+1, m[1]))
+			}
+		}
+		for _, m := range within.FindAllStringSubmatch(line, -1) {
+			source, err := os.ReadFile(filepath.Join(root, m[2]))
+			if err == nil && !regexp.MustCompile(`\b`+m[1]+`\b`).Match(source) {
+				found = append(found, fmt.Sprintf("%s:%d: %s has no %s", page, n+1, m[2], m[1]))
+			}
+		}
+	}
+	return found
+}
+
 // TestGuidesFail proves that the check finds names that are not in the tree.
 func TestGuidesFail(t *testing.T) {
 	text, err := os.ReadFile("testdata/guide.md.txt")
