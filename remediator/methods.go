@@ -106,7 +106,7 @@ func (r remediation) surge(start []Action) []Action {
 		actions = append(actions, r.set(SetDelete, DeleteValue))
 	}
 	actions = slices.Concat(actions, r.counted(), start)
-	waiting := r.Replacement.UID == "" && len(r.newcomers) == 0
+	waiting := r.Replacement.UID == "" && len(r.newMachines) == 0
 	if waiting && r.Request.Relaxed {
 		actions = append(actions, r.relaxOn()...)
 	}
@@ -218,7 +218,7 @@ func (workerSurge) undo(r remediation) []Action {
 		return back
 	}
 	unhealthy := r.unhealthy != nil && r.unhealthy.Mark != nil && r.unhealthy.Mark.State == Unhealthy
-	if r.committed() || unhealthy && len(r.newcomers) == 0 && r.Cause != Aborted {
+	if r.committed() || unhealthy && len(r.newMachines) == 0 && r.Cause != Aborted {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...)
 	}
 	return back
@@ -292,7 +292,7 @@ func (s scaling) wanted(r remediation) int {
 
 func (scaling) undo(r remediation) []Action {
 	back := r.scaleBack()
-	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newcomers) == 0 && !r.in(Sparing) {
+	if r.facts.isControlPlane() && len(back) > 0 && r.victim != nil && r.victim.DeleteMark == "" && len(r.newMachines) == 0 && !r.in(Sparing) {
 		return append([]Action{r.set(SetDelete, DeleteValue)}, back...) // a new machine may exist that was not observed yet
 	}
 	return back
@@ -303,7 +303,7 @@ func (s scaling) undone(r remediation) bool {
 }
 
 func (r remediation) scaleUp() []Action {
-	if r.Scale != ScaleUnseen || len(r.newcomers) > 0 || r.rolling() || r.replicas == r.Request.To {
+	if r.Scale != ScaleUnseen || len(r.newMachines) > 0 || r.rolling() || r.replicas == r.Request.To {
 		return nil
 	}
 	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.To, Expect: r.Request.From}}
@@ -320,19 +320,19 @@ func (r remediation) leavesFirst() bool {
 // creates one.
 // Surplus new machines are marked before, so that they are deleted and no older, healthy machine is.
 func (r remediation) scaleDown() []Action {
-	if !r.in(Settling) && (len(r.newcomers) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
+	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.rolling() || !r.facts.isControlPlane() && !r.ready() && !r.leavesFirst()) {
 		return nil
 	}
 	var actions []Action
 	unwanted := false
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		unwanted = unwanted || r.extra(m)
 		if r.extra(m) && m.DeleteMark == "" && (r.surplus() || r.method.asking(r)) {
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
 		}
 	}
-	if !unwanted && r.filling() && len(r.newcomers) > 0 && r.newcomers[0].DeleteMark == "" {
-		actions = append(actions, Action{Type: SetDelete, Machine: r.newcomers[0].subject(), Value: DeleteValue})
+	if !unwanted && r.filling() && len(r.newMachines) > 0 && r.newMachines[0].DeleteMark == "" {
+		actions = append(actions, Action{Type: SetDelete, Machine: r.newMachines[0].subject(), Value: DeleteValue})
 	}
 	return append(actions, r.scaleBack()...)
 }

@@ -14,7 +14,7 @@ func TestNoticesAreNoFailures(t *testing.T) {
 	var told []string
 	for _, c := range []struct {
 		event Event
-		sick  int
+		want  int
 	}{
 		{MachineMarked{Machine: m, State: Failing, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a"}, 0},
 		{MachineMarked{Machine: m, State: Unhealthy, Source: FromNotice, Reason: "Machine annotation maintenance 2026-05-01T13:00:00Z", FailureDomain: "a"}, 0},
@@ -27,8 +27,8 @@ func TestNoticesAreNoFailures(t *testing.T) {
 			told = append(told, n.Reason+": "+n.Note)
 		}
 		s.Apply(c.event, now)
-		if sick, unhealthy := CountUnhealthy(&s), TollOf(&s, nil).Unhealthy["a"]; sick != c.sick || unhealthy != c.sick {
-			t.Errorf("after %+v: %d sick, %d in the failure domain, want %d", c.event, sick, unhealthy, c.sick)
+		if all, domain := CountUnhealthy(&s), TollOf(&s, nil).Unhealthy["a"]; all != c.want || domain != c.want {
+			t.Errorf("after %+v: %d unhealthy, %d in the failure domain, want %d", c.event, all, domain, c.want)
 		}
 	}
 	want := []string{

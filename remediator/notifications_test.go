@@ -43,7 +43,7 @@ func TestNewsAreDocumented(t *testing.T) {
 
 // TestTellTellsAStory: the facts of a remediation, in the words of its events.
 func TestTellTellsAStory(t *testing.T) {
-	victim, newcomer := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
+	victim, replacement := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
 	since := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	mark := MachineMarked{Machine: victim, State: Failing, Reason: "NodeReady is Unknown", Source: FromPolicy, Since: since}
 	unhealthy, scheduled := mark, mark
@@ -63,12 +63,12 @@ func TestTellTellsAStory(t *testing.T) {
 		Decided{Machine: victim, Decision: surge},
 		SurgeRequested{Machine: victim, Method: RolloutSurge, Relaxed: true, Attempt: 1},
 		again, scheduled,
-		ReplacementObserved{Replacement: newcomer},
-		ReplacementObserved{Replacement: newcomer, Extra: true},
+		ReplacementObserved{Replacement: replacement},
+		ReplacementObserved{Replacement: replacement, Extra: true},
 		TransientFailure{Message: "the API server is away"},
 		Frozen{Rule: "paused", Reason: "cluster prod is paused", Next: "lift the pause"},
 		Thawed{},
-		ReplacementReady{Replacement: newcomer},
+		ReplacementReady{Replacement: replacement},
 		VictimDeleting{},
 		VictimGone{},
 		Succeeded{Note: "all machines are ready"},

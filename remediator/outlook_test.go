@@ -10,7 +10,7 @@ import (
 // TestAhead: each step names who acts next, and until when.
 func TestAhead(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
-	victim, newcomer := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
+	victim, replacement := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
 	marked := MachineMarked{Machine: victim, State: Unhealthy, Since: at}
 	failing := marked
 	failing.State = Failing
@@ -30,11 +30,11 @@ func TestAhead(t *testing.T) {
 		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it is unhealthy when the time of the check is over"}},
 		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
 		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: takenBack}},
-		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
-		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: newcomer}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
+		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: takenBack}},
+		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: takenBack}},
 		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 goes, and its place is taken"}},
 		"sparing": {
-			[]Event{marked, decided, requested, ReplacementObserved{Replacement: newcomer}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
+			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
 			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and all machines are decided on again"},
 		},
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},

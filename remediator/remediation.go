@@ -21,8 +21,8 @@ type remediation struct {
 	method    method
 
 	victim *Machine // nil when it is gone
-	// newcomers are the new machines: they did not exist when the remediation started, and are not being deleted.
-	newcomers []*Machine
+	// newMachines are the new machines: they did not exist when the remediation started, and are not being deleted.
+	newMachines []*Machine
 	// stranded are the other machines of a control plane that never joined, and are unhealthy.
 	stranded []*Machine
 	// unopposed: it is being taken back, and nothing would be against it if it were a first one.
@@ -37,15 +37,15 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	r := remediation{Active: a, facts: f, unhealthy: s.Unhealthy[a.Victim.UID], now: now, method: methodOf(a, f), victim: f.machine(a.Victim), replicas: a.Request.replicas(f), kept: CountKept(s)}
 	for i := range f.Machines {
 		m := &f.Machines[i]
-		veteran := contains(a.Request.Baseline, m)
+		older := contains(a.Request.Baseline, m)
 		if f.isControlPlane() && m.UID != a.Victim.UID && s.stranded(m) {
 			r.stranded = append(r.stranded, m)
 		}
 		switch {
 		case m.Deleting:
-			r.waits += count(f.isControlPlane() || !veteran || m.UID == a.Victim.UID)
-		case !veteran:
-			r.newcomers = append(r.newcomers, m)
+			r.waits += count(f.isControlPlane() || !older || m.UID == a.Victim.UID)
+		case !older:
+			r.newMachines = append(r.newMachines, m)
 		}
 	}
 	r.suspended = r.suspension()
@@ -107,10 +107,10 @@ func (r remediation) committed() bool {
 		return false
 	}
 	gives := f.gives()
-	if len(r.newcomers) == 0 {
+	if len(r.newMachines) == 0 {
 		return r.method.asking(r) && gives != f.Owner.Sets[len(f.Owner.Sets)-1]
 	}
-	return slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.Set != gives })
+	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.Set != gives })
 }
 
 // short says that there are fewer machines than people want: the owner is to make one.
@@ -144,7 +144,7 @@ func (r remediation) stuck() bool {
 	if r.obstructed(r.victim) || !r.tooMany() && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return r.extra(m) && m.DeleteMark != "" && r.obstructed(m) })
+	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.extra(m) && m.DeleteMark != "" && r.obstructed(m) })
 }
 
 // obstacle says why an owner probably does not act; "" when nothing is seen.

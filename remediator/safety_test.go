@@ -204,7 +204,7 @@ func (g *guard) deletes(m *machine) string {
 	if g.last != nil {
 		baseline = g.last.Request.Baseline
 	}
-	veteran := slices.ContainsFunc(baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
+	older := slices.ContainsFunc(baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
 	a := g.state.Active
 	m.Deleting = false
 	alive := g.w.well(m)
@@ -212,7 +212,7 @@ func (g *guard) deletes(m *machine) string {
 	switch {
 	case !alive, g.reverted, m.Template != g.w.target && g.w.rollout() != "":
 		return ""
-	case !veteran && (a != nil || m.DeleteMark == remediator.DeleteValue):
+	case !older && (a != nil || m.DeleteMark == remediator.DeleteValue):
 		return ""
 	case a != nil && a.Victim.UID == m.UID && !(a.Step == remediator.Sparing && m.DeleteMark == "" && m.Certificates == a.Request.Original && m.Template == m.ClonedFrom):
 		return ""
@@ -267,19 +267,19 @@ func ones(so bool) int {
 
 // marks: no two machines that were there before are marked to be deleted at once.
 func (g *guard) marks() string {
-	var newcomers []types.UID
+	var newMachines []types.UID
 	marked := 0
 	for _, m := range g.w.machines {
-		veteran := g.last == nil || slices.ContainsFunc(g.last.Request.Baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
-		if !veteran {
-			newcomers = append(newcomers, m.UID)
+		older := g.last == nil || slices.ContainsFunc(g.last.Request.Baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
+		if !older {
+			newMachines = append(newMachines, m.UID)
 		}
-		if veteran && !m.Deleting && m.DeleteMark == remediator.DeleteValue {
+		if older && !m.Deleting && m.DeleteMark == remediator.DeleteValue {
 			marked++
 		}
 	}
 	if marked > 1 {
-		return fmt.Sprintf("%d machines are marked to be deleted, in addition to the new machines %v", marked, newcomers)
+		return fmt.Sprintf("%d machines are marked to be deleted, in addition to the new machines %v", marked, newMachines)
 	}
 	return ""
 }

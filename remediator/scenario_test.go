@@ -208,7 +208,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		for _, pair := range words[1:] {
 			key, value, _ := strings.Cut(pair, "=")
 			set(t, d, pair, map[string]func() error{
-				"active": integer(&l.Active, value), "kept": integer(&l.Kept, value), "watched": integer(&l.Watched, value), "sick": integer(&l.Unhealthy, value),
+				"active": integer(&l.Active, value), "kept": integer(&l.Kept, value), "watched": integer(&l.Watched, value), "unhealthy": integer(&l.Unhealthy, value),
 				"started": func() error { l.Started = append(l.Started, w.now.Add(-duration(d, t, value))); return nil },
 				"storm":   func() error { l.StormPassed = w.now.Add(-duration(d, t, value)); return nil },
 			}[key])

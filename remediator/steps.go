@@ -38,7 +38,7 @@ var steps = []step{
 		name:   Requesting,
 		means:  "The owner is asked for a replacement. No new machine was observed yet.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noNewcomer)),
+		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keepsNot, relaxed, turned, superseded, held, unsafe, noReplacement)),
 	},
 	{
 		name:   Replacing,
@@ -50,7 +50,7 @@ var steps = []step{
 		name:   Removing,
 		means:  "The new machine is ready. The owner must delete the unhealthy machine.",
 		writes: asking,
-		exits:  slices.Concat(there, these(newcomer, another), replicas, reasons, these(keeps, keepsNot, blocked, notRemoved, taken)),
+		exits:  slices.Concat(there, these(replacementSeen, another), replicas, reasons, these(keeps, keepsNot, blocked, notRemoved, taken)),
 	},
 	{
 		name:   Deleting,

@@ -147,7 +147,7 @@ func (r remediation) hangs() *Machine {
 
 // unasked says that nothing of the request is visible in the cluster yet.
 func (r remediation) unasked() bool {
-	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newcomers) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
+	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == ScaleUnseen && r.method.undone(r)
 }
 
 // unanswered says that the machine was handed over, and its owner has not begun to delete it.
@@ -212,5 +212,5 @@ func (r remediation) foreign() bool {
 	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.replicas == r.Request.To {
 		return false
 	}
-	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newcomers) == 0 && !r.rolling()
+	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.rolling()
 }

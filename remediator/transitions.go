@@ -39,7 +39,7 @@ var (
 	victimLeaving = seen("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})
-	newcomer = transition{
+	replacementSeen = transition{
 		when: "a machine exists that did not before, and there is no other new machine", event: ReplacementObserved{}, to: Replacing,
 		facts: remediation.observed,
 	}
@@ -102,7 +102,7 @@ var (
 		return when(r.Frozen == freezeRisk && r.now.Sub(r.FrozenAt) >= r.facts.Policy.Timeouts.ScaleUp, "%s", r.FrozenReason)
 	})
 
-	noNewcomer = cancels("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
+	noReplacement = cancels("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp
 		return when(r.overdue(limit), "%s did not act within %s%s", r.facts.Owner.Name, limit, r.obstacle())
 	})
@@ -143,7 +143,7 @@ var (
 	cancelled = transition{
 		when: "the new machines are gone, and nothing of scute remains", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			if len(r.newcomers) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
+			if len(r.newMachines) > 0 && r.unwanted() || r.waits > 0 || len(unwinding(r)) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -236,7 +236,7 @@ func (r remediation) turned() string {
 // mayTurn says that a control plane was asked for a new machine, and may be asked for something else: none exists, nothing freezes it, and
 // no rollout makes one.
 func (r remediation) mayTurn() bool {
-	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newcomers) == 0
+	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && r.Frozen == "" && !r.facts.withinGracePeriod() && !r.rolling() && len(r.newMachines) == 0
 }
 
 // brokenSince is since when components of the machine are not well.
@@ -258,7 +258,7 @@ func (r remediation) late() *Machine {
 	if !r.resumable() {
 		return nil
 	}
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if !r.extra(m) && !handedOver(m) && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
 			return m
 		}
@@ -312,7 +312,7 @@ func (r remediation) observed() []Event {
 	replacement := r.facts.machine(r.Replacement)
 	if r.Replacement.UID == "" || replacement == nil || replacement.Deleting {
 		replacement = nil
-		for _, m := range r.newcomers {
+		for _, m := range r.newMachines {
 			if m.UID != r.Replacement.UID && !r.extra(m) {
 				replacement = m
 				events = append(events, ReplacementObserved{Replacement: m.subject()})
@@ -323,7 +323,7 @@ func (r remediation) observed() []Event {
 	if replacement == nil || !r.scales() || r.rolling() || r.takingBack() || r.in(Settling) && !r.tooMany() {
 		return events
 	}
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if m.UID != replacement.UID && !r.extra(m) {
 			events = append(events, ReplacementObserved{Replacement: m.subject(), Extra: true})
 		}
@@ -334,7 +334,7 @@ func (r remediation) observed() []Event {
 // mayBeSpared says that the unhealthy machine may lose its mark. There is never a moment with one machine too many and
 // no mark: the owner would delete the oldest one, which is healthy.
 func (r remediation) mayBeSpared() bool {
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if m.DeleteMark == "" && r.unwanted() {
 			return false
 		}
@@ -342,19 +342,19 @@ func (r remediation) mayBeSpared() bool {
 	if r.victim == nil || !r.method.undone(r) || r.committed() && r.tooMany() && r.victim.DeleteMark != "" {
 		return false
 	}
-	came := len(r.newcomers) > 0 || r.Replacement.UID != ""
+	came := len(r.newMachines) > 0 || r.Replacement.UID != ""
 	return came && !r.tookAnothersPlace() || r.now.Sub(r.Since) >= spareAfter
 }
 
 // tookAnothersPlace says that the new machine replaces one that somebody else has deleted meanwhile. The owner may still
 // be creating the one that was requested.
 func (r remediation) tookAnothersPlace() bool {
-	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return !m.Deleting })
+	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }
 
 // clean says that nothing is left to write for a remediation whose unhealthy machine is gone, and that no machine is
 // being deleted.
 func (r remediation) clean() bool {
-	marked := slices.ContainsFunc(r.newcomers, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
+	marked := slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.DeleteMark == DeleteValue })
 	return r.waits == 0 && len(settling(r)) == 0 && (!marked || r.method.undone(r))
 }

@@ -64,7 +64,7 @@ func (r remediation) unmarked() []Action {
 // settling are the writes that leave nothing of ours behind when the machine is gone.
 func settling(r remediation) []Action {
 	actions := r.method.hold(r)
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if r.method.undone(r) && (!r.extra(m) || !r.tooMany()) && m.DeleteMark == DeleteValue {
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
 		}
@@ -76,7 +76,7 @@ func settling(r remediation) []Action {
 // last.
 func unwinding(r remediation) []Action {
 	var actions []Action
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		switch {
 		case m.DeleteMark == "" && r.unwanted():
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
@@ -88,7 +88,7 @@ func unwinding(r remediation) []Action {
 	if r.in(Sparing) && r.victim != nil && r.victim.DeleteMark == DeleteValue && !r.goesAnyway() {
 		actions = append(actions, r.set(SetDelete, ""))
 	}
-	return append(actions, r.touch(!r.in(Sparing) || len(r.newcomers) > 0 && r.tooMany(), "-cancel")...)
+	return append(actions, r.touch(!r.in(Sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
 // goesAnyway says that the machine is one too many of an earlier remediation, which has marked it. A hand-over sets no such mark, and
@@ -106,7 +106,7 @@ func (r remediation) giveBack() []Action {
 	case !r.tooMany():
 		return r.keep()
 	}
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.removed(m).none() {
 			continue
 		}
@@ -121,7 +121,7 @@ func (r remediation) giveBack() []Action {
 // keep cancels the hand-over of new machines to their owner: another client deleted another machine, so they stay.
 func (r remediation) keep() []Action {
 	var actions []Action
-	for _, m := range r.newcomers {
+	for _, m := range r.newMachines {
 		if m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == HandOverReason && handedOver(m) {
 			actions = append(actions, Action{Type: ClearConditions, Machine: m.subject()})
 		}

@@ -12,7 +12,7 @@ import (
 // told are the stories of machines: what a daemon wrote while it looked after a control plane.
 func told(name string) []remediator.Event {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: name + "-cp", UID: "0a1b2c3d-0000", Cluster: name}
-	victim, newcomer := remediator.Subject{Name: name + "-cp-1", UID: "1"}, remediator.Subject{Name: name + "-cp-4", UID: "4"}
+	victim, replacement := remediator.Subject{Name: name + "-cp-1", UID: "1"}, remediator.Subject{Name: name + "-cp-4", UID: "4"}
 	baseline := []remediator.Subject{victim, {Name: name + "-cp-2", UID: "2"}, {Name: name + "-cp-3", UID: "3"}}
 	at := time.Date(2026, 7, 30, 11, 55, 0, 0, time.UTC)
 	marked := []remediator.Event{
@@ -28,8 +28,8 @@ func told(name string) []remediator.Event {
 			remediator.Decided{Machine: victim, Evidence: seen, Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "relaxed", Reason: "its etcd answers, its kubelet is dead"}},
 			remediator.MachineMarked{Machine: victim, State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: at},
 			remediator.SurgeRequested{Machine: victim, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Trigger: remediator.TriggerCertificates, Baseline: baseline, Attempt: 1},
-			remediator.ReplacementObserved{Replacement: newcomer},
-			remediator.ReplacementReady{Replacement: newcomer},
+			remediator.ReplacementObserved{Replacement: replacement},
+			remediator.ReplacementReady{Replacement: replacement},
 			remediator.VictimDeleting{}, remediator.VictimGone{},
 			remediator.Succeeded{Note: "three machines, all well"})
 	case "frozen":

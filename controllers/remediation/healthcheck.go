@@ -32,9 +32,9 @@ func healthCheckName(controlPlane string) string { return controlPlane + "-scute
 // control plane of this size before it loses its quorum, and one more while a new machine of scute provisions, which
 // counts as unhealthy until it has joined. Of one machine none may fail, and yet it can be replaced while its etcd
 // answers: the remediator decides that with more facts than a count.
-func limit(replicas int32, newcomer bool) int32 {
+func limit(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
-	if newcomer {
+	if provisioning {
 		n++
 	}
 	return n

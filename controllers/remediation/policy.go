@@ -156,7 +156,7 @@ func (r *Policies) template(ctx context.Context, p *v1alpha1.RepairPolicy) error
 
 // check creates the MachineHealthCheck of a control plane, or corrects it.
 func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
-	spec := healthCheckSpec(p, pl.cluster.Name, limit(pl.size(), r.newcomer(pl)))
+	spec := healthCheckSpec(p, pl.cluster.Name, limit(pl.size(), r.provisioning(pl)))
 	if existing != nil {
 		c := existing.DeepCopy()
 		return r.patch(ctx, p, c, func() { c.Spec = spec })
@@ -174,8 +174,8 @@ func (r *Policies) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plan
 	return nil
 }
 
-// newcomer says that a replacement provisions, or is about to be created.
-func (r *Policies) newcomer(pl *plane) bool {
+// provisioning says that a replacement provisions, or is about to be created.
+func (r *Policies) provisioning(pl *plane) bool {
 	owner := pl.owner.Owner()
 	for i := range pl.machines {
 		status, ok := r.View.Status(owner.ID(), pl.machines[i].UID)

@@ -26,26 +26,26 @@ import (
 
 func TestLimitFollowsTheSize(t *testing.T) {
 	for _, c := range []struct {
-		spec     int32
-		machines int
-		newcomer bool
-		want     int32
+		spec         int32
+		machines     int
+		provisioning bool
+		want         int32
 	}{
 		{spec: 1, machines: 1, want: 1}, // none may fail, and one can be replaced
-		{spec: 1, machines: 2, newcomer: true, want: 2},
+		{spec: 1, machines: 2, provisioning: true, want: 2},
 		{spec: 3, machines: 0, want: 1},
 		{spec: 3, machines: 3, want: 1},
-		{spec: 3, machines: 3, newcomer: true, want: 2},
+		{spec: 3, machines: 3, provisioning: true, want: 2},
 		{spec: 5, machines: 3, want: 1}, // grows, or surges by its replicas
-		{spec: 5, machines: 4, newcomer: true, want: 2},
+		{spec: 5, machines: 4, provisioning: true, want: 2},
 		{spec: 5, machines: 5, want: 2},
 		{spec: 5, machines: 6, want: 2},
 		{spec: 7, machines: 7, want: 3},
 		{spec: 9, machines: 9, want: 4},
 	} {
 		p := plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{Spec: controlplanev1.KubeadmControlPlaneSpec{Replicas: &c.spec}}), machines: make([]clusterv1.Machine, c.machines)}
-		if got := limit(p.size(), c.newcomer); got != c.want {
-			t.Errorf("%d machines of %d, new machine %v: %d, want %d", c.machines, c.spec, c.newcomer, got, c.want)
+		if got := limit(p.size(), c.provisioning); got != c.want {
+			t.Errorf("%d machines of %d, new machine %v: %d, want %d", c.machines, c.spec, c.provisioning, got, c.want)
 		}
 	}
 	if got := (&plane{owner: ownerOf(&controlplanev1.KubeadmControlPlane{}), machines: make([]clusterv1.Machine, 3)}).size(); got != 1 {
@@ -219,7 +219,7 @@ func TestPolicyStatus(t *testing.T) {
 		"well":        {scope: all, reason: "Watching", says: "6 machines of 2 clusters watched"},
 		"one of one":  {scope: &scope{clusters: []string{"a"}, machines: 1}, reason: "Watching", says: "1 machine of 1 cluster watched"},
 		"nothing":     {scope: &scope{}, reason: "Watching", says: "selects no cluster"},
-		"sick":        {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
+		"unhealthy":   {scope: all, totals: runner.Totals{Unhealthy: 1}, reason: "Unhealthy", says: "1 unhealthy, none in progress"},
 		"at work":     {scope: all, totals: runner.Totals{Unhealthy: 2, Active: 1}, reason: "Remediating", says: "1 remediation in progress, 2 unhealthy"},
 		"storm":       {scope: all, totals: runner.Totals{Unhealthy: 5, Storm: true}, reason: "Storm", says: "mass failure"},
 		"dry run":     {spec: v1alpha1.RepairPolicySpec{DryRun: true}, scope: all, reason: "DryRun", says: "touches nothing"},

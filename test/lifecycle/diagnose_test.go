@@ -41,7 +41,7 @@ func leaks(text string) []string {
 
 func TestDiagnose(t *testing.T) {
 	ctx := harness.Deadline(t, 5*time.Minute)
-	const namespace = "sick"
+	const namespace = "diagnosed"
 	admin := blue().Client()
 	_, err := blue().CreateCluster(ctx, testbed.Tiny(namespace, "d"))
 	harness.Must(t, err)
@@ -109,9 +109,9 @@ func TestDiagnose(t *testing.T) {
 			t.Errorf("%d files, and the output says %d", files, out.Files)
 		}
 		for _, want := range []string{
-			"/failure.json", "it did not become ready", "/objects/sick/Cluster.cluster.x-k8s.io/d.yaml", "/objects/sick/Machine.cluster.x-k8s.io/",
-			"/objects/sick/KubeadmControlPlane.controlplane.cluster.x-k8s.io/", "/objects/sick/Pod/broken.yaml", "Failed Pod/broken", "password: (removed), ",
-			"name: MODE", "value: fast", "nobody", "/objects/sick/Secret/d-kubeconfig.yaml", "value: (removed), ",
+			"/failure.json", "it did not become ready", "/objects/diagnosed/Cluster.cluster.x-k8s.io/d.yaml", "/objects/diagnosed/Machine.cluster.x-k8s.io/",
+			"/objects/diagnosed/KubeadmControlPlane.controlplane.cluster.x-k8s.io/", "/objects/diagnosed/Pod/broken.yaml", "Failed Pod/broken", "password: (removed), ",
+			"name: MODE", "value: fast", "nobody", "/objects/diagnosed/Secret/d-kubeconfig.yaml", "value: (removed), ",
 		} {
 			if !strings.Contains(all.String(), want) {
 				t.Errorf("%q is missing", want)
@@ -156,7 +156,7 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("%s holds %v", key, found)
 			}
 		}
-		if m.Data["objects_sick_Cluster.cluster.x-k8s.io_d.yaml"] == "" {
+		if m.Data["objects_diagnosed_Cluster.cluster.x-k8s.io_d.yaml"] == "" {
 			t.Error("the Cluster is missing")
 		}
 		if size > 512<<10 || m.Data["conditions.txt"] == "" && m.Data["failure.json"] == "" {

@@ -35,7 +35,7 @@ type performer struct {
 	c      *cluster
 	facts  *remediator.Facts
 	writes *atomic.Int32
-	// between is called once, after a deed has read and before it writes.
+	// between is called once, after an action has read and before it writes.
 	between func()
 }
 
@@ -148,11 +148,11 @@ func (c *cluster) infra(ctx context.Context, m *clusterv1.Machine) *infrav1.DevM
 	return fresh(ctx, c.t, &infrav1.DevMachine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}})
 }
 
-// TestActPlain performs every deed on a plain cluster of three, and has control planes surge with the documented lever and by
+// TestActPlain performs every action on a plain cluster of three, and has control planes surge with the documented lever and by
 // replicas.
 func TestActPlain(t *testing.T) {
 	t.Parallel()
-	t.Run("deeds", func(t *testing.T) { t.Parallel(); deeds(harness.Deadline(t, 8*time.Minute), t) })
+	t.Run("writes", func(t *testing.T) { t.Parallel(); writes(harness.Deadline(t, 8*time.Minute), t) })
 	actOn(t, testbed.Cluster{ControlPlanes: 3, Workers: 1, CertificateExpiryDays: 7}, map[string]actCase{
 		"surge by the certificates": func(ctx context.Context, _ *testing.T, p *performer) {
 			p.rolloutSurge(ctx, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339))
@@ -202,12 +202,12 @@ func actOn(t *testing.T, spec testbed.Cluster, cases map[string]actCase) {
 	}
 }
 
-// deeds performs those that replace nothing, one after the other on one cluster.
-func deeds(ctx context.Context, t *testing.T) {
+// writes performs those that replace nothing, one after the other on one cluster.
+func writes(ctx context.Context, t *testing.T) {
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: 7})
 	p := c.perform(remediator.ControlPlane, c.kcp(ctx))
 	for name, check := range map[string]func(context.Context, *testing.T, *performer, *clusterv1.Machine){
-		"marks": marks, "relaxed": relaxes, "touch": touches, "request": requests, "rung": rungs, "leadership": leads,
+		"marks": marks, "relaxed": relaxes, "touch": touches, "request": requests, "step object": stepObjects, "leadership": leads,
 		"refusals": refusals, "written in between": inBetween, "foreign replicas": foreignReplicas,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,9 +285,9 @@ func marks(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	// A namesake of an earlier machine is none of ours; there is nothing left to take off it.
 	namesake := m.DeepCopy()
 	namesake.UID = "earlier"
-	for _, deed := range []remediator.ActionType{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
-		p.refused(ctx, on(namesake, deed, "2026-01-01T00:00:00Z"), "another one has its name")
-		p.do(ctx, on(namesake, deed, ""))
+	for _, action := range []remediator.ActionType{remediator.SetMark, remediator.SetDelete, remediator.SetCertificates, remediator.SetClonedFrom} {
+		p.refused(ctx, on(namesake, action, "2026-01-01T00:00:00Z"), "another one has its name")
+		p.do(ctx, on(namesake, action, ""))
 	}
 	p.do(ctx, on(namesake, remediator.ClearConditions, ""))
 }
@@ -357,7 +357,7 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	}
 }
 
-func rungs(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
+func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	template := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "ladder"}}
 	policy.Spec.Selector.MatchLabels = map[string]string{"nobody": "here"}
@@ -431,7 +431,7 @@ func leads(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine
 	}
 }
 
-// refusals: whatever says "leave it alone" is heard by every deed that begins or advances a replacement, and by none that
+// refusals: whatever says "leave it alone" is heard by every action that begins or advances a replacement, and by none that
 // takes something back.
 func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	kcp := p.c.kcp(ctx)
@@ -492,7 +492,7 @@ func refusals(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	p.do(ctx, on(m, remediator.SetMark, ""))
 }
 
-// inBetween: what somebody writes after a deed has read is not overwritten, and is heard.
+// inBetween: what somebody writes after an action has read is not overwritten, and is heard.
 func inBetween(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	p.between = func() { p.c.annotate(ctx, m, "test.scute.dev/theirs", "kept") }
 	before := p.writes.Load()
@@ -540,11 +540,11 @@ func (p *performer) victim(ctx context.Context) (*clusterv1.Machine, map[types.U
 	return &machines[1], baseline
 }
 
-// newcomer waits for a machine that is not in the baseline, while the victim must not be on its way out.
-func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, baseline map[types.UID]bool) *clusterv1.Machine {
+// newMachine waits for a machine that is not in the baseline, while the victim must not be on its way out.
+func (p *performer) newMachine(ctx context.Context, victim *clusterv1.Machine, baseline map[types.UID]bool) *clusterv1.Machine {
 	p.c.t.Helper()
 	var found *clusterv1.Machine
-	harness.Await(ctx, p.c.t, "a newcomer exists", func() string {
+	harness.Await(ctx, p.c.t, "a new machine exists", func() string {
 		deleted := false
 		for _, m := range p.c.machines(ctx, true) { // both can have come since the last look
 			if !baseline[m.UID] {
@@ -556,7 +556,7 @@ func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, bas
 		case found != nil:
 			return ""
 		case deleted:
-			p.c.t.Fatal("the victim is deleted before a newcomer exists")
+			p.c.t.Fatal("the victim is deleted before a new machine exists")
 		}
 		return "none"
 	})
@@ -565,26 +565,26 @@ func (p *performer) newcomer(ctx context.Context, victim *clusterv1.Machine, bas
 
 // replaced waits until the victim is gone, all others of the baseline are there with the new machine, and the cluster is
 // well. The new machine must have a node before the victim goes.
-func (p *performer) replaced(ctx context.Context, victim, newcomer *clusterv1.Machine, baseline map[types.UID]bool) {
+func (p *performer) replaced(ctx context.Context, victim, newMachine *clusterv1.Machine, baseline map[types.UID]bool) {
 	p.c.t.Helper()
 	joined := false
 	harness.Await(ctx, p.c.t, "the victim is gone", func() string {
 		there, deleted := false, false
 		for _, m := range p.c.machines(ctx, true) {
-			joined = joined || m.UID == newcomer.UID && m.Status.NodeRef.IsDefined()
+			joined = joined || m.UID == newMachine.UID && m.Status.NodeRef.IsDefined()
 			if m.UID == victim.UID {
 				there, deleted = true, !m.DeletionTimestamp.IsZero()
 			}
 		}
 		switch {
 		case deleted && !joined:
-			p.c.t.Fatal("the victim is deleted before the newcomer has a node")
+			p.c.t.Fatal("the victim is deleted before the new machine has a node")
 		case there:
 			return "it is there"
 		}
 		return ""
 	})
-	p.settled(ctx, len(baseline), append(others(victim, baseline), newcomer.UID)...)
+	p.settled(ctx, len(baseline), append(others(victim, baseline), newMachine.UID)...)
 }
 
 func others(victim *clusterv1.Machine, baseline map[types.UID]bool) []types.UID {
@@ -637,10 +637,10 @@ func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionTyp
 	if lever == remediator.SetClonedFrom {
 		p.do(ctx, on(victim, remediator.Touch, "now"))
 	}
-	newcomer := p.newcomer(ctx, victim, baseline)
-	p.c.t.Logf("newcomer after %s", time.Since(started).Round(10*time.Millisecond))
+	newMachine := p.newMachine(ctx, victim, baseline)
+	p.c.t.Logf("new machine after %s", time.Since(started).Round(10*time.Millisecond))
 	p.do(ctx, on(victim, remediator.Touch, ""))
-	p.replaced(ctx, victim, newcomer, baseline)
+	p.replaced(ctx, victim, newMachine, baseline)
 	p.c.t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
 	sampler.never(p.c.t, 3, 4)
 }
@@ -649,8 +649,8 @@ func (p *performer) rolloutSurge(ctx context.Context, lever remediator.ActionTyp
 // its preflight is relaxed.
 func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	victim, baseline := p.victim(ctx)
-	eye := p.c.watch(ctx)
-	p.Leader = eye
+	observer := p.c.watch(ctx)
+	p.Leader = observer
 	defer func() { p.Leader = nil }()
 	node := victim.Status.NodeRef.Name
 	harness.Must(t, p.c.Lead(ctx, node))
@@ -658,7 +658,7 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 	p.c.awaitCondition(ctx, victim.Name, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, metav1.ConditionUnknown)
 	sampler := p.c.watchQuorum(t)
 
-	facts := eye.look(ctx, p.facts.Owner.Owner)
+	facts := observer.look(ctx, p.facts.Owner.Owner)
 	p.facts.Machines = facts.Machines
 	other := facts.Machines[0].Node
 	if other == node {
@@ -678,9 +678,9 @@ func relaxedSurge(ctx context.Context, t *testing.T, p *performer) {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	newcomer := p.newcomer(ctx, victim, baseline)
+	newMachine := p.newMachine(ctx, victim, baseline)
 	p.do(ctx, on(victim, remediator.SetRelaxed, ""))
-	p.replaced(ctx, victim, newcomer, baseline)
+	p.replaced(ctx, victim, newMachine, baseline)
 	t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
 	sampler.never(t, 3, 4)
 }
@@ -693,12 +693,12 @@ func (p *performer) replicaSurge(ctx context.Context, where remediator.Where) {
 	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
 	p.do(ctx, scale(victim, where, 3, 5))
 	started := time.Now()
-	newcomer := p.newcomer(ctx, victim, baseline)
-	p.c.t.Logf("newcomer after %s", time.Since(started).Round(10*time.Millisecond))
+	newMachine := p.newMachine(ctx, victim, baseline)
+	p.c.t.Logf("new machine after %s", time.Since(started).Round(10*time.Millisecond))
 	p.refused(ctx, scale(victim, where, 5, 3), " is new, and this was decided without it")
 	p.look(ctx)
 	p.do(ctx, scale(victim, where, 5, 3))
-	p.replaced(ctx, victim, newcomer, baseline)
+	p.replaced(ctx, victim, newMachine, baseline)
 	p.c.t.Logf("replaced after %s", time.Since(started).Round(100*time.Millisecond))
 	sampler.never(p.c.t, 3, 4)
 }
@@ -712,15 +712,15 @@ func cancelled(ctx context.Context, t *testing.T, p *performer) {
 	p.c.stall(ctx, true)
 	p.do(ctx, on(victim, remediator.SetDelete, remediator.DeleteValue))
 	p.do(ctx, on(victim, remediator.SetCertificates, time.Now().UTC().Format(time.RFC3339)))
-	newcomer := p.newcomer(ctx, victim, baseline)
+	newMachine := p.newMachine(ctx, victim, baseline)
 	p.c.stall(ctx, false)
-	infra := p.c.infra(ctx, newcomer)
+	infra := p.c.infra(ctx, newMachine)
 	p.markNew(ctx, baseline)
 	p.do(ctx, on(victim, remediator.SetCertificates, ""))
 	p.do(ctx, on(victim, remediator.SetDelete, ""))
-	harness.Await(ctx, t, "the newcomer is being deleted", func() string {
+	harness.Await(ctx, t, "the new machine is being deleted", func() string {
 		p.markNew(ctx, baseline)
-		if fresh(ctx, t, newcomer).DeletionTimestamp.IsZero() {
+		if fresh(ctx, t, newMachine).DeletionTimestamp.IsZero() {
 			return "it is not"
 		}
 		return ""
@@ -799,14 +799,14 @@ func handsOver(ctx context.Context, t *testing.T, p *performer) {
 		return string(raw) + fmt.Sprint(err)
 	})
 	t.Logf("the owner deletes after %s", time.Since(started).Round(10*time.Millisecond))
-	newcomer := p.newcomerAfter(ctx, baseline)
-	p.settled(ctx, 3, append(others(victim, baseline), newcomer)...)
+	newMachine := p.newMachineAfter(ctx, baseline)
+	p.settled(ctx, 3, append(others(victim, baseline), newMachine)...)
 }
 
-// newcomerAfter waits for a machine that is not in the baseline.
-func (p *performer) newcomerAfter(ctx context.Context, baseline map[types.UID]bool) (uid types.UID) {
+// newMachineAfter waits for a machine that is not in the baseline.
+func (p *performer) newMachineAfter(ctx context.Context, baseline map[types.UID]bool) (uid types.UID) {
 	p.c.t.Helper()
-	harness.Await(ctx, p.c.t, "a newcomer exists", func() string {
+	harness.Await(ctx, p.c.t, "a new machine exists", func() string {
 		for _, m := range p.c.machines(ctx, true) {
 			if !baseline[m.UID] {
 				uid = m.UID

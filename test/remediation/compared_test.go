@@ -104,10 +104,10 @@ func deleted(ctx context.Context, l *lane) {
 	harness.Must(l.t, shared.admin.Delete(ctx, &l.before[2]))
 }
 
-// newcomer waits for a machine that was not there before.
-func (l *lane) newcomer(ctx context.Context) *clusterv1.Machine {
+// newMachine waits for a machine that was not there before.
+func (l *lane) newMachine(ctx context.Context) *clusterv1.Machine {
 	var found *clusterv1.Machine
-	harness.Await(ctx, l.t, "a newcomer exists", func() string {
+	harness.Await(ctx, l.t, "a new machine exists", func() string {
 		now := l.machines(ctx, !l.fault.workers)
 		i := slices.IndexFunc(now, func(m clusterv1.Machine) bool {
 			return !slices.ContainsFunc(l.before, func(b clusterv1.Machine) bool { return b.UID == m.UID })
@@ -124,9 +124,9 @@ func (l *lane) newcomer(ctx context.Context) *clusterv1.Machine {
 // neverStarts: the first machine that is made does not start, and an operator says so. It is the victim; those that follow it start.
 func neverStarts(growth step) step {
 	return func(ctx context.Context, l *lane) {
-		release := l.stuckNewcomers(l.t)
+		release := l.stuckNewMachines(l.t)
 		growth(ctx, l)
-		m := l.newcomer(ctx)
+		m := l.newMachine(ctx)
 		harness.Await(ctx, l.t, "it is held up", func() string {
 			if l.infra(ctx, m).Spec.Backend.InMemory.VM.Provisioning.StartupDuration.Duration < time.Hour {
 				return "it is not"
@@ -142,7 +142,7 @@ func neverStarts(growth step) step {
 // rolled begins a rollout of the control plane, whose new machine exists.
 func rolled(ctx context.Context, l *lane) {
 	l.change(ctx, l.kcp(ctx), `{"spec":{"version":"`+rolledTo+`"}}`)
-	l.newcomer(ctx)
+	l.newMachine(ctx)
 }
 
 func workersRolled(ctx context.Context, l *lane) {
@@ -159,7 +159,7 @@ func onDelete(newer bool) step {
 		l.change(ctx, l.deployment(), `{"spec":{"rollout":{"strategy":{"type":"OnDelete","rollingUpdate":null}}}}`)
 		workersRolled(ctx, l)
 		harness.Must(l.t, shared.admin.Delete(ctx, &l.before[0]))
-		m := l.newcomer(ctx)
+		m := l.newMachine(ctx)
 		harness.Await(ctx, l.t, "one of three workers is new", func() string { return l.unfinished(ctx) })
 		l.before = l.machines(ctx, false)
 		i := slices.IndexFunc(l.before, func(b clusterv1.Machine) bool { return (b.UID == m.UID) == newer })

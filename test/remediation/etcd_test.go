@@ -51,7 +51,7 @@ func databaseFull(ctx context.Context, t *testing.T) {
 	harness.Must(t, shared.admin.Patch(ctx, p, client.MergeFrom(before)))
 	w.etcdProblems(ctx, t)
 	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdRecovered")
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 }
 
 // etcdProblems waits until the policy shows these problems of the control plane's etcd.

@@ -63,9 +63,9 @@ func wellAgain(ctx context.Context, c *cluster, m *clusterv1.Machine) error {
 	return c.StartKubelet(ctx, m.Status.NodeRef.Name)
 }
 
-// stuckNewcomers keeps every machine that is made from now on from starting, until release is called. It fails the test
+// stuckNewMachines keeps every machine that is made from now on from starting, until release is called. It fails the test
 // when one slipped through.
-func (c *cluster) stuckNewcomers(t *testing.T) (release func()) {
+func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := shared.admin.Watch(ctx, &infrav1.DevMachineList{}, client.InNamespace(c.Namespace))

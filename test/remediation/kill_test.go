@@ -31,7 +31,7 @@ func TestKill(t *testing.T) {
 		faults  scuted.Faults
 		cluster testbed.Cluster
 		method  v1alpha1.RepairMethod
-		sick    fault
+		fault   fault
 		members int
 		lost    bool // the log is lost after each death, and restored from a backup
 	}{
@@ -51,7 +51,7 @@ func TestKill(t *testing.T) {
 			})
 			journal := scuted.NewJournal(t.TempDir())
 			t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
-			harness.Must(t, s.sick(ctx, w.cluster, w.victim))
+			harness.Must(t, s.fault(ctx, w.cluster, w.victim))
 			started := time.Now()
 			logDir, deaths := w.live(ctx, t, s.faults, s.lost)
 			inLog, err := s.faults.Commits(ctx, logDir, scuted.OfKind(eventlog.KindRemediation))
@@ -64,7 +64,7 @@ func TestKill(t *testing.T) {
 				t.Error(wrong)
 			}
 			w.healed(ctx, t)
-			w.veterans(ctx, t, w.victim.UID)
+			w.olderKept(ctx, t, w.victim.UID)
 			// Dead daemons put nothing back: the owner may have made both machines that it was asked for.
 			w.quorum.never(t, s.members, 5)
 		})

@@ -95,7 +95,7 @@ func metal3(ctx context.Context, t *testing.T) {
 	harness.Must(t, shared.admin.Patch(ctx, made, client.MergeFrom(before)))
 	w.stays(ctx, t)
 	w.healed(ctx, t)
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 }
 
 // tinkerbell: a Job of the machine's BMC fails, and the replacement follows without waiting for the step's time.

@@ -25,7 +25,7 @@ import (
 // the machine until it is released.
 func aborted(ctx context.Context, t *testing.T) {
 	w := newWard(ctx, t, testbed.Cluster{ControlPlanes: 1}, methods(v1alpha1.MethodSurge))
-	release := w.stuckNewcomers(t)
+	release := w.stuckNewMachines(t)
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 2)
 	w.misread(ctx, t)
@@ -144,7 +144,7 @@ func rebooted(ctx context.Context, t *testing.T) {
 	console.asked(ctx, t, watch.Deleted)
 	w.stays(ctx, t)
 	w.healed(ctx, t)
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 	w.quorum.never(t, 3, 3)
 }
 
@@ -219,6 +219,6 @@ func machineSet(ctx context.Context, t *testing.T) {
 		t.Error("a surge was never decided")
 	}
 	if len(list()) != 2 || list()[0].UID != before[1].UID && list()[1].UID != before[1].UID {
-		t.Error("the veteran is gone")
+		t.Error("the older machine is gone")
 	}
 }

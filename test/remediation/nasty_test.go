@@ -49,33 +49,33 @@ func TestNasty(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("", func(t *testing.T) { // all at once
 		for name, play := range rotation.Cases(t, 2, map[string]func(context.Context, *testing.T){
-			"newcomer never joins":             neverJoins,
-			"newcomer never joins, by rollout": neverJoinsRollout,
-			"recovers mid-surge":               func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodSurge)) },
-			"recovers mid-rollout":             func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodRolloutSurge)) },
-			"another is deleted mid-surge":     anotherDeleted,
-			"replicas reverted":                reverted,
-			"upgrade mid-surge":                upgradedMidSurge,
-			"no room to surge":                 noRoom,
-			"one dead, one without kubelet":    bothKinds,
-			"majority lost":                    majorityLost,
-			"foreign hook":                     foreignHook,
-			"allowed hook":                     allowedHook,
-			"out of service":                   outOfService,
-			"held and released":                heldAndReleased,
-			"kept for forensics":               keptForForensics,
-			"dry run":                          dryRun,
-			"flapping":                         flapping,
-			"aborted":                          aborted,
-			"a reboot helps":                   rebooted,
-			"a reboot does not help":           rebootedInVain,
-			"a MachineSet of its own":          machineSet,
-			"the Node alone says it":           nodeCondition,
-			"about to stop":                    aboutToStop,
-			"the database of etcd is full":     databaseFull,
-			"another kind of control plane":    anotherKind,
-			"Metal3 power-cycles the host":     metal3,
-			"Tinkerbell fails to":              tinkerbell,
+			"new machine never joins":             neverJoins,
+			"new machine never joins, by rollout": neverJoinsRollout,
+			"recovers mid-surge":                  func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodSurge)) },
+			"recovers mid-rollout":                func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodRolloutSurge)) },
+			"another is deleted mid-surge":        anotherDeleted,
+			"replicas reverted":                   reverted,
+			"upgrade mid-surge":                   upgradedMidSurge,
+			"no room to surge":                    noRoom,
+			"one dead, one without kubelet":       bothKinds,
+			"majority lost":                       majorityLost,
+			"foreign hook":                        foreignHook,
+			"allowed hook":                        allowedHook,
+			"out of service":                      outOfService,
+			"held and released":                   heldAndReleased,
+			"kept for forensics":                  keptForForensics,
+			"dry run":                             dryRun,
+			"flapping":                            flapping,
+			"aborted":                             aborted,
+			"a reboot helps":                      rebooted,
+			"a reboot does not help":              rebootedInVain,
+			"a MachineSet of its own":             machineSet,
+			"the Node alone says it":              nodeCondition,
+			"about to stop":                       aboutToStop,
+			"the database of etcd is full":        databaseFull,
+			"another kind of control plane":       anotherKind,
+			"Metal3 power-cycles the host":        metal3,
+			"Tinkerbell fails to":                 tinkerbell,
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); play(harness.Deadline(t, 8*time.Minute), t) })
 		}
@@ -85,7 +85,7 @@ func TestNasty(t *testing.T) {
 // stays waits until exactly the machines of before are there, and nothing of a remediation is left on them but the mark.
 func (w *ward) stays(ctx context.Context, t *testing.T) {
 	t.Helper()
-	harness.Await(ctx, t, "the veterans are alone again", func() string {
+	harness.Await(ctx, t, "the older machines are alone again", func() string {
 		now, err := w.list(ctx, true)
 		harness.Must(t, err)
 		there := map[types.UID]bool{}
@@ -100,7 +100,7 @@ func (w *ward) stays(ctx context.Context, t *testing.T) {
 		}
 		for i := range w.before {
 			if !there[w.before[i].UID] {
-				t.Fatalf("the veteran %s is gone", w.before[i].Name)
+				t.Fatalf("the older machine %s is gone", w.before[i].Name)
 			}
 		}
 		if len(now) != len(w.before) {
@@ -127,7 +127,7 @@ func (w *ward) count(ctx context.Context, t *testing.T, n int) {
 // surges waits until there is a machine that was not there before. It stays: a late look sees it too.
 func (w *ward) surges(ctx context.Context, t *testing.T) {
 	t.Helper()
-	harness.Await(ctx, t, "a newcomer exists", func() string {
+	harness.Await(ctx, t, "a new machine exists", func() string {
 		now, err := w.list(ctx, true)
 		harness.Must(t, err)
 		for i := range now {
@@ -152,14 +152,14 @@ func (w *ward) phase(ctx context.Context, t *testing.T, want v1alpha1.Remediatio
 	})
 }
 
-// veterans fails the test if a machine that was there before is not, but for those.
-func (w *ward) veterans(ctx context.Context, t *testing.T, but ...types.UID) {
+// olderKept fails the test if a machine that was there before is not, but for those.
+func (w *ward) olderKept(ctx context.Context, t *testing.T, but ...types.UID) {
 	t.Helper()
 	now := w.machines(ctx, true)
 	for i := range w.before {
 		m := &w.before[i]
 		if !slices.Contains(but, m.UID) && !slices.ContainsFunc(now, func(n clusterv1.Machine) bool { return n.UID == m.UID }) {
-			t.Errorf("the veteran %s is gone", m.Name)
+			t.Errorf("the older machine %s is gone", m.Name)
 		}
 	}
 }
@@ -193,26 +193,26 @@ func neverJoinsRollout(ctx context.Context, t *testing.T) {
 func neverJoinsBy(ctx context.Context, t *testing.T, spec testbed.Cluster, change func(*v1alpha1.RepairPolicySpec)) {
 	t.Helper()
 	w := newWard(ctx, t, spec, change)
-	w.stuckNewcomers(t)
+	w.stuckNewMachines(t)
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.phase(ctx, t, v1alpha1.RemediationFailed, "2 attempts")
 	w.stays(ctx, t)
 	w.quorum.never(t, 3, 4)
 	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
 	w.healed(ctx, t)
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 }
 
 // recovers: the new machine goes, the victim stays.
 func recovers(ctx context.Context, t *testing.T, change func(*v1alpha1.RepairPolicySpec)) {
 	w := newWard(ctx, t, testbed.Cluster{CertificateExpiryDays: 30}, change)
-	w.stuckNewcomers(t)
+	w.stuckNewMachines(t)
 	harness.Must(t, notReady(ctx, w.cluster, w.victim))
 	w.count(ctx, t, 4)
 	harness.Must(t, wellAgain(ctx, w.cluster, w.victim))
 	w.stays(ctx, t)
 	w.healed(ctx, t)
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 	w.quorum.never(t, 3, 4)
 }
 
@@ -232,7 +232,7 @@ func anotherDeleted(ctx context.Context, t *testing.T) {
 		return fmt.Sprintf("%s: %s", phase, message)
 	})
 	w.healed(ctx, t)
-	w.veterans(ctx, t, w.victim.UID, other.UID)
+	w.olderKept(ctx, t, w.victim.UID, other.UID)
 	w.quorum.never(t, 2, 5)
 }
 
@@ -279,7 +279,7 @@ func reverted(ctx context.Context, t *testing.T) {
 	if n > 6 {
 		t.Errorf("replicas were asked for %d times against somebody who did not want it", n)
 	}
-	w.veterans(ctx, t, w.victim.UID)
+	w.olderKept(ctx, t, w.victim.UID)
 	w.quorum.never(t, 2, 5)
 }
 
@@ -446,6 +446,6 @@ func flapping(ctx context.Context, t *testing.T) {
 		}
 	}
 	w.healed(ctx, t)
-	w.veterans(ctx, t, w.victim.UID)
+	w.olderKept(ctx, t, w.victim.UID)
 	w.quorum.never(t, 3, 4)
 }

@@ -53,7 +53,7 @@ func aboutToStop(ctx context.Context, t *testing.T) {
 		}
 		return ""
 	})
-	w.veterans(ctx, t)
+	w.olderKept(ctx, t)
 
 	harness.Must(t, w.SetNodeTaint(ctx, w.victim.Status.NodeRef.Name, corev1.Taint{Key: spot, Effect: corev1.TaintEffectNoSchedule}))
 	w.surges(ctx, t)

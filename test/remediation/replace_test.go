@@ -24,7 +24,7 @@ type replace struct {
 	cluster testbed.Cluster
 	policy  func(*v1alpha1.RepairPolicySpec)
 	workers bool // the victim is one
-	sick    fault
+	fault   fault
 	victims int    // one if zero
 	decides string // what must be decided about the first victim
 	// members never fewer than which answer, machines never more than which there are. 0: the case has no etcd.
@@ -42,35 +42,35 @@ func TestReplace(t *testing.T) {
 	surge := methods(v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge)
 	t.Run("", func(t *testing.T) { // all at once
 		for name, r := range rotation.Cases(t, 2, map[string]replace{
-			"rollout surge":              {cluster: three, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
-			"rollout surge by template":  {cluster: testbed.Cluster{ControlPlanes: 3}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
-			"rollout surge in topology":  {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, sick: notReady, decides: "RolloutSurge", members: 3, machines: 4},
-			"surge":                      {cluster: three, policy: surge, sick: notReady, decides: "Surge", members: 3, machines: 4},
-			"surge in topology":          {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, policy: surge, sick: notReady, decides: "Surge", members: 3, machines: 4},
-			"kubelet dead":               {cluster: three, sick: kubeletDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
-			"kubelet dead, by replicas":  {cluster: three, policy: surge, sick: kubeletDead, decides: "Surge (relaxed)", members: 3, machines: 4},
-			"kubelet dead, port open":    {cluster: three, sick: portOpen(kubeletDead), decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
-			"kubelet of the leader dead": {cluster: three, sick: leaderDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
+			"rollout surge":              {cluster: three, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"rollout surge by template":  {cluster: testbed.Cluster{ControlPlanes: 3}, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"rollout surge in topology":  {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
+			"surge":                      {cluster: three, policy: surge, fault: notReady, decides: "Surge", members: 3, machines: 4},
+			"surge in topology":          {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, policy: surge, fault: notReady, decides: "Surge", members: 3, machines: 4},
+			"kubelet dead":               {cluster: three, fault: kubeletDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
+			"kubelet dead, by replicas":  {cluster: three, policy: surge, fault: kubeletDead, decides: "Surge (relaxed)", members: 3, machines: 4},
+			"kubelet dead, port open":    {cluster: three, fault: portOpen(kubeletDead), decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
+			"kubelet of the leader dead": {cluster: three, fault: leaderDead, decides: "RolloutSurge (relaxed)", members: 3, machines: 4},
 			"kubelet of the leader dead, port open": {
-				cluster: three, sick: portOpen(leaderDead), decides: "RolloutSurge (relaxed)", members: 3, machines: 4,
+				cluster: three, fault: portOpen(leaderDead), decides: "RolloutSurge (relaxed)", members: 3, machines: 4,
 			},
-			"etcd member gone":        {cluster: three, sick: memberGone, decides: "OwnerRemediation", members: 2, machines: 3},
-			"power lost":              {cluster: three, sick: powerLost, decides: "OwnerRemediation", members: 2, machines: 3},
-			"one to three to one":     {cluster: testbed.Cluster{}, policy: surge, sick: notReady, decides: "Surge", members: 1, machines: 2},
-			"one by rollout":          {cluster: testbed.Cluster{CertificateExpiryDays: lever}, sick: notReady, decides: "RolloutSurge", members: 1, machines: 2},
-			"five":                    {cluster: testbed.Cluster{ControlPlanes: 5, CertificateExpiryDays: lever}, sick: notReady, decides: "RolloutSurge", members: 5, machines: 6},
-			"five, two without power": {cluster: testbed.Cluster{ControlPlanes: 5}, sick: powerLost, victims: 2, decides: "OwnerRemediation", members: 3, machines: 5},
-			"two victims":             {cluster: three, sick: notReady, victims: 2, decides: "RolloutSurge", members: 3, machines: 4},
+			"etcd member gone":        {cluster: three, fault: memberGone, decides: "OwnerRemediation", members: 2, machines: 3},
+			"power lost":              {cluster: three, fault: powerLost, decides: "OwnerRemediation", members: 2, machines: 3},
+			"one to three to one":     {cluster: testbed.Cluster{}, policy: surge, fault: notReady, decides: "Surge", members: 1, machines: 2},
+			"one by rollout":          {cluster: testbed.Cluster{CertificateExpiryDays: lever}, fault: notReady, decides: "RolloutSurge", members: 1, machines: 2},
+			"five":                    {cluster: testbed.Cluster{ControlPlanes: 5, CertificateExpiryDays: lever}, fault: notReady, decides: "RolloutSurge", members: 5, machines: 6},
+			"five, two without power": {cluster: testbed.Cluster{ControlPlanes: 5}, fault: powerLost, victims: 2, decides: "OwnerRemediation", members: 3, machines: 5},
+			"two victims":             {cluster: three, fault: notReady, victims: 2, decides: "RolloutSurge", members: 3, machines: 4},
 			"failure domains": {
 				cluster: testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever, FailureDomains: []string{"a", "b", "c"}},
-				sick:    notReady, decides: "RolloutSurge", members: 3, machines: 4, also: spread,
+				fault:   notReady, decides: "RolloutSurge", members: 3, machines: 4, also: spread,
 			},
-			"external etcd": {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, sick: notReady, decides: "Surge", machines: 3},
-			"worker":        {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, sick: notReady, decides: "Surge", members: 1, machines: 1},
+			"external etcd": {cluster: testbed.Cluster{ControlPlanes: 2, ExternalEtcd: true}, policy: surge, fault: notReady, decides: "Surge", machines: 3},
+			"worker":        {cluster: testbed.Cluster{Workers: 2}, policy: workers, workers: true, fault: notReady, decides: "Surge", members: 1, machines: 1},
 			"worker whose drain hangs": {
-				cluster: testbed.Cluster{Workers: 2}, policy: bounded, workers: true, sick: drainHangs(notReady), decides: "Surge", members: 1, machines: 1,
+				cluster: testbed.Cluster{Workers: 2}, policy: bounded, workers: true, fault: drainHangs(notReady), decides: "Surge", members: 1, machines: 1,
 			},
-			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, sick: kubeletDead, decides: "Surge", members: 1, machines: 1},
+			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, fault: kubeletDead, decides: "Surge", members: 1, machines: 1},
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(harness.Deadline(t, 8*time.Minute), t) })
 		}
@@ -89,7 +89,7 @@ func (r replace) play(ctx context.Context, t *testing.T) {
 
 	victims := choose(before, max(1, r.victims))
 	for i := range victims {
-		harness.Must(t, r.sick(ctx, c, &victims[i]))
+		harness.Must(t, r.fault(ctx, c, &victims[i]))
 	}
 	began := time.Now()
 	c.replaced(ctx, t, before, victims)
@@ -157,7 +157,7 @@ func (c *cluster) replaced(ctx context.Context, t *testing.T, before, victims []
 		}
 		for i := range before {
 			if !gone[before[i].UID] && !there[before[i].UID] {
-				t.Fatalf("the veteran %s is gone", before[i].Name)
+				t.Fatalf("the older machine %s is gone", before[i].Name)
 			}
 		}
 		if len(now) != len(before) {

@@ -66,7 +66,7 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%s has %d machines", c.Name, len(machines))
 		}
 		for i := range machines {
-			if _, veteran := before[machines[i].UID]; !veteran {
+			if _, older := before[machines[i].UID]; !older {
 				made++
 			}
 			delete(before, machines[i].UID)

@@ -21,11 +21,11 @@ import (
 // commit and is not for concurrent use.
 type Book struct {
 	Side string
-	// Sick says whether a remediation of a machine is right at a time. May be nil.
-	Sick     func(machine string, at time.Time) bool
-	Moves    *moves.Moves
-	Runs     *runs.Runs
-	Machines *remediations.Remediations
+	// Unhealthy says whether a remediation of a machine is right at a time. May be nil.
+	Unhealthy func(machine string, at time.Time) bool
+	Moves     *moves.Moves
+	Runs      *runs.Runs
+	Machines  *remediations.Remediations
 	// Remedies in the order in which they were begun.
 	Remedies []Remedy
 	// Last is the sequence of the last commit, and Digest the sum of all.
@@ -106,7 +106,7 @@ func (b *Book) remedy(owner string, fact remediator.Event, at time.Time) {
 		for _, m := range baseline {
 			remedy.Baseline = append(remedy.Baseline, m.Name)
 		}
-		remedy.Spurious = b.Sick != nil && !b.Sick(victim.Name, at)
+		remedy.Spurious = b.Unhealthy != nil && !b.Unhealthy(victim.Name, at)
 		b.active[owner] = len(b.Remedies)
 		b.Remedies = append(b.Remedies, remedy)
 	}

@@ -38,7 +38,7 @@ func written(t *testing.T) func(until uint64) *Book {
 	}
 	return func(until uint64) *Book {
 		b := NewBook("blue")
-		b.Sick = func(machine string, _ time.Time) bool { return machine == "m2" }
+		b.Unhealthy = func(machine string, _ time.Time) bool { return machine == "m2" }
 		_, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error {
 			if r.Seq > until {
 				return nil

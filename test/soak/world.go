@@ -52,17 +52,17 @@ func (w *World) cluster(name string) *record {
 	return w.clusters[name]
 }
 
-// Sicken: a fault begins on a machine.
-func (w *World) Sicken(machine string) { w.machine(machine).on++ }
+// BeginFault: a fault begins on a machine.
+func (w *World) BeginFault(machine string) { w.machine(machine).on++ }
 
-// Heal: a fault on a machine is undone.
-func (w *World) Heal(machine string, at time.Time) {
+// EndFault: a fault on a machine is undone.
+func (w *World) EndFault(machine string, at time.Time) {
 	m := w.machine(machine)
 	m.on, m.until = max(0, m.on-1), at
 }
 
-// Sick says whether a fault is on for the machine.
-func (w *World) Sick(machine string) bool { return w.machine(machine).on > 0 }
+// HasFault says whether a fault is on for the machine.
+func (w *World) HasFault(machine string) bool { return w.machine(machine).on > 0 }
 
 // Delete: somebody deletes the machine by hand.
 func (w *World) Delete(machine string) { w.machine(machine).deleted = true }
@@ -147,8 +147,8 @@ type Removal struct {
 	At               time.Time
 }
 
-// Veteran is what was known of a machine before it was removed.
-type Veteran struct {
+// KnownMachine is what was known of a machine before it was removed.
+type KnownMachine struct {
 	ControlPlane bool
 	Created      time.Time
 	Version      string
@@ -173,14 +173,14 @@ func (r Remedy) under(at time.Time) bool {
 // killed and started again.
 const lag = 45 * time.Second
 
-// ShouldBeSick says whether acting for a machine at a time is right: a fault is on, or was until just now.
-func (w *World) ShouldBeSick(machine string, at time.Time) bool {
+// ShouldBeUnhealthy says whether acting for a machine at a time is right: a fault is on, or was until just now.
+func (w *World) ShouldBeUnhealthy(machine string, at time.Time) bool {
 	m := w.machine(machine)
 	return m.on > 0 || !m.until.IsZero() && at.Before(m.until.Add(lag))
 }
 
 // Removed is the second invariant: no healthy machine is removed but by somebody's wish. It says why the removal is right.
-func (w *World) Removed(r Removal, v Veteran, remedies []Remedy) (why string, err error) {
+func (w *World) Removed(r Removal, v KnownMachine, remedies []Remedy) (why string, err error) {
 	m, c := w.machine(r.Machine), w.cluster(r.Cluster)
 	for _, remedy := range remedies {
 		if remedy.Victim == r.Machine && !remedy.Spurious && remedy.under(r.At) {
@@ -191,7 +191,7 @@ func (w *World) Removed(r Removal, v Veteran, remedies []Remedy) (why string, er
 	switch {
 	case m.deleted:
 		return "by hand", nil
-	case w.ShouldBeSick(r.Machine, r.At):
+	case w.ShouldBeUnhealthy(r.Machine, r.At):
 		return "remediation", nil
 	case v.ControlPlane && c.rolled.After(v.Created), outdated:
 		return "rollout", nil

@@ -20,18 +20,18 @@ func TestQuorum(t *testing.T) {
 		looks []string // "+" and "-" begin and end a disaster
 		lost  bool
 	}{
-		"all answer":                       {[]string{"a b c"}, false},
-		"one of three is silent":           {[]string{"a b c", "a b! c"}, false},
-		"two of three are silent":          {[]string{"a b c", "a b! c!"}, true},
-		"one of two is silent":             {[]string{"a b c", "a b", "a! b"}, true},
-		"a newcomer is none of the voters": {[]string{"a", "a b!"}, false},
-		"a newcomer that fails is":         {[]string{"a", "a b", "a b!"}, true},
-		"a surge with one silent":          {[]string{"a b c", "a b c!", "a b c! d"}, false},
-		"in a disaster":                    {[]string{"a b c", "+", "a! b! c"}, false},
-		"not yet back after a disaster":    {[]string{"a b c", "+", "a! b! c", "-", "a! b! c"}, false},
-		"lost again after a disaster":      {[]string{"a b c", "+", "a! b! c", "-", "a b c", "a! b! c"}, true},
-		"not yet lost in a disaster":       {[]string{"a b c", "+", "a b c", "a! b! c"}, false},
-		"there is no etcd":                 {[]string{"a b c", ""}, false},
+		"all answer":                          {[]string{"a b c"}, false},
+		"one of three is silent":              {[]string{"a b c", "a b! c"}, false},
+		"two of three are silent":             {[]string{"a b c", "a b! c!"}, true},
+		"one of two is silent":                {[]string{"a b c", "a b", "a! b"}, true},
+		"a new machine is none of the voters": {[]string{"a", "a b!"}, false},
+		"a new machine that fails is":         {[]string{"a", "a b", "a b!"}, true},
+		"a surge with one silent":             {[]string{"a b c", "a b c!", "a b c! d"}, false},
+		"in a disaster":                       {[]string{"a b c", "+", "a! b! c"}, false},
+		"not yet back after a disaster":       {[]string{"a b c", "+", "a! b! c", "-", "a! b! c"}, false},
+		"lost again after a disaster":         {[]string{"a b c", "+", "a! b! c", "-", "a b c", "a! b! c"}, true},
+		"not yet lost in a disaster":          {[]string{"a b c", "+", "a b c", "a! b! c"}, false},
+		"there is no etcd":                    {[]string{"a b c", ""}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w World
@@ -64,22 +64,22 @@ func TestSpared(t *testing.T) {
 
 func TestRemoved(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	old := Veteran{ControlPlane: true, Created: now.Add(-time.Hour), Version: "v1"}
+	old := KnownMachine{ControlPlane: true, Created: now.Add(-time.Hour), Version: "v1"}
 	worker := old
 	worker.ControlPlane = false
-	surge := Remedy{Cluster: "x/y", Victim: "sick", Baseline: []string{"sick", "m"}, Begun: now.Add(-time.Minute)}
+	surge := Remedy{Cluster: "x/y", Victim: "victim", Baseline: []string{"victim", "m"}, Begun: now.Add(-time.Minute)}
 	for name, c := range map[string]struct {
 		world    func(*World)
-		veteran  Veteran
+		known    KnownMachine
 		remedies []Remedy
 		why      string // "" is a violation
 	}{
 		"a healthy one":                       {nil, old, nil, ""},
 		"deleted by hand":                     {func(w *World) { w.Delete("m") }, old, nil, "by hand"},
-		"sick":                                {func(w *World) { w.Sicken("m") }, old, nil, "remediation"},
-		"just healed":                         {func(w *World) { w.Sicken("m"); w.Heal("m", now.Add(-time.Second)) }, old, nil, "remediation"},
-		"healed long ago":                     {func(w *World) { w.Sicken("m"); w.Heal("m", now.Add(-time.Hour)) }, old, nil, ""},
-		"another is sick":                     {func(w *World) { w.Sicken("sick") }, old, []Remedy{surge}, ""},
+		"unhealthy":                           {func(w *World) { w.BeginFault("m") }, old, nil, "remediation"},
+		"just healed":                         {func(w *World) { w.BeginFault("m"); w.EndFault("m", now.Add(-time.Second)) }, old, nil, "remediation"},
+		"healed long ago":                     {func(w *World) { w.BeginFault("m"); w.EndFault("m", now.Add(-time.Hour)) }, old, nil, ""},
+		"another is unhealthy":                {func(w *World) { w.BeginFault("victim") }, old, []Remedy{surge}, ""},
 		"outdated":                            {func(w *World) { w.Roll("x/y", now, "") }, old, nil, "rollout"},
 		"newer than the rollout":              {func(w *World) { w.Roll("x/y", now.Add(-2*time.Hour), "") }, old, nil, ""},
 		"a rollout does not touch workers":    {func(w *World) { w.Roll("x/y", now, "") }, worker, nil, ""},
@@ -87,16 +87,16 @@ func TestRemoved(t *testing.T) {
 		"scaled away":                         {func(w *World) { w.Scale("x/y", 5, 3) }, old, nil, "scaled"},
 		"scaled away, and more":               {func(w *World) { w.Scale("x/y", 5, 3); w.Counted("x/y", 3, now.Add(-time.Second)) }, old, nil, ""},
 		"not yet scaled away":                 {func(w *World) { w.Scale("x/y", 5, 3); w.Counted("x/y", 4, now.Add(-time.Second)) }, old, nil, "scaled"},
-		"still seen to be sick":               {func(w *World) { w.Sicken("m"); w.Heal("m", now.Add(-time.Hour)); w.Lingers("m", now) }, old, nil, "remediation"},
-		"never made sick":                     {func(w *World) { w.Lingers("m", now) }, old, nil, ""},
+		"still seen unhealthy":                {func(w *World) { w.BeginFault("m"); w.EndFault("m", now.Add(-time.Hour)); w.Lingers("m", now) }, old, nil, "remediation"},
+		"no fault ever":                       {func(w *World) { w.Lingers("m", now) }, old, nil, ""},
 		"scaled up":                           {func(w *World) { w.Scale("x/y", 3, 5) }, old, nil, ""},
 		"the victim":                          {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now.Add(-time.Second)}}, "remediation"},
 		"the victim, and healthy":             {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now, Baseline: []string{"m"}, Spurious: true}}, ""},
 		"the victim, long ago":                {nil, old, []Remedy{{Cluster: "x/y", Victim: "m", Begun: now.Add(-time.Hour), Ended: now.Add(-time.Hour)}}, ""},
-		"a newcomer that is not wanted":       {nil, old, []Remedy{{Cluster: "x/y", Victim: "sick", Baseline: []string{"sick"}, Begun: now.Add(-time.Minute)}}, "taken back"},
-		"of another cluster's remediation":    {nil, old, []Remedy{{Cluster: "x/z", Victim: "sick", Baseline: []string{"sick"}, Begun: now.Add(-time.Minute)}}, ""},
-		"long after the remediation's end":    {nil, old, []Remedy{{Cluster: "x/y", Victim: "sick", Begun: now.Add(-time.Hour), Ended: now.Add(-time.Minute)}}, ""},
-		"before the remediation has begun":    {nil, old, []Remedy{{Cluster: "x/y", Victim: "sick", Begun: now.Add(time.Hour)}}, ""},
+		"a machine that is not wanted":        {nil, old, []Remedy{{Cluster: "x/y", Victim: "victim", Baseline: []string{"victim"}, Begun: now.Add(-time.Minute)}}, "taken back"},
+		"of another cluster's remediation":    {nil, old, []Remedy{{Cluster: "x/z", Victim: "victim", Baseline: []string{"victim"}, Begun: now.Add(-time.Minute)}}, ""},
+		"long after the remediation's end":    {nil, old, []Remedy{{Cluster: "x/y", Victim: "victim", Begun: now.Add(-time.Hour), Ended: now.Add(-time.Minute)}}, ""},
+		"before the remediation has begun":    {nil, old, []Remedy{{Cluster: "x/y", Victim: "victim", Begun: now.Add(time.Hour)}}, ""},
 		"one that is in the baseline of some": {nil, old, []Remedy{surge}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRemoved(t *testing.T) {
 			if c.world != nil {
 				c.world(&w)
 			}
-			why, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: now}, c.veteran, c.remedies)
+			why, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: now}, c.known, c.remedies)
 			if why != c.why || (err == nil) != (c.why != "") {
 				t.Errorf("got %q and %v, want %q", why, err, c.why)
 			}
@@ -115,11 +115,11 @@ func TestRemoved(t *testing.T) {
 func TestScaledAwayOnce(t *testing.T) {
 	var w World
 	w.Scale("x/y", 4, 3)
-	veteran := Veteran{ControlPlane: true, Created: time.Unix(1, 0)}
-	if _, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: time.Unix(9, 0)}, veteran, nil); err != nil {
+	known := KnownMachine{ControlPlane: true, Created: time.Unix(1, 0)}
+	if _, err := w.Removed(Removal{Machine: "m", Cluster: "x/y", At: time.Unix(9, 0)}, known, nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.Removed(Removal{Machine: "n", Cluster: "x/y", At: time.Unix(9, 0)}, veteran, nil); err == nil {
+	if _, err := w.Removed(Removal{Machine: "n", Cluster: "x/y", At: time.Unix(9, 0)}, known, nil); err == nil {
 		t.Error("two were removed where one was scaled away")
 	}
 }

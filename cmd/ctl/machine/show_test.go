@@ -85,8 +85,8 @@ func unhealthyFleet() *Objects {
 	victim := marked(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
 	})
-	newcomer := machineOf("prod", "prod-control-plane-p4x9d", "")
-	newcomer.Status.NodeRef.Name, newcomer.Status.Phase, newcomer.CreationTimestamp = "", "Provisioning", ago(12*time.Second)
+	replacement := machineOf("prod", "prod-control-plane-p4x9d", "")
+	replacement.Status.NodeRef.Name, replacement.Status.Phase, replacement.CreationTimestamp = "", "Provisioning", ago(12*time.Second)
 	leaving := machineOf("bare", "bare-control-plane-zzzzz", "TTTTTT")
 	gone := ago(time.Second)
 	leaving.DeletionTimestamp, leaving.Spec.Version = &gone, "v1.35.7"
@@ -107,7 +107,7 @@ func unhealthyFleet() *Objects {
 		Clusters: []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
 		Owners:   []ownerkind.Owner{owned(planeOf("prod", 3)), owned(planeOf("bare", 1)), owned(external), owned(workers)},
 		Machines: []clusterv1.Machine{
-			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, newcomer, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
+			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, replacement, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
 			leaving, broken, workerOf("prod", "prod-md-0-abc-aaaaa"),
 		},
 		Policies: []v1alpha1.RepairPolicy{{

@@ -76,7 +76,7 @@ func TestBarOfARemediation(t *testing.T) {
 		{"not taken up", v1alpha1.SurgeRemediationStatus{}, "▶···· 1 of 5"},
 		{"held", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationHeld}, "‖···· 1 of 5"},
 		{"surging", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, StartedAt: &at}, "✓▶··· 2 of 5"},
-		{"frozen with a newcomer", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, StartedAt: &at, Replacement: "n"}, "✓✓‖·· 3 of 5"},
+		{"frozen with a new machine", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFrozen, StartedAt: &at, Replacement: "n"}, "✓✓‖·· 3 of 5"},
 		{"taken back", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationCancelling, StartedAt: &at}, "✓◀··· 2 of 5"},
 		{"deleted first", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationRemoving, Decision: "OwnerRemediation", StartedAt: &at}, "✓▶·· 2 of 4"},
 		{"succeeded", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSucceeded, StartedAt: &at}, "✓✓✓✓✓ 5 of 5"},

@@ -16,7 +16,7 @@ import (
 // follow reads a side's log from its beginning through every death of the daemon that serves it.
 func (w *watcher) follow(ctx context.Context, on *side) {
 	b := soak.NewBook(on.Side.Name())
-	b.Sick = w.world.ShouldBeSick
+	b.Unhealthy = w.world.ShouldBeUnhealthy
 	w.player.mu.Lock()
 	w.books[on.Side.Name()] = b
 	w.player.mu.Unlock()

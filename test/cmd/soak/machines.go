@@ -70,7 +70,7 @@ func (p *player) choose(ctx context.Context, f soak.Fault, controlPlane bool, n 
 	}
 	p.mu.Lock()
 	machines = slices.DeleteFunc(machines, func(m clusterv1.Machine) bool {
-		return !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" || p.world.Sick(m.Name)
+		return !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" || p.world.HasFault(m.Name)
 	})
 	p.mu.Unlock()
 	if len(machines) < n {
@@ -123,7 +123,7 @@ func (p *player) do(ctx context.Context, targets []*target, breakIt, restore fun
 	for _, t := range targets {
 		names = append(names, t.machine.Name)
 		p.mu.Lock()
-		p.world.Sicken(t.machine.Name)
+		p.world.BeginFault(t.machine.Name)
 		p.mu.Unlock()
 	}
 	left := slices.Clone(targets)
@@ -134,7 +134,7 @@ func (p *player) do(ctx context.Context, targets []*target, breakIt, restore fun
 				return err
 			}
 			p.mu.Lock()
-			p.world.Heal(t.machine.Name, time.Now())
+			p.world.EndFault(t.machine.Name, time.Now())
 			p.mu.Unlock()
 			left = left[1:]
 		}

@@ -31,7 +31,7 @@ type watcher struct {
 
 	mu       sync.Mutex // of what follows
 	quorum   map[string]string
-	known    map[string]soak.Veteran // machines, by name
+	known    map[string]soak.KnownMachine // machines, by name
 	states   map[string]string
 	pending  []soak.Removal
 	stable   []string // objects of the roamer that are never replaced
@@ -42,7 +42,7 @@ type watcher struct {
 func watch(p *player, stable []string) *watcher {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &watcher{
-		player: p, started: time.Now(), mark: p.bed.Cloud().Mark(), stop: stop, quorum: map[string]string{}, known: map[string]soak.Veteran{},
+		player: p, started: time.Now(), mark: p.bed.Cloud().Mark(), stop: stop, quorum: map[string]string{}, known: map[string]soak.KnownMachine{},
 		states: map[string]string{}, stable: stable, position: map[string]time.Time{},
 	}
 	every := func(d time.Duration, look func(context.Context)) {
@@ -123,7 +123,7 @@ func (w *watcher) machines(ctx context.Context) {
 			m := &list.Items[i]
 			_, controlPlane := m.Labels[clusterv1.MachineControlPlaneLabel]
 			if _, seen := w.known[m.Name]; !seen {
-				w.known[m.Name] = soak.Veteran{ControlPlane: controlPlane, Created: m.CreationTimestamp.Time, Version: m.Spec.Version}
+				w.known[m.Name] = soak.KnownMachine{ControlPlane: controlPlane, Created: m.CreationTimestamp.Time, Version: m.Spec.Version}
 			}
 			key := one.Side.Name() + " " + m.Namespace + "/" + m.Name
 			if state := state(m); w.states[key] != state {
@@ -231,7 +231,7 @@ func (w *watcher) judge(now time.Time) {
 		if err == nil {
 			w.report.say("removed", "machine %s of %s: %s", r.Machine, r.Cluster, why)
 		}
-		w.held("veteran", err)
+		w.held("removal", err)
 	}
 }
 
