@@ -124,7 +124,7 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 			w.care.Err = err.Error()
 		}
 	default:
-		return fmt.Errorf("no such deed: %s", a.Type)
+		return fmt.Errorf("no such action: %s", a.Type)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type Summary struct {
 	Settled bool
 }
 
-// Look takes a glance at a run.
+// Look summarizes a run.
 func Look(s *State) Summary {
 	return Summary{
 		Phase: CurrentPhase(s), Counts: s.counts(), InFlight: s.inFlight(), Paused: s.paused, PausedReason: s.pausedReason,

@@ -70,7 +70,7 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 		}
 		return looked(s, o, now)
 	case Failed:
-		if next := Setback(o); next != s.Setback {
+		if next := TransientFailure(o); next != s.TransientFailure {
 			return []Event{next}
 		}
 	case Unpaused:
@@ -109,8 +109,8 @@ func selected(s *State, o Selected) []Event {
 
 func looked(s *State, o Looked, now time.Time) []Event {
 	var events []Event
-	if s.Setback != (Setback{}) {
-		events = append(events, Setback{})
+	if s.TransientFailure != (TransientFailure{}) {
+		events = append(events, TransientFailure{})
 	}
 	if len(o.Gone) > 0 {
 		events = append(events, Dropped{Roots: o.Gone})

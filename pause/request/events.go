@@ -90,8 +90,8 @@ type (
 	Dropped struct {
 		Roots []object.Ref `json:"roots"`
 	}
-	// Setback: something cannot be done now; it is tried again. With an empty message it has passed.
-	Setback struct {
+	// TransientFailure: something cannot be done now; it is tried again. With an empty message it has passed.
+	TransientFailure struct {
 		Message string `json:"message,omitempty"`
 		Next    string `json:"next,omitempty"`
 	}
@@ -118,7 +118,7 @@ func (Waiting) event()          {}
 func (AllAcknowledged) event()  {}
 func (TimedOut) event()         {}
 func (Dropped) event()          {}
-func (Setback) event()          {}
+func (TransientFailure) event() {}
 func (ReleaseRequested) event() {}
 func (Restored) event()         {}
 func (Released) event()         {}
@@ -136,7 +136,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, AllAcknowledged]("all-acknowledged", 1),
 		eventlog.Define[Event, TimedOut]("timed-out", 1),
 		eventlog.Define[Event, Dropped]("dropped", 1),
-		eventlog.Define[Event, Setback]("setback", 1),
+		eventlog.Define[Event, TransientFailure]("setback", 1),
 		eventlog.Define[Event, ReleaseRequested]("release-requested", 1),
 		eventlog.Define[Event, Restored]("restored", 1),
 		eventlog.Define[Event, Released]("released", 1),

@@ -28,7 +28,7 @@ type State struct {
 	Late    bool
 	Timeout TimedOut
 
-	Setback Setback
+	TransientFailure TransientFailure
 	// Release is why it ends, Releasing that it does.
 	Releasing bool
 	Release   string
@@ -87,19 +87,19 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.enter(v1alpha1.PauseTimedOut, at)
 	case Dropped:
 		s.drop(e.Roots)
-	case Setback:
-		s.Setback = e
+	case TransientFailure:
+		s.TransientFailure = e
 	case ReleaseRequested:
-		s.Releasing, s.Release, s.Pending, s.Setback = true, e.Reason, Pending{}, Setback{}
+		s.Releasing, s.Release, s.Pending, s.TransientFailure = true, e.Reason, Pending{}, TransientFailure{}
 		s.enter(v1alpha1.PauseRestoring, at)
 	case Restored:
-		s.RestoredAt, s.Setback = at, Setback{}
+		s.RestoredAt, s.TransientFailure = at, TransientFailure{}
 		s.enter(v1alpha1.PauseResuming, at)
 	case Released:
 		s.FinishedAt, s.Asleep, s.AsleepAll = at, e.Asleep, e.Total
 		s.enter(v1alpha1.PauseReleased, at)
 		// What it took to get here is in the log; the state of what is over stays small.
-		s.Baseline, s.Pending, s.Setback = nil, Pending{}, Setback{}
+		s.Baseline, s.Pending, s.TransientFailure = nil, Pending{}, TransientFailure{}
 	}
 }
 

@@ -129,8 +129,8 @@ func Explain(s *State) (message, next string) {
 		return fmt.Sprintf("the clusters are restored; %s still called themselves paused after %s", several(s.AsleepAll, "object"), time.Duration(s.Spec.Awake)),
 			"look at the controllers of these objects: do they run?"
 	}
-	if s.Setback.Message != "" {
-		return message + ": " + s.Setback.Message, s.Setback.Next
+	if s.TransientFailure.Message != "" {
+		return message + ": " + s.TransientFailure.Message, s.TransientFailure.Next
 	}
 	return message, next
 }

@@ -70,14 +70,14 @@ func TestRefusedWrites(t *testing.T) {
 			w.denied = at == v1alpha1.PausePausing
 			ask(t, l, id)
 			release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledged)
-			var said request.Setback
+			var said request.TransientFailure
 			err := drive(t, "one", &life{}, l, w, id, func() {
 				s := stateOf(t, l, id)
 				if s.Phase == v1alpha1.PauseAcknowledged {
 					w.do(func() { w.denied = at == v1alpha1.PauseRestoring })
 				}
-				if s.Phase == at && s.Setback.Message != "" {
-					said = s.Setback
+				if s.Phase == at && s.TransientFailure.Message != "" {
+					said = s.TransientFailure
 					w.do(func() { w.denied = false })
 				}
 				release()
@@ -87,8 +87,8 @@ func TestRefusedWrites(t *testing.T) {
 			}
 			s := stateOf(t, l, id)
 			w.isOver(t, &s)
-			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.Setback != (request.Setback{}) {
-				t.Errorf("said %+v, left %+v", said, s.Setback)
+			if !strings.Contains(said.Message, "the test refuses it") || !strings.Contains(said.Next, "it is tried again") || s.TransientFailure != (request.TransientFailure{}) {
+				t.Errorf("said %+v, left %+v", said, s.TransientFailure)
 			}
 			if at == v1alpha1.PauseRestoring && !strings.Contains(said.Next, "remove finalizer scute.dev/pause") {
 				t.Errorf("next %q", said.Next)

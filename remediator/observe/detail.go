@@ -24,7 +24,7 @@ func (l *look) requests(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
 		found := &v1alpha1.SurgeRemediation{}
-		err := l.eye.cache.Get(ctx, l.key(m.Name), found)
+		err := l.observer.cache.Get(ctx, l.key(m.Name), found)
 		if absent(err) || err == nil && !about(found, m) {
 			continue
 		}
@@ -68,11 +68,11 @@ func (l *look) details(ctx context.Context) error {
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
-		if !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.eye.now()).State == "" {
+		if !suspect(m) && remediator.Judge(m, nil, l.facts.Policy.Checks, l.observer.now()).State == "" {
 			continue
 		}
 		var err error
-		if m.ClonedFrom, err = l.eye.clonedFrom(ctx, l.found[i]); err != nil {
+		if m.ClonedFrom, err = l.observer.clonedFrom(ctx, l.found[i]); err != nil {
 			return fmt.Errorf("reading the infrastructure machine of %s: %w", m.Name, err)
 		}
 	}
@@ -112,7 +112,7 @@ func (l *look) stepObjects(ctx context.Context) error {
 			continue
 		}
 		for _, step := range l.escalation {
-			found, err := l.eye.stepObject(ctx, l.facts.Owner.Namespace, step, m.Name)
+			found, err := l.observer.stepObject(ctx, l.facts.Owner.Namespace, step, m.Name)
 			if err != nil {
 				return fmt.Errorf("looking for the object of step %s for machine %s: %w", step.Name, m.Name, err)
 			}
@@ -140,7 +140,7 @@ func (l *look) left(ctx context.Context, m *remediator.Machine) error {
 		if slices.Contains(m.StepObjects, step) {
 			continue
 		}
-		found, err := l.eye.made(ctx, l.facts.Owner.Namespace, l.made[m.UID][step])
+		found, err := l.observer.made(ctx, l.facts.Owner.Namespace, l.made[m.UID][step])
 		if err != nil {
 			return fmt.Errorf("looking for what was made at step %s for machine %s: %w", step, m.Name, err)
 		}

@@ -41,7 +41,7 @@ type count struct {
 
 // fleet fills the limits of the whole fleet, and how many machines they are about.
 func (l *look) fleet(ctx context.Context) error {
-	fleet, label, err := l.eye.fleet(ctx)
+	fleet, label, err := l.observer.fleet(ctx)
 	if err != nil {
 		return err
 	}

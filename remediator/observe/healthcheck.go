@@ -45,7 +45,7 @@ func (l *look) healthChecks(ctx context.Context) error {
 		return nil
 	}
 	list := &clusterv1.MachineHealthCheckList{}
-	err := l.eye.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy)
+	err := l.observer.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy)
 	if err != nil && !absent(err) {
 		return fmt.Errorf("listing MachineHealthChecks: %w", err)
 	}

@@ -20,9 +20,9 @@ import (
 
 // look is one look at one owner: what its steps read, and the facts that they fill.
 type look struct {
-	eye   *Observer
-	facts *remediator.Facts
-	kind  ownerkind.Kind // the zero Kind for an owner that scute does not know
+	observer *Observer
+	facts    *remediator.Facts
+	kind     ownerkind.Kind // the zero Kind for an owner that scute does not know
 
 	found      []*clusterv1.Machine // in the order of facts.Machines
 	inside     *clusterv1.Cluster   // nil when it is gone
@@ -43,7 +43,7 @@ func (l *look) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
 	if l.kind.ThroughSets {
 		sets := &clusterv1.MachineSetList{}
-		if err := l.eye.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.observer.cache.List(ctx, sets, l.in(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its MachineSets: %w", err)
 		}
 		l.sets = sets.Items
@@ -53,7 +53,7 @@ func (l *look) machines(ctx context.Context) error {
 	}
 	for _, uid := range controllers {
 		list := &clusterv1.MachineList{}
-		if err := l.eye.cache.List(ctx, list, l.in(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.observer.cache.List(ctx, list, l.in(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing its machines: %w", err)
 		}
 		for i := range list.Items {
@@ -86,7 +86,7 @@ func (l *look) add(m *clusterv1.Machine, controllers []string) {
 
 func (l *look) cluster(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{}
-	err := l.eye.cache.Get(ctx, l.key(l.facts.Owner.Cluster), cluster, client.UnsafeDisableDeepCopy)
+	err := l.observer.cache.Get(ctx, l.key(l.facts.Owner.Cluster), cluster, client.UnsafeDisableDeepCopy)
 	if absent(err) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (l *look) owner(ctx context.Context) error {
 	f := &l.facts.Owner
 	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
 	o.Fill(f, ownerkind.Below{Machines: l.found, Sets: l.sets})
-	f.Tested = l.eye.Tested(ctx, l.kind)
+	f.Tested = l.observer.Tested(ctx, l.kind)
 	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.inside, entry) != nil {
 		l.topology(entry)
 	}
@@ -150,12 +150,14 @@ func (l *look) owner(ctx context.Context) error {
 
 // read gets the owner, and fills what all kinds of it have; false when it is gone, or another one has its name.
 func (l *look) read(ctx context.Context, o client.Object) (bool, error) {
-	get := func() error { return l.eye.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy) }
+	get := func() error {
+		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
+	}
 	err := get()
 	if uncached(err) { // its provider was installed after we began to watch: its machines are here, so it is served now
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		if _, err := l.eye.cache.GetInformer(ctx, o); err != nil {
+		if _, err := l.observer.cache.GetInformer(ctx, o); err != nil {
 			return false, fmt.Errorf("watching its kind: %w", err)
 		}
 		err = get()

@@ -48,13 +48,13 @@ func (l *look) nodes(ctx context.Context) error {
 	if !l.facts.Policy.ReadsNodes() {
 		return nil
 	}
-	seen := l.eye.nodes.recent(l.facts.Owner.UID, l.eye.now())
+	seen := l.observer.nodes.recent(l.facts.Owner.UID, l.observer.now())
 	if seen == nil {
-		seen = l.eye.readNodes(ctx, l.facts)
+		seen = l.observer.readNodes(ctx, l.facts)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l.eye.nodes.remember(l.facts.Owner.UID, l.eye.now(), seen)
+		l.observer.nodes.remember(l.facts.Owner.UID, l.observer.now(), seen)
 	}
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]

@@ -57,7 +57,7 @@ func (o *Observer) Cache() cache.Cache { return o.cache }
 // Look gathers an owner's facts. An owner that is gone is not Found, and no error. made are the objects of steps that the log knows.
 func (o *Observer) Look(ctx context.Context, owner remediator.Owner, made remediator.Made) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
-	l := &look{eye: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
+	l := &look{observer: o, kind: kind, made: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
 	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects, l.power} {
 		if err := step(ctx); err != nil {
 			return nil, err // each step says what it did; the caller knows whose facts it wanted

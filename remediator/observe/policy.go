@@ -24,7 +24,7 @@ func (l *look) policy(ctx context.Context) error {
 		return nil
 	}
 	list := &v1alpha1.RepairPolicyList{}
-	if err := l.eye.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.observer.cache.List(ctx, list, l.in(), client.UnsafeDisableDeepCopy); err != nil {
 		if absent(err) {
 			return nil
 		}

@@ -24,7 +24,7 @@ func (l *look) power(ctx context.Context) error {
 		if m.Mark == "" && m.OutOfService == "" || m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True {
 			continue
 		}
-		if err := l.eye.off(ctx, l.found[i], l.facts.Policy, m); err != nil {
+		if err := l.observer.off(ctx, l.found[i], l.facts.Policy, m); err != nil {
 			return fmt.Errorf("asking whether machine %s is off: %w", m.Name, err)
 		}
 	}

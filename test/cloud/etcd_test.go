@@ -13,7 +13,7 @@ func TestQuorum(t *testing.T) {
 		"one of two":                {[]EtcdMember{well, silent}, false},
 		"two of three":              {[]EtcdMember{well, well, silent}, true},
 		"one of three":              {[]EtcdMember{well, silent, silent}, false},
-		"a learner has no vote":    {[]EtcdMember{well, learner}, true},
+		"a learner has no vote":     {[]EtcdMember{well, learner}, true},
 		"two of four":               {[]EtcdMember{well, well, silent, silent}, false},
 		"two, one silent, one new":  {[]EtcdMember{well, well, silent, learner}, true},
 		"two silent and two newest": {[]EtcdMember{well, silent, silent, learner}, false},

@@ -62,8 +62,8 @@ type drive struct {
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
-	// untold are reports that were decided on but are not stored yet.
-	untold []report
+	// unstored are reports that were decided on but are not stored yet.
+	unstored []report
 	// decided is when what follows by itself was decided last.
 	decided time.Time
 }
@@ -184,7 +184,7 @@ func undoKind(step *workflow.Step) string {
 // record decides on what was reported and on the time, and stores it. When somebody else wrote first, the run is read
 // again and everything is decided again. What is being stored when the process is asked to end is stored.
 func (d *drive) record(ctx context.Context) error {
-	ctx, cancel := outlast(ctx, farewell)
+	ctx, cancel := outlast(ctx, shutdownTimeout)
 	defer cancel()
 	for {
 		err := d.decide()
@@ -207,12 +207,12 @@ func (d *drive) record(ctx context.Context) error {
 }
 
 func (d *drive) decide() error {
-	for i := range d.untold {
-		said, err := d.a.decide(d.untold[i].in)
+	for i := range d.unstored {
+		said, err := d.a.decide(d.unstored[i].in)
 		if err != nil {
 			return err
 		}
-		d.untold[i].late = !said
+		d.unstored[i].late = !said
 	}
 	d.decided = d.clock.now()
 	return d.a.settle(d.tick())
@@ -220,7 +220,7 @@ func (d *drive) decide() error {
 
 // tell lets the effects continue that wait for what they said to be durable.
 func (d *drive) tell(err error) {
-	for _, r := range d.untold {
+	for _, r := range d.unstored {
 		switch {
 		case r.stored == nil:
 		case err == nil && r.late:
@@ -229,7 +229,7 @@ func (d *drive) tell(err error) {
 			r.stored <- err
 		}
 	}
-	d.untold = nil
+	d.unstored = nil
 }
 
 // rests says that nothing happens any more without an operator.
@@ -298,7 +298,7 @@ func (d *drive) take(r report) {
 		f.cancel()
 		delete(d.inFlight, r.id)
 	}
-	d.untold = append(d.untold, r)
+	d.unstored = append(d.unstored, r)
 }
 
 // start performs the effects that the log has as being in flight, and cancels those that it has not any more. An attempt

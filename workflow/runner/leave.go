@@ -22,8 +22,8 @@ func outlast(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	}
 }
 
-// farewell bounds how long a driver that has to end takes to store the result of its last effects.
-const farewell = 5 * time.Second
+// shutdownTimeout bounds how long a driver that has to end takes to store the result of its last effects.
+const shutdownTimeout = 5 * time.Second
 
 // leave cancels what is in flight, and stores the result all the same: a process that is asked to end makes nobody do
 // twice what is done, and is not taken for one that died. What it cannot store is ErrUnrecorded, unless another process has
@@ -35,7 +35,7 @@ func (d *drive) leave(ctx context.Context) error {
 	for len(d.inFlight) > 0 {
 		d.take(<-d.reports)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	tasks, err := d.keep(ctx)
 	d.tell(aggregate.ErrLost)
@@ -47,7 +47,7 @@ func (d *drive) leave(ctx context.Context) error {
 
 // keep stores what has ended, and names the tasks of which it is.
 func (d *drive) keep(ctx context.Context) (tasks []string, err error) {
-	for _, r := range d.untold {
+	for _, r := range d.unstored {
 		if !ended(r.in) {
 			continue
 		}

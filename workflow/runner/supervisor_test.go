@@ -259,7 +259,7 @@ func TestAbortedRunsGiveBack(t *testing.T) {
 	}
 }
 
-// The status of a large run fits a resource, and a glance at it costs nothing.
+// The status of a large run fits a resource, and to summarize it costs nothing.
 func TestStatusIsBounded(t *testing.T) {
 	w := newWorld(t)
 	d := &workflow.Definition{Header: workflow.Header{Name: "large"}}
@@ -287,6 +287,6 @@ func TestStatusIsBounded(t *testing.T) {
 		t.Errorf("%v %v: %d bytes, %d tasks, %d left out", ok, err, len(raw), len(status.Tasks), status.TasksOmitted)
 	}
 	if n := testing.AllocsPerRun(100, func() { runs.Summary("ns/large/1"); runs.Due("ns/large/1", "one") }); n > 100 {
-		t.Errorf("a glance at 100,000 tasks allocates %v times", n)
+		t.Errorf("summarizing 100,000 tasks allocates %v times", n)
 	}
 }

@@ -38,7 +38,7 @@ func pauses(e request.Event) Fact {
 		return Fact{What: "timed out", Detail: waits(e.For, e.Total)}
 	case request.Dropped:
 		return Fact{What: "clusters gone", Objects: e.Roots}
-	case request.Setback:
+	case request.TransientFailure:
 		if e.Message == "" {
 			return Fact{What: "setback over"}
 		}

@@ -79,7 +79,7 @@ type Policy struct {
 	Storm         bool     `json:"storm,omitempty"`
 }
 
-// Machine at a glance.
+// Machine is what is shown of a machine.
 type Machine struct {
 	Name      string    `json:"name"`
 	Node      string    `json:"node"`

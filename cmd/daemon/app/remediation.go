@@ -43,9 +43,9 @@ type remedies struct {
 	unreadable  *unreadable
 
 	// Of the start, in the order in which they come to be.
-	eye   *observe.Observer
-	live  client.Client
-	kinds []ownerkind.Kind // of owners, that the API server serves
+	observer *observe.Observer
+	live     client.Client
+	kinds    []ownerkind.Kind // of owners, that the API server serves
 	// limits are shown from the start; nil where the API server has no such kind.
 	limits *remediation.Limits
 }
@@ -94,7 +94,7 @@ func (r *remedies) register(mgr manager.Manager, feed *remediation.EventSource, 
 // start goes as far as it can: what Cluster API serves, caches that are synced, controllers. A cache that does not sync, for
 // lack of a permission for example, keeps the controllers from starting and nothing else from running.
 func (r *remedies) start(ctx context.Context) (done bool, missing string, err error) {
-	if r.eye == nil {
+	if r.observer == nil {
 		if missing, err := r.look(ctx); missing != "" || err != nil {
 			return false, missing, err
 		}
@@ -139,17 +139,17 @@ func (r *remedies) look(ctx context.Context) (missing string, err error) {
 			return "", fmt.Errorf("preparing the remediator's client: %w", err)
 		}
 	}
-	eye, err := observe.New(ctx, r.config, r.guard)
+	observer, err := observe.New(ctx, r.config, r.guard)
 	if err != nil {
 		return "", err
 	}
 	if r.limits != nil {
-		eye.Limits = r.manager.GetClient()
+		observer.Limits = r.manager.GetClient()
 	}
-	if err := r.manager.Add(eye.Cache()); err != nil {
+	if err := r.manager.Add(observer.Cache()); err != nil {
 		return "", fmt.Errorf("starting the cache of machines: %w", err)
 	}
-	r.eye = eye
+	r.observer = observer
 	return "", nil
 }
 
@@ -175,7 +175,7 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 	}
 	all := true
 	for _, kind := range kinds {
-		informer, err := r.eye.Cache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		informer, err := r.observer.Cache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return false, fmt.Errorf("watching %T: %w", kind, err)
 		}
@@ -186,17 +186,17 @@ func (r *remedies) synced(ctx context.Context) (bool, error) {
 
 // control starts the controllers.
 func (r *remedies) control() error {
-	watched := r.eye.Cache()
-	r.runner.Observer, r.runner.Executor = r.eye, &act.Executor{Client: r.live, Leader: r.eye, Databases: r.eye, Nodes: r.eye}
+	watched := r.observer.Cache()
+	r.runner.Observer, r.runner.Executor = r.observer, &act.Executor{Client: r.live, Leader: r.observer, Databases: r.observer, Nodes: r.observer}
 	r.unreadable.in(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	if r.limits != nil {
 		r.limits.Follow(r.feed, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
 	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
-	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.eye.OwnerOf, CaughtUp: r.caughtUp}
+	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
 	turns := &remediation.OwnerReconciler{
-		Cache: watched, Owners: r.eye, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.feed,
+		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.feed,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(
@@ -212,7 +212,7 @@ func (r *remedies) control() error {
 
 // fleet is what all policies have in progress, beside the limits of that.
 func (r *remedies) fleet(ctx context.Context) (remediator.Fleet, error) {
-	seen, err := r.eye.Fleet(ctx)
+	seen, err := r.observer.Fleet(ctx)
 	if err != nil {
 		return seen, err
 	}

@@ -72,11 +72,11 @@ func withheld(format string, args ...any) error {
 // undo takes a fault back. It is tried again until it succeeds.
 type undo func(context.Context) error
 
-// deed begins a fault and says what it was done to. undo is nil where there is nothing to take back.
-type deed func(context.Context, soak.Fault) (u undo, what string, err error)
+// faultFunc begins a fault and says what it was done to. undo is nil where there is nothing to take back.
+type faultFunc func(context.Context, soak.Fault) (u undo, what string, err error)
 
-func (p *player) deeds() map[soak.Kind]deed {
-	return map[soak.Kind]deed{
+func (p *player) faults() map[soak.Kind]faultFunc {
+	return map[soak.Kind]faultFunc{
 		soak.NodeNotReady:       p.nodeNotReady,
 		soak.NodeSilent:         p.nodeSilent,
 		soak.WorkerNotReady:     p.workerNotReady,
@@ -111,13 +111,13 @@ const beginTime = 30 * time.Second
 // leaves them as they are, for all is about to be stopped.
 func (p *player) play(ctx, chaos context.Context, faults []soak.Fault) {
 	started := time.Now()
-	deeds := p.deeds()
+	begin := p.faults()
 	var wait sync.WaitGroup
 	for _, f := range faults {
 		select {
 		case <-chaos.Done():
 		case <-time.After(time.Until(started.Add(f.At))):
-			wait.Go(func() { p.perform(ctx, chaos, f, deeds[f.Kind]) })
+			wait.Go(func() { p.perform(ctx, chaos, f, begin[f.Kind]) })
 			continue
 		}
 		break
@@ -126,7 +126,7 @@ func (p *player) play(ctx, chaos context.Context, faults []soak.Fault) {
 }
 
 // perform begins a fault, lets it last, and undoes it.
-func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin deed) {
+func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin faultFunc) {
 	bounded, cancel := context.WithTimeout(chaos, beginTime+f.For)
 	u, what, err := begin(bounded, f)
 	cancel()

@@ -57,7 +57,7 @@ type MoveTimeouts struct {
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 	// Create bounds the creation of all objects on the target. Default: 30m.
 	Create workflow.Duration `json:"create,omitzero"`
-	// Awake is when a target whose objects have not all resumed is reported as a setback. Default: 10m.
+	// Awake bounds the wait until every object has said on the target that it resumed; after it the move ends. Default: 10m.
 	Awake workflow.Duration `json:"awake,omitzero"`
 }
 

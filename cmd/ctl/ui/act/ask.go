@@ -26,7 +26,7 @@ func (a Ask) Query() url.Values {
 // Of reads it from parameters.
 func Of(q url.Values) (Ask, error) {
 	a := Ask{Do: q.Get("do"), Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"), ID: q.Get("id")}
-	switch _, known := deeds()[a.Do+" "+a.Kind]; {
+	switch _, known := actions()[a.Do+" "+a.Kind]; {
 	case !known:
 		return a, fmt.Errorf("%w: %q of a %q", ErrAsk, a.Do, a.Kind)
 	case a.Namespace == "" || a.Name == "":

@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// patience is how long one deed may take: the way to the log, and a few calls.
+	// patience is how long one action may take: the way to the log, and a few calls.
 	patience = time.Minute
-	// tries bounds how often a deed is tried when the status of its resource was written at the very moment.
+	// tries bounds how often an action is tried when the status of its resource was written at the very moment.
 	tries = 5
 	// longest is how many characters a reason may have: as many as the resources keep.
 	longest = 512
-	// remembered is how many of the deeds that were done last are not done again when their form is sent once more.
+	// remembered is how many of the actions that were done last are not done again when their form is sent once more.
 	remembered = 256
-	// nonceBytes make two offers of the same deed different.
+	// nonceBytes make two offers of the same action different.
 	nonceBytes = 16
 )
 
@@ -68,7 +68,7 @@ type Offer struct {
 
 // Look reads the resource and says what would be done. An answer that the API server refuses is given in its words.
 func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
-	deed := deeds()[ask.Do+" "+ask.Kind]
+	action := actions()[ask.Do+" "+ask.Kind]
 	k := d.borrowed(ask.Namespace, &bytes.Buffer{})
 	cluster, err := k.Flags.Cluster()
 	if err != nil {
@@ -76,13 +76,13 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	object := deed.object()
+	object := action.object()
 	if err := cluster.Client.Get(ctx, types.NamespacedName{Namespace: ask.Namespace, Name: ask.Name}, object); err != nil {
 		return nil, cluster.Explain(err)
 	}
 	o := &Offer{
 		Ask: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
-		Kind: fmt.Sprintf("%T", object), Effect: deed.effect, Reason: deed.reason, Needed: deed.needed, Timed: deed.timed,
+		Kind: fmt.Sprintf("%T", object), Effect: action.effect, Reason: action.reason, Needed: action.needed, Timed: action.timed,
 	}
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
@@ -95,7 +95,7 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 			return nil, fmt.Errorf("%w: RepairPolicy %s/%s has no pause request", kit.ErrChanged, ask.Namespace, ask.Name)
 		}
 	}
-	if deed.command {
+	if action.command {
 		o.Command = d.kit.Hint(ask.Namespace, ask.Do, ask.Kind, ask.Name)
 	}
 	nonce := make([]byte, nonceBytes)
@@ -106,12 +106,12 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 
 // Do does what was offered, and returns what the command says. seen and token are those of the offer.
 func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a Answer) (said []string, err error) {
-	deed := deeds()[ask.Do+" "+ask.Kind]
+	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
 	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
 		return nil, fmt.Errorf("%w: this was not confirmed on a page of this scutectl ui: look again", ErrAsk)
-	case deed.needed && strings.TrimSpace(a.Reason) == "":
+	case action.needed && strings.TrimSpace(a.Reason) == "":
 		return nil, cli.Usagef("the reason is missing: say why; it is shown as long as it lasts")
 	case utf8.RuneCountInString(a.Reason) > longest:
 		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), longest)
@@ -129,7 +129,7 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 	}
 	for range tries {
 		var out bytes.Buffer
-		err = deed.do(ctx, d.borrowed(ask.Namespace, &out), &seen, ask.Name, a)
+		err = action.do(ctx, d.borrowed(ask.Namespace, &out), &seen, ask.Name, a)
 		said = strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
 		if !apierrors.IsConflict(err) { // the status was written meanwhile: what was seen is held against the resource again
 			break

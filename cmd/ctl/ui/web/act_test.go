@@ -27,7 +27,7 @@ import (
 	"scute.dev/cmd/ctl/ui/uitest"
 )
 
-// api is one SurgeRemediation behind the API of Kubernetes, as far as a deed needs it. The tests of the real pages have a real one.
+// api is one SurgeRemediation behind the API of Kubernetes, as far as an action needs it. The tests of the real pages have a real one.
 type api struct {
 	t      *testing.T
 	object v1alpha1.SurgeRemediation
@@ -223,17 +223,17 @@ func TestActsAreRefused(t *testing.T) {
 		want   int
 		says   string
 	}{
-		"RBAC":                      {change: func(a *api, _ url.Values) { a.refuses = true }, want: http.StatusForbidden, says: `User "jane" cannot patch resource`},
-		"another site":              {header: []string{"Origin", "https://evil.example"}, want: http.StatusForbidden},
-		"another port":              {header: []string{"Origin", "http://127.0.0.1:80"}, want: http.StatusForbidden},
-		"no origin":                 {header: []string{"Origin", ""}, want: http.StatusForbidden},
-		"an opaque origin":          {header: []string{"Origin", "null"}, want: http.StatusForbidden},
-		"the browser says so":       {header: []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate"}, want: http.StatusForbidden},
-		"no cookie":                 {header: []string{"Cookie", ""}, want: http.StatusUnauthorized},
-		"no token of the form":      {change: func(_ *api, v url.Values) { v.Del("token") }, want: http.StatusBadRequest, says: "was not confirmed"},
-		"the token of another deed": {change: func(_ *api, v url.Values) { v.Set("do", "abort") }, want: http.StatusBadRequest, says: "was not confirmed"},
-		"the token of another UID":  {change: func(_ *api, v url.Values) { v.Set("uid", "other") }, want: http.StatusBadRequest, says: "was not confirmed"},
-		"the token of another name": {change: func(_ *api, v url.Values) { v.Set("name", "cp-2") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"RBAC":                        {change: func(a *api, _ url.Values) { a.refuses = true }, want: http.StatusForbidden, says: `User "jane" cannot patch resource`},
+		"another site":                {header: []string{"Origin", "https://evil.example"}, want: http.StatusForbidden},
+		"another port":                {header: []string{"Origin", "http://127.0.0.1:80"}, want: http.StatusForbidden},
+		"no origin":                   {header: []string{"Origin", ""}, want: http.StatusForbidden},
+		"an opaque origin":            {header: []string{"Origin", "null"}, want: http.StatusForbidden},
+		"the browser says so":         {header: []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate"}, want: http.StatusForbidden},
+		"no cookie":                   {header: []string{"Cookie", ""}, want: http.StatusUnauthorized},
+		"no token of the form":        {change: func(_ *api, v url.Values) { v.Del("token") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another action": {change: func(_ *api, v url.Values) { v.Set("do", "abort") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another UID":    {change: func(_ *api, v url.Values) { v.Set("uid", "other") }, want: http.StatusBadRequest, says: "was not confirmed"},
+		"the token of another name":   {change: func(_ *api, v url.Values) { v.Set("name", "cp-2") }, want: http.StatusBadRequest, says: "was not confirmed"},
 		"the token of another namespace": {
 			change: func(_ *api, v url.Values) { v.Set("namespace", "other") }, want: http.StatusBadRequest, says: "was not confirmed",
 		},
@@ -252,7 +252,7 @@ func TestActsAreRefused(t *testing.T) {
 		"being deleted": {
 			change: func(a *api, _ url.Values) { a.object.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: http.StatusConflict, says: "is being deleted",
 		},
-		"no deed":                {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
+		"no action":              {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
 		"no generation":          {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
 		"how long":               {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "such as 2h"},
 		"too much of a reason":   {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},

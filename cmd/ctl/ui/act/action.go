@@ -16,8 +16,8 @@ import (
 	"scute.dev/cmd/ctl/run"
 )
 
-// deed is one thing that can be done.
-type deed struct {
+// action is one thing that can be done.
+type action struct {
 	effect string
 	// reason says that there is a place for one, needed that it must be given, timed that it may be for a time.
 	reason, needed, timed bool
@@ -27,8 +27,8 @@ type deed struct {
 	do      func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
 }
 
-func deeds() map[string]deed {
-	return map[string]deed{
+func actions() map[string]action {
+	return map[string]action{
 		"pause run": {
 			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: true, object: aRun,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
