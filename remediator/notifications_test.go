@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTellTellsOfEveryFact: each type of fact in the log is told of, or is said not to be.
-func TestTellTellsOfEveryFact(t *testing.T) {
+// TestEveryFactIsReportedOrExcluded: each type of fact in the log is reported to users, or excluded by name.
+func TestEveryFactIsReportedOrExcluded(t *testing.T) {
 	rows := map[reflect.Type]bool{}
 	for _, row := range notificationRules {
 		rows[reflect.TypeOf(row.fact)] = true
@@ -28,8 +28,8 @@ func TestTellTellsOfEveryFact(t *testing.T) {
 	}
 }
 
-// TestNewsAreDocumented: docs/remediation.md has the table.
-func TestNewsAreDocumented(t *testing.T) {
+// TestNotificationsAreDocumented: docs/remediation.md has the table.
+func TestNotificationsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/remediation.md")
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,25 @@ func TestNewsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestTellTellsAStory: the facts of a remediation, in the words of its events.
-func TestTellTellsAStory(t *testing.T) {
+// TestAboutNamesTheMachine: an event that names the machine which it is about is about that one, whatever is in progress.
+func TestAboutNamesTheMachine(t *testing.T) {
+	subject := Subject{Name: "cp-2", UID: "2"}
+	s := &State{Active: &Active{Victim: Subject{Name: "cp-1", UID: "1"}}}
+	for name, event := range NewCatalog().Types() {
+		e := reflect.New(event).Elem()
+		machine := e.FieldByName("Machine")
+		if !machine.IsValid() {
+			continue
+		}
+		machine.Set(reflect.ValueOf(subject))
+		if got := About(s, e.Interface().(Event)); got != subject {
+			t.Errorf("%s is about %s: add it to About", name, got.Name)
+		}
+	}
+}
+
+// TestNotificationsOfARemediation: the facts of a remediation, in the words of its events.
+func TestNotificationsOfARemediation(t *testing.T) {
 	victim, replacement := Subject{Name: "cp-1", UID: "1"}, Subject{Name: "cp-4", UID: "4"}
 	since := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	mark := MachineMarked{Machine: victim, State: Failing, Reason: "NodeReady is Unknown", Source: FromPolicy, Since: since}

@@ -2,6 +2,7 @@ package fact_test
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ func TestWordsOfRemediations(t *testing.T) {
 	m, n := remediator.Subject{Name: "cp-1", UID: "1"}, remediator.Subject{Name: "cp-4", UID: "4"}
 	seen := remediator.Evidence{Replicas: 3, Machines: 4, Ready: 2, Broken: []string{"cp-1"}, Deleting: []string{"cp-2"}, Voters: 3, Learners: 1, Silent: []string{"cp-1"}, DryRun: true}
 	var out strings.Builder
+	listed := make(map[reflect.Type]bool)
 	for _, e := range []remediator.Event{
 		remediator.Registered{Owner: remediator.Owner{Kind: "KubeadmControlPlane", Namespace: "fleet", Name: "prod-cp", UID: "u", Cluster: "prod"}},
 		remediator.Claimed{Holder: "daemon/1"},
@@ -79,12 +81,18 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.MassFailurePassed{Domain: "zone-a"},
 		remediator.MassFailurePassed{},
 	} {
+		listed[reflect.TypeOf(e)] = true
 		ev, err := remediator.NewCatalog().Encode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := fact.New().Of(eventlog.KindRemediation, ev)
 		out.WriteString(strings.TrimRight(f.What+" | "+f.Text(), " ") + "\n")
+	}
+	for name, event := range remediator.NewCatalog().Types() {
+		if !listed[event] {
+			t.Errorf("add a %s to the list above, and the words of %s to cmd/ctl/fact/remediation.go", event, name)
+		}
 	}
 	const golden = "testdata/remediation.golden"
 	if os.Getenv("UPDATE") != "" {
