@@ -79,6 +79,13 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err := r.Check(ctx, l); err != nil {
 		return err
 	}
+	stats, err := l.Stats(ctx)
+	if err == nil && stats.Bytes > stats.MaxBytes {
+		err = fmt.Errorf("%w: the log holds %d bytes, and a limit of %d is below that; choose a larger one", ErrConfig, stats.Bytes, stats.MaxBytes)
+	}
+	if err != nil {
+		return err
+	}
 	config := l.stream.CachedInfo().Config
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)

@@ -212,6 +212,16 @@ func TestRestoreOfAnEmptyLog(t *testing.T) {
 	}
 }
 
+// TestRestoreBelowTheSize: a log is not restored with a limit at which it could take no commit.
+func TestRestoreBelowTheSize(t *testing.T) {
+	to := t.TempDir()
+	m := backedUp(t, logOf(t, 300), to)
+	err := embedded.Restore(t.Context(), embedded.Options{Dir: t.TempDir(), MaxBytes: 20_000}, backup.Restored(to, m, nil, nil), embedded.RestoreOptions{})
+	if !errors.Is(err, eventlog.ErrConfig) || !strings.Contains(err.Error(), "a limit of 20000 is below that") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDamage: whatever is wrong with a backup is found, and its place named.
 func TestDamage(t *testing.T) {
 	dir, good := logOf(t, 200), t.TempDir()
