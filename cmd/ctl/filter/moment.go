@@ -19,7 +19,7 @@ type Moment struct {
 func (m *Moment) Set(s string) error {
 	if d, err := time.ParseDuration(s); err == nil {
 		if d <= 0 {
-			return fmt.Errorf("it must be greater than zero")
+			return fmt.Errorf("it must be a duration greater than zero")
 		}
 		*m = Moment{before: d}
 		return nil

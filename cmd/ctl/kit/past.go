@@ -45,7 +45,10 @@ func (k *Kit) past(ctx context.Context, log *connect.Log) error {
 
 func (k *Kit) last(ctx context.Context, log *connect.Log) (eventlog.Record, error) {
 	if k.At.Seq == 0 {
-		k.At.Resolve(k.Env.Now())
+		now := k.Env.Now()
+		if k.At.Resolve(now); k.At.Time.After(now) {
+			return eventlog.Record{}, cli.Usagef("--at is %s: that is in the future", term.Second(k.At.Time))
+		}
 		return log.Last(ctx, k.At.Time)
 	}
 	head, err := log.Head(ctx)
