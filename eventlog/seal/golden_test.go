@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/sumdb/note"
 )
 
 // golden compares with a file. UPDATE=1 writes it: what is pinned here must never change, or checkpoints that were published
@@ -98,7 +99,16 @@ func TestCheckpointOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := k.signer(c.LogID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed, err := note.Sign(&note.Note{Text: elsewhere.body()}, own)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
+		"of another log, with the key of this one": string(mixed),
 		"nothing": "", "no signature": c.body(), "a stranger's": string(by), "of another log": string(of),
 		"another size": strings.Replace(string(signed), "\n5\n", "\n4\n", 1), "cut": string(signed[:len(signed)-9]),
 	} {

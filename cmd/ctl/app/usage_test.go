@@ -1,6 +1,10 @@
 package app
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,6 +22,42 @@ func TestOptionsHaveValuesOfAType(t *testing.T) {
 			if strings.Contains(f.Usage, "`") {
 				value, _ := pflag.UnquoteUsage(f)
 				t.Errorf("%s --help calls the value of --%s %q", cmd.CommandPath(), f.Name, value)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newCmd(cli.System("scutectl", "test"), Options{}, new(bool)))
+}
+
+// TestEveryOptionIsDocumented: each option of a command is named in the documentation, in backquotes or in a line that a user types.
+func TestEveryOptionIsDocumented(t *testing.T) {
+	var text strings.Builder
+	err := filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		text.Write(page)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := make(map[string]bool)
+	for _, option := range regexp.MustCompile(`--[a-z][a-z-]*|[ `+"`"+`]-[a-zA-Z]\b`).FindAllString(text.String(), -1) {
+		named[strings.Trim(option, " `")] = true
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" {
+			return // it is cobra's
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && f.Name != "help" && !named["--"+f.Name] && !named["-"+f.Shorthand] {
+				named["--"+f.Name] = true // once
+				t.Errorf("no page of docs names --%s, of %s and maybe others", f.Name, cmd.CommandPath())
 			}
 		})
 		for _, sub := range cmd.Commands() {
