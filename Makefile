@@ -161,7 +161,7 @@ bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GR
 ##@ Make
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs and the chart's copy of the CRDs from api/.
+generate: $(CONTROLLER_GEN) ## Generate deep copies, CRDs and the pages and lists that are made from code.
 	@./tools/generate "$(CONTROLLER_GEN)" .
 
 .PHONY: test-generated
