@@ -1,0 +1,45 @@
+package remediator
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestRulesAreDocumented: docs/remediation.md says of each rule what it means.
+func TestRulesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/remediation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Rules\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := make(map[string]bool)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first argument of wait and freeze, the one of ask that is a word, a field, and a constant.
+		for _, m := range regexp.MustCompile(`(?:\b(?:wait|freeze)\(|\b[rR]ule\w* *[:=] *|\bask\(.*?, *)"([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1) {
+			rules[m[1]] = true
+		}
+	}
+	if len(rules) < 50 {
+		t.Fatalf("%d rules: are they still found?", len(rules))
+	}
+	for rule := range rules {
+		if !strings.Contains(table, "`"+rule+"`") {
+			t.Errorf("the table of rules in docs/remediation.md has no `%s`", rule)
+		}
+	}
+}
