@@ -104,7 +104,8 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 	return o, nil
 }
 
-// Do does what was offered, and returns what the command says. seen and token are those of the offer.
+// Do does what was offered, and returns what the command says. seen and token are those of the offer. It is not ended with ctx: a
+// browser that goes away, as at a second click, would leave open what was done.
 func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a Answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
@@ -116,7 +117,7 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 	case utf8.RuneCountInString(a.Reason) > longest:
 		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), longest)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	select {
 	case d.turn <- struct{}{}:

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -36,6 +37,8 @@ type api struct {
 	// refuses patches as RBAC does, and conflicts is how many are refused because the object was written meanwhile.
 	refuses   bool
 	conflicts int
+	// written is called when a patch was written and is not answered yet; nil is nothing.
+	written func()
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -92,6 +95,9 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) {
 	}
 	changed.Generation++
 	a.object, a.patches = changed, a.patches+1
+	if a.written != nil {
+		a.written()
+	}
 	a.send(w, a.object)
 }
 
@@ -158,7 +164,12 @@ func get(t *testing.T, h http.Handler, method, target string) *httptest.Response
 // form is a request as a browser sends it from a page of the server.
 func form(t *testing.T, h http.Handler, values url.Values, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+host+"/act", strings.NewReader(values.Encode()))
+	return formOf(t.Context(), h, values, header...)
+}
+
+// formOf is a form of a browser that goes away when ctx ends.
+func formOf(ctx context.Context, h http.Handler, values url.Values, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://"+host+"/act", strings.NewReader(values.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Cookie", "scute-ui-4711="+token)
 	r.Header.Set("Origin", "http://"+host)
@@ -212,6 +223,19 @@ func TestActs(t *testing.T) {
 	}
 	if w := form(t, h, asked(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestActOfABrowserThatGoesAway: a second click ends the request of the first one, whose form is done all the same, and once.
+func TestActOfABrowserThatGoesAway(t *testing.T) {
+	a, h := changing(t)
+	values := asked(t, h, "hold")
+	values.Set("reason", "a second click")
+	ctx, leave := context.WithCancel(t.Context())
+	a.written = leave
+	formOf(ctx, h, values)
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was sent before") {
+		t.Errorf("%d patches, and the second click says %d %s", a.patches, w.Code, w.Body)
 	}
 }
 
