@@ -71,6 +71,10 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.begin(e, at)
 	case HandedOver:
 		s.begin(SurgeRequested{Machine: e.Machine, Method: OwnerRemediation, Baseline: e.Baseline, Attempt: e.Attempt}, at)
+	case Continued:
+		s.focus(e.Machine)
+	case Merged:
+		s.merge(e, at)
 	case StormPassed:
 		s.InStorm, s.StormPassed = false, at
 	case EtcdReported:
@@ -113,7 +117,7 @@ func (s *State) marked(e MachineMarked, at time.Time) {
 
 func (s *State) cleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
-	if u.Mark != nil && u.Mark.State != Failing && (s.Active == nil || s.Active.Victim.UID != e.Machine.UID) && !s.endedSince(e.Machine.UID, u.MarkedAt) {
+	if u.Mark != nil && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.end(PastRemediation{Victim: e.Machine, Outcome: EndRecovered, Cause: e.Cause, Note: e.Why, MarkedAt: u.MarkedAt, StepSince: u.EscalationSince, EndedAt: at, Reason: u.Mark.Reason, Decision: u.Decision, Evidence: u.Evidence, Attempts: u.Attempts})
 	}
 	*u = u.remembered()
@@ -163,6 +167,7 @@ func (s *State) endedSince(uid types.UID, since time.Time) bool {
 }
 
 func (s *State) begin(e SurgeRequested, at time.Time) {
+	s.park(&e)
 	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at}
 	u := s.recordOf(e.Machine)
 	s.start(u, at)
@@ -213,7 +218,7 @@ func (s *State) applyActive(e Event, at time.Time) {
 		a.step(Settling, at)
 	case SurgeConsumed:
 		victim := s.recordOf(a.Victim)
-		s.finish(PastRemediation{Outcome: EndCancelled, Note: e.Why}, at)
+		s.finish(a, PastRemediation{Outcome: EndCancelled, Note: e.Why}, at)
 		victim.LastAttempt = time.Time{} // not caused by the machine: no cooldown
 		victim.Surprised = e.Surprise
 	case CancelStarted:
@@ -233,6 +238,9 @@ func (s *State) applyActive(e Event, at time.Time) {
 				since = a.Since
 			}
 			a.Since = a.Since.Add(at.Sub(since)) // no action was possible: that time does not count
+			for _, other := range s.Resting {
+				other.Since = other.Since.Add(at.Sub(since))
+			}
 		}
 		a.Frozen, a.FrozenReason, a.FrozenNext = "", "", ""
 	case Succeeded:
@@ -242,15 +250,20 @@ func (s *State) applyActive(e Event, at time.Time) {
 			s.chain(at) // the place is taken, by a machine that is not well
 		}
 		victim := s.recordOf(a.Victim)
-		s.finish(PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
 		victim.Unplaced = victim.Unplaced || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
 		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // it was not tried: no attempt, and no cooldown
-			victim.Attempts, victim.LastAttempt = max(victim.Attempts-1, 0), time.Time{}
+			victim.untried()
 		}
 		if e.Cause == Worsened { // it is one attempt, or what comes and goes would be tried without end; the next follows at once
 			victim.LastAttempt = time.Time{}
 		}
 	}
+}
+
+// untried: the remediation that was begun counts as no attempt, and there is no cooldown after it.
+func (u *UnhealthyMachine) untried() {
+	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }
 
 // uncancel: the owner deleted the old machine after all. Then the new machines must stay.
@@ -270,7 +283,7 @@ func (a *Active) step(to Step, at time.Time) {
 
 func (s *State) succeed(e Succeeded, at time.Time) {
 	s.chain(at)
-	s.finish(PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
+	s.finish(s.Active, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 }
 
 // chain remembers that the replacement took the place of a machine that may itself have been one.
@@ -299,8 +312,7 @@ func (s *State) chained(u *UnhealthyMachine) int {
 	return l.Length
 }
 
-func (s *State) finish(end PastRemediation, at time.Time) {
-	a := s.Active
+func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
 	u := s.recordOf(a.Victim)
 	end.Victim, end.Replacement, end.Extras, end.Method, end.Relaxed = a.Victim, a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed
 	end.StartedAt, end.EndedAt, end.MarkedAt, end.Attempts = a.StartedAt, at, u.MarkedAt, u.Attempts
@@ -309,7 +321,7 @@ func (s *State) finish(end PastRemediation, at time.Time) {
 		end.Reason = u.Mark.Reason
 	}
 	u.LastAttempt = at
-	s.Active = nil
+	s.over(a)
 	s.end(end)
 	if a.Step == Settling || a.Step == Deleting {
 		delete(s.Unhealthy, a.Victim.UID)

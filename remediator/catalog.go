@@ -20,6 +20,8 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, NodeInService]("node-in-service", 1),
 		eventlog.Define[Event, SurgeRequested]("surge-requested", 1),
 		eventlog.Define[Event, HandedOver]("handed-over", 1),
+		eventlog.Define[Event, Continued]("continued", 1),
+		eventlog.Define[Event, Merged]("merged", 1),
 		eventlog.Define[Event, ScaleRaised]("scale-raised", 1),
 		eventlog.Define[Event, VictimSpared]("victim-spared", 1),
 		eventlog.Define[Event, ReplacementObserved]("replacement-observed", 1),

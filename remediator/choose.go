@@ -47,16 +47,22 @@ func choose(s *State, f *Facts, now time.Time) []Event {
 // before, comes first. What was decided before and needs a human stays.
 func beside(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
+	first := s.InProgress()[0]
 	for _, u := range byUrgency(s, f) {
-		if u.UID == s.Active.Victim.UID || u.Decision.Verdict == Freeze || u.Decision.Verdict == CannotRemediate {
+		if s.activeOf(u.UID) != nil || u.Decision.Verdict == Freeze || u.Decision.Verdict == CannotRemediate {
 			continue
 		}
-		d := turn(s.Active.Victim, f)
-		if !contains(s.Active.Request.Baseline, f.machine(u.Subject)) {
-			d.Reason = "it was made in the remediation of machine " + s.Active.Victim.Name + ", which is not over"
+		d, before := turn(first.Victim, f), first
+		if made := s.partOf(f.machine(u.Subject)); made != nil {
+			before, d.Reason = made, "it was made in the remediation of machine "+made.Victim.Name+", which is not over"
 		}
-		if s.Active.Frozen != "" {
-			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+s.Active.Frozen+")", s.Active.FrozenNext
+		if before.Frozen != "" {
+			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+before.Frozen+")", before.FrozenNext
+		}
+		if s.mayJoin(u, f) {
+			if other := s.decide(u, f.machine(u.Subject), f, now); !other.acts() || other.Verdict == Surge {
+				d = other
+			}
 		}
 		for _, rule := range []func(*UnhealthyMachine, *Machine, *Facts, time.Time) *Decision{foreignState, s.consent, s.patience} {
 			if other := rule(u, f.machine(u.Subject), f, now); other != nil {
@@ -64,8 +70,11 @@ func beside(s *State, f *Facts, now time.Time) []Event {
 				break
 			}
 		}
-		if !u.Decision.same(d) {
+		if d.acts() || !u.Decision.same(d) {
 			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: see(f)})
+		}
+		if d.acts() {
+			return append(events, begin(u, f.machine(u.Subject), f, d, now))
 		}
 	}
 	return events
@@ -76,9 +85,12 @@ const ruleTurn = "one-at-a-time"
 
 // turn is the decision about a machine while another one comes first, and until when that one is replaced, or taken back.
 func turn(before Subject, f *Facts) Decision {
-	t := f.Policy.Timeouts
+	t, atATime := f.Policy.Timeouts, "one at a time"
+	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
+		atATime = fmt.Sprintf("%d at a time", n)
+	}
 	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
-		"machine %s comes first: one at a time, the most broken first; it is replaced, or taken back, within %s", before.Name, t.ScaleUp+t.Ready+t.Removal)}
+		"machine %s comes first: %s, the most broken first; it is replaced, or taken back, within %s", before.Name, atATime, t.ScaleUp+t.Ready+t.Removal)}
 }
 
 // escalating is the machine that is in an escalation step, nil without: it may be away at any moment, so no other is taken meanwhile,

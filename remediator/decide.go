@@ -106,7 +106,7 @@ func marks(s *State, f *Facts, now time.Time) []Event {
 		}
 	}
 	for _, u := range s.unhealthy() {
-		if u.Mark == nil || s.Active != nil && s.Active.Victim.UID == u.UID && f.Policy.Name != "" {
+		if u.Mark == nil || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
 			continue // the end of the active one is recorded by the remediation itself
 		}
 		switch m := f.machine(u.Subject); {

@@ -243,6 +243,15 @@ type (
 	SurgeRelaxed struct {
 		Reason string `json:"reason"`
 	}
+	// Continued: of several remediations in progress, the one of this machine is the active one, which the facts that follow are about.
+	Continued struct {
+		Machine Subject `json:"machine"`
+	}
+	// Merged: the remediation of this machine ended, which rested. What was asked for it is taken back with the active one.
+	Merged struct {
+		Machine Subject `json:"machine"`
+		Why     string  `json:"why"`
+	}
 	// ScaleRaised: the owner's replicas are what was asked for.
 	ScaleRaised struct{}
 	// ReplacementObserved: a machine exists that was not in the baseline.
@@ -413,6 +422,8 @@ func (SurgeRequested) event()      {}
 func (HandedOver) event()          {}
 func (ReplacementObserved) event() {}
 func (SurgeRelaxed) event()        {}
+func (Continued) event()           {}
+func (Merged) event()              {}
 func (ScaleRaised) event()         {}
 func (VictimSpared) event()        {}
 func (ScaleRestored) event()       {}

@@ -35,6 +35,8 @@ type Facts struct {
 	Care  CareFacts
 	// Move is the id of a move of this cluster that is in progress, from the log.
 	Move string
+	// less is how many replicas are left out, which belong to other remediations.
+	less int32
 }
 
 // OwnerFacts are what the owner says of itself.
@@ -271,11 +273,13 @@ type Check struct {
 // Limits of a policy.
 type Limits struct {
 	AtOnce, PerWindow int
-	Window            time.Duration
-	StormPercent      int
-	StormFloor        int
-	StormCooldown     time.Duration
-	Cooldown          time.Duration
+	// WorkersAtOnce is how many workers of one owner may be replaced at once; 0 is 1.
+	WorkersAtOnce int
+	Window        time.Duration
+	StormPercent  int
+	StormFloor    int
+	StormCooldown time.Duration
+	Cooldown      time.Duration
 }
 
 // Timeouts of a policy.

@@ -153,14 +153,14 @@ func (s *State) fleetAllows(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	for _, at := range s.Starts {
 		begun += count(now.Sub(at) < l.Window)
 	}
-	own := f.Fleet.Uses[f.Owner.Namespace]
+	own, busy := f.Fleet.Uses[f.Owner.Namespace], s.busyIn(f)
 	if m.FailureDomain != "" {
 		domain := f.domain(m.FailureDomain)
-		if d := f.bounded(Limit{ruleDomainAtOnce, domain}, l.DomainAtOnce, f.Fleet.Active[domain], own.Active[domain], "are in progress in failure domain "+domain); d != nil {
+		if d := f.bounded(Limit{ruleDomainAtOnce, domain}, l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain], own.Active[domain]+busy[domain], "are in progress in failure domain "+domain); d != nil {
 			return d
 		}
 	}
-	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active), Total(own.Active), "are in progress"); d != nil {
+	if d := f.bounded(Limit{Rule: ruleFleetAtOnce}, l.AtOnce, Total(f.Fleet.Active)+Total(busy), Total(own.Active)+Total(busy), "are in progress"); d != nil {
 		return d
 	}
 	if u.counted() {
@@ -342,11 +342,19 @@ func Begins(e Event) bool {
 // Toll is what one owner counts for the limits of the fleet, by failure domain.
 type Toll struct {
 	Unhealthy, Active map[string]int
-	// Since is when the remediation in progress was begun.
+	// Since is when the last remediation in progress was begun.
 	Since time.Time
 }
 
-// TollOf counts the marked machines of an owner, and its remediation in progress. Where they are is in the log; facts, nil
+// busyIn counts the owner's own remediations in progress by failure domain: those of others are in the facts.
+func (s *State) busyIn(f *Facts) map[string]int {
+	if s.Active == nil {
+		return nil
+	}
+	return TollOf(s, f).Active
+}
+
+// TollOf counts the marked machines of an owner, and its remediations in progress. Where they are is in the log; facts, nil
 // without, may know better: a region may have been told since.
 func TollOf(s *State, f *Facts) Toll {
 	where := func(machine Subject, recorded string) string {
@@ -371,9 +379,9 @@ func TollOf(s *State, f *Facts) Toll {
 			t.Since = u.EscalationSince
 		}
 	}
-	if s.Active != nil {
-		t.Active[where(s.Active.Victim, s.Active.FailureDomain)]++
-		t.Since = s.Active.StartedAt
+	for _, a := range s.InProgress() {
+		t.Active[where(a.Victim, a.FailureDomain)]++
+		t.Since = a.StartedAt
 	}
 	return t
 }

@@ -63,6 +63,16 @@ func (f *Facts) leftBehind(m *Machine) bool {
 // marked says that a machine has a delete mark of ours, and is not being deleted yet.
 func (m *Machine) marked() bool { return m.DeleteMark == DeleteValue && !m.Deleting }
 
+// leftOvers takes marks off workers of which a remediation has ended while others are in progress.
+func (s *State) leftOvers(f *Facts) []Action {
+	if f.isControlPlane() || s.Active.Request.Method != Surge {
+		return nil
+	}
+	return slices.DeleteFunc(f.unmark(), func(a Action) bool {
+		return s.activeOf(a.Machine.UID) != nil || s.partOf(f.machine(a.Machine)) != nil
+	})
+}
+
 // housekeeping returns the writes of marks that users see, of requests, and of the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
@@ -97,7 +107,7 @@ func (s *State) markOn(u *UnhealthyMachine) string {
 		return ""
 	}
 	state := u.Mark.State
-	if s.Active != nil && s.Active.Victim.UID == u.UID && !s.Active.takingBack() {
+	if a := s.activeOf(u.UID); a != nil && !a.takingBack() {
 		state = Scheduled
 	}
 	return toJSON(v1alpha1.UnhealthyMark{
@@ -153,7 +163,7 @@ func (u *UnhealthyMachine) orders(now time.Time) string {
 
 // recovered says that the machine is healthy, and still has conditions of its remediation that nothing else removes.
 func (m *Machine) recovered(u *UnhealthyMachine, s *State) bool {
-	if u != nil && u.Mark != nil || s.Active != nil && (s.Active.Victim.UID == m.UID || !contains(s.Active.Request.Baseline, m)) {
+	if u != nil && u.Mark != nil || s.activeOf(m.UID) != nil || s.partOf(m) != nil {
 		return false // of what takes part in a remediation, that one knows what it asked for
 	}
 	check := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]

@@ -162,7 +162,8 @@ func keeping(s *State, f *Facts, now time.Time) []Event {
 
 // release is why a machine is kept no longer, "" while it is. A policy that cannot be read ends nothing: the time that is recorded does.
 func (s *State) release(k *Kept, m *Machine, f *Facts, now time.Time) string {
-	victim := s.Active != nil && s.Active.Victim.UID == m.UID && !s.Active.takingBack()
+	a := s.activeOf(m.UID)
+	victim := a != nil && !a.takingBack()
 	until := KeptUntil(m.Keep, k.For)
 	switch {
 	case m.Keep.Noted && !m.Keep.Hook:

@@ -16,7 +16,7 @@ const (
 	linkEscalated = "escalated" // the end of one
 	linkService   = "service"   // the taint of a machine's Node
 	linkKept      = "kept"      // a machine after its replacement
-	linkStep      = "step"      // of the remediation in progress, of which an owner has one at most
+	linkStep      = "step"      // of the remediation in progress that the facts are about
 	linkFrozen    = "frozen"    // the remediation in progress
 	linkEnd       = "end"       // of the last remediation
 	linkPassed    = "passed"    // the last mass failure
@@ -79,6 +79,10 @@ func Links(s *State, e Event) aggregate.Links {
 	case SurgeRequested:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case HandedOver:
+		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
+	case Merged:
+		return aggregate.Links{Is: keys(about(linkEnd)), Of: keys(about(linkStep))}
+	case Continued:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(of(linkDecided, e.Machine))}
 	case CancelStarted:
 		return aggregate.Links{Is: keys(about(linkStep)), Of: keys(s.linkOfCancellation(e))}

@@ -281,7 +281,11 @@ func (steady) wanted(r remediation) int { return int(r.facts.Owner.Replicas) }
 type scaling struct{}
 
 // asking: after replicas were restored, no more are requested. If users set the same number later, it is their request.
-func (scaling) asking(r remediation) bool { return r.Scale != ScaleBack && r.replicas == r.Request.To }
+// One that was merged may ask for one less: the last of what several asked for was not written, or is taken back and was not seen.
+func (scaling) asking(r remediation) bool {
+	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
+	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)
+}
 
 func (s scaling) wanted(r remediation) int {
 	if s.asking(r) {
@@ -350,5 +354,5 @@ func (r remediation) scaleBack() []Action {
 	if !r.method.asking(r) {
 		return nil
 	}
-	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.Request.To}}
+	return []Action{{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: r.Request.From, Expect: r.replicas}}
 }

@@ -197,6 +197,9 @@ var notificationRules = []notificationRule{
 		}
 		return "What was begun is taken back: " + why + afterCancel(e.Cause)
 	}).warns().atOwner(),
+	notifies("RemediationCancelled", "workers were replaced at once, and something came in between", func(_ *State, e Merged) string {
+		return "What was begun is taken back: " + e.Why + "; next: it is decided again"
+	}),
 	notifies("EtcdAlarm", "[etcd has an alarm](#etcd-has-an-alarm)", func(s *State, e EtcdReported) string {
 		return e.news(s, v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace)
 	}).warns().atOwnerAlone(),
@@ -232,6 +235,7 @@ var unreported = []Event{
 	Registered{},
 	Claimed{},
 	Admitted{},
+	Continued{},
 	SurgeRelaxed{},
 	ScaleRaised{},
 	ScaleRestored{},
@@ -287,6 +291,10 @@ func About(s *State, e Event) Subject {
 	case SurgeRequested:
 		return e.Machine
 	case HandedOver:
+		return e.Machine
+	case Merged:
+		return e.Machine
+	case Continued:
 		return e.Machine
 	case Registered, Claimed, StormPassed, MassFailurePassed, Admitted, EtcdReported, DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		return Subject{}

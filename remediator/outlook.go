@@ -33,9 +33,9 @@ func Ahead(s *State, uid types.UID, policy Policy) (o Outlook, ok bool) {
 	if u != nil {
 		o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
 	}
-	switch {
-	case s.Active != nil && s.Active.Victim.UID == uid:
-		s.Active.ahead(&o, s.Owner, policy.Timeouts)
+	switch a := s.activeOf(uid); {
+	case a != nil:
+		a.ahead(&o, s.Owner, policy.Timeouts)
 	case u != nil && u.Mark != nil:
 		u.ahead(&o, policy)
 	default:

@@ -35,7 +35,7 @@ func TestAnyFaults(t *testing.T) {
 			for range round {
 				rapid.Uint64().Draw(t, "round") // for the same seed, other cases in each round
 			}
-			p := newPlayer(t)
+			p := newPlayer(t, anyWorld(t, began()))
 			p.seen = seen
 			for range rapid.IntRange(20, 80).Draw(t, "turns") {
 				p.happen()
@@ -48,6 +48,29 @@ func TestAnyFaults(t *testing.T) {
 		t.Errorf("no run reached %s: the player does not get there", wanted[i])
 	}
 	t.Log(seen)
+}
+
+// TestSeveralWorkers plays the same with workers alone, of which several may be replaced at once.
+func TestSeveralWorkers(t *testing.T) {
+	most := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPlayer(t, anyWorldOf(t, began(), remediator.Deployment, remediator.Deployment, remediator.Set))
+		p.w.policy.Limits.WorkersAtOnce, p.w.policy.Limits.AtOnce = rapid.IntRange(2, 4).Draw(t, "workers at once"), 10
+		for range rapid.IntRange(20, 80).Draw(t, "turns") {
+			for range rapid.SampledFrom([]int{0, 0, 0, 1, 4}).Draw(t, "at once") {
+				if len(p.w.machines) > 0 {
+					p.hurt(rapid.SampledFrom(p.w.machines).Draw(t, "machine"))
+				}
+			}
+			p.happen()
+			p.turn(true)
+			most = max(most, len(p.state.InProgress()))
+		}
+		p.settle()
+	})
+	if most < 3 && !t.Failed() {
+		t.Errorf("at most %d workers were replaced at once: the player does not get there", most)
+	}
 }
 
 // What the player holds to as soon as the remediator can; each names a defect that is known.
@@ -74,9 +97,12 @@ type player struct {
 	seen    map[string]int
 }
 
-func newPlayer(t *rapid.T) *player {
+// began is when each world begins.
+func began() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC) }
+
+func newPlayer(t *rapid.T, w *world) *player {
 	p := &player{t: t, catalog: remediator.NewCatalog()}
-	p.w = anyWorld(t, time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC))
+	p.w = w
 	p.wish = p.w.owner.Replicas
 	p.w.policy.Attempts, p.w.policy.Limits.PerWindow, p.w.policy.Limits.Cooldown = 100, 1000, time.Minute
 	if rapid.Bool().Draw(t, "no rollout surge") {
@@ -87,8 +113,8 @@ func newPlayer(t *rapid.T) *player {
 		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
 	}
 	p.store(remediator.Registered{Owner: p.w.owner.Owner}, remediator.Claimed{Holder: "one"})
-	p.tell("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.wish,
-		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)
+	p.tell("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, at once %d, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.wish,
+		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.Accepts, p.w.policy.Limits.WorkersAtOnce, p.w.onDelete, p.w.sealed, p.w.healthCheck, p.w.policy.Methods)
 	return p
 }
 
@@ -115,6 +141,9 @@ func (p *player) store(events ...remediator.Event) {
 		p.state.Apply(again, p.w.now)
 		if p.state.Active != nil {
 			p.last = p.state.Clone().Active
+		}
+		if n := len(p.state.InProgress()); n > max(1, p.w.policy.Limits.WorkersAtOnce) {
+			p.fail("%d remediations are in progress", n)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (s *State) limits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 		return wait(RuleStorm, "a mass failure: at least %d machines and %d %% of those watched are unhealthy at once; the cause is larger than a machine", l.StormFloor, l.StormPercent)
 	case !passed.IsZero() && now.Before(passed.Add(l.StormCooldown)):
 		return wait("storm-cooldown", "a mass failure ended at %s; no remediation begins for %s", passed.UTC().Format(time.RFC3339), l.StormCooldown)
-	case f.Ledger.Active >= l.AtOnce:
+	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return wait("at-once", "%d remediations or more are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.counted():
 		return wait("window", "%d remediations or more were begun within %s, the policy's limit", l.PerWindow, l.Window)

@@ -44,8 +44,8 @@ func (g *guard) want(by int32) {
 	if by < 0 || g.wish < *g.w.replicas() { // a new machine of a surge is one too many, and any machine may be deleted for it
 		g.excess = g.w.tooMany(g.wish)
 	}
-	if a := g.state.Active; a != nil && a.Request.Method == remediator.Surge {
-		g.raced = true
+	for _, a := range g.state.InProgress() {
+		g.raced = g.raced || a.Request.Method == remediator.Surge
 	}
 	*g.w.replicas(), g.w.owner.Observed = g.wish, false
 }
@@ -200,12 +200,7 @@ func (g *guard) act() (did, wrong string) {
 
 // deletes judges a machine that the owner has just begun to delete.
 func (g *guard) deletes(m *machine) string {
-	var baseline []remediator.Subject
-	if g.last != nil {
-		baseline = g.last.Request.Baseline
-	}
-	older := slices.ContainsFunc(baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
-	a := g.state.Active
+	older, a := g.older(m), g.state.Active
 	m.Deleting = false
 	alive := g.w.well(m)
 	m.Deleting = true
@@ -265,12 +260,26 @@ func ones(so bool) int {
 	return 0
 }
 
+// older says that no remediation, in progress or the last one, made the machine.
+func (g *guard) older(m *machine) bool {
+	of := g.state.InProgress()
+	if len(of) == 0 && g.last != nil {
+		of = append(of, g.last)
+	}
+	for _, a := range of {
+		if !slices.ContainsFunc(a.Request.Baseline, func(s remediator.Subject) bool { return s.UID == m.UID }) {
+			return false
+		}
+	}
+	return len(of) > 0
+}
+
 // marks: no two machines that were there before are marked to be deleted at once.
 func (g *guard) marks() string {
 	var newMachines []types.UID
 	marked := 0
 	for _, m := range g.w.machines {
-		older := g.last == nil || slices.ContainsFunc(g.last.Request.Baseline, func(s remediator.Subject) bool { return s.UID == m.UID })
+		older := g.last == nil || g.older(m)
 		if !older {
 			newMachines = append(newMachines, m.UID)
 		}

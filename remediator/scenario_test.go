@@ -481,6 +481,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"drain": span(&p.Removal.Drain), "detach": span(&p.Removal.Detach),
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
+			"workers-at-once": integer(&p.Limits.WorkersAtOnce, value),
 			"rung": func() error {
 				name, timeout, _ := strings.Cut(value, "/")
 				if p.Escalation = slices.Clone(p.Escalation); timeout == "-" {

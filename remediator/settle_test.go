@@ -160,7 +160,9 @@ func (g *guard) release() (did string) {
 	for _, m := range g.w.machines {
 		if m.Request != nil {
 			m.Request.Hold = false
-			m.Request.Abort = a != nil && a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
+			m.Request.Abort = slices.ContainsFunc(g.state.InProgress(), func(a *remediator.Active) bool {
+				return a.Victim.UID == m.UID && a.Frozen == "foreign-replicas"
+			})
 		}
 		if unhealthy := g.state.Unhealthy[m.UID]; a == nil && unhealthy != nil && unhealthy.Mark != nil && slices.Contains([]string{"external-etcd", "older-machine-set", "surprise"}, unhealthy.Decision.Rule) && !m.Deleting && (!g.w.well(m) || g.w.noticed(m)) {
 			did = g.w.delete(m)

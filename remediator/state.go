@@ -21,8 +21,10 @@ type State struct {
 
 	// Unhealthy are the machines that are unhealthy, or were and are retained for a cooldown.
 	Unhealthy map[types.UID]*UnhealthyMachine
-	// Active is the remediation in progress, nil without one.
+	// Active is the remediation in progress, nil without one. Where there are several, it is the one that the last facts were about.
 	Active *Active
+	// Resting are the others: only workers have several at once.
+	Resting []*Active
 	// Ends are the last remediations that ended, the newest last.
 	History []PastRemediation
 	// Starts are when remediations were begun, the newest last. What recovered by itself is none.
@@ -113,6 +115,8 @@ type Active struct {
 	Extras      []Subject // surplus new machines
 	Ready       bool      // the replacement is
 	Scale       Scaled    // what became of the replicas
+	// Merged: what was asked for others that were in progress belongs to it.
+	Merged bool
 	// SkipsDrain and SkipsDetach: the victim's deletion is to wait no longer for that.
 	SkipsDrain, SkipsDetach bool
 	// KeepDecided: it is decided whether the victim is kept. Keeps is for how long, "" for not.
@@ -219,9 +223,11 @@ func (s *State) Clone() *State {
 		c.Unhealthy[uid] = &copied
 	}
 	if s.Active != nil {
-		active := *s.Active
-		active.Extras = slices.Clone(s.Active.Extras)
-		c.Active = &active
+		c.Active = s.Active.clone()
+	}
+	c.Resting = nil
+	for _, a := range s.Resting {
+		c.Resting = append(c.Resting, a.clone())
 	}
 	if s.Kept != nil {
 		c.Kept = make(map[types.UID]*Kept, len(s.Kept))
@@ -233,5 +239,11 @@ func (s *State) Clone() *State {
 	c.Mass = s.Mass.clone()
 	c.Care.Done = maps.Clone(s.Care.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
+	return &c
+}
+
+func (a *Active) clone() *Active {
+	c := *a
+	c.Extras, c.Request.Baseline = slices.Clone(a.Extras), slices.Clone(a.Request.Baseline)
 	return &c
 }

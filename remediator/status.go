@@ -19,8 +19,9 @@ func Due(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.Mark != nil || u.OutOfService != "" }) || len(s.Kept) > 0
 }
 
-// Busy says that a remediation of the owner, or an escalation step, is in progress: it counts for the policy's limits.
-func Busy(s *State) bool { return len(started(s)) > 0 }
+// Busy counts the remediations of the owner, and escalation steps, that are in progress: they count for the policy's limits. Steps count
+// as one.
+func Busy(s *State) int { return max(len(s.InProgress()), min(1, len(started(s)))) }
 
 // Beginning is a remediation, or a step before one, that was begun and is not over.
 type Beginning struct {
@@ -50,8 +51,8 @@ func Begun(s *State) []Beginning {
 
 func started(s *State) []Beginning {
 	var list []Beginning
-	if a := s.Active; a != nil {
-		_, message, next := s.progress()
+	for _, a := range s.InProgress() {
+		_, message, next := a.progress(s.Owner.Name)
 		b := Beginning{Machine: a.Victim, Message: message, Next: next}
 		if a.Frozen != "" && a.Frozen != freezeMove {
 			b.Message, b.Next = message+"; it is frozen: "+a.FrozenReason, a.FrozenNext
@@ -59,7 +60,7 @@ func started(s *State) []Beginning {
 		list = append(list, b)
 	}
 	for _, u := range s.unhealthy() {
-		if u.EscalationStep != "" && u.Mark != nil && (s.Active == nil || s.Active.Victim.UID != u.UID) {
+		if u.EscalationStep != "" && u.Mark != nil && s.activeOf(u.UID) == nil {
 			list = append(list, Beginning{Machine: u.Subject, Message: "step " + u.EscalationStep + " of the policy's escalation comes before a replacement"})
 		}
 	}
@@ -82,8 +83,8 @@ func Started(s *State) []time.Time { return slices.Clone(s.Starts) }
 func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bool) {
 	u := s.Unhealthy[uid]
 	var machine string
-	if a := s.Active; a != nil && a.Victim.UID == uid {
-		machine, out = a.Victim.Name, s.ofActive(u)
+	if a := s.activeOf(uid); a != nil {
+		machine, out = a.Victim.Name, s.ofActive(a, u)
 	} else if u != nil && u.Mark != nil {
 		machine, out = u.Name, ofMachine(u)
 	} else if end := s.lastEnd(uid); end != nil {
@@ -163,8 +164,7 @@ func said(d Decision) string {
 	return string(d.Verdict)
 }
 
-func (s *State) ofActive(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
-	a := s.Active
+func (s *State) ofActive(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Replacement: a.Replacement.Name, StartedAt: stamp(a.StartedAt), Attempts: a.Request.Attempt,
 		Decision: said(Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}),
@@ -175,7 +175,7 @@ func (s *State) ofActive(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 			out.Reason = u.Mark.Reason
 		}
 	}
-	out.Phase, out.Message, out.Next = s.progress()
+	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
 	if a.Frozen != "" {
 		out.Phase, out.Message, out.Next = v1alpha1.RemediationFrozen, a.FrozenReason, a.FrozenNext
 	}
@@ -186,9 +186,8 @@ func (s *State) ofActive(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	return out
 }
 
-// progress is the progress of the active remediation.
-func (s *State) progress() (phase v1alpha1.RemediationPhase, message, next string) {
-	a, owner := s.Active, s.Owner.Name
+// progress says how far the remediation has come.
+func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, message, next string) {
 	switch a.Step {
 	case Requesting:
 		if a.Request.Method == OwnerRemediation {

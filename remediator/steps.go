@@ -98,11 +98,28 @@ func stepOf(name Step) *step {
 	return nil
 }
 
-// advance says how far the remediation that has been started has come.
+// advance says how far the remediations that have been started have come. While the active one rests, something may be due for another.
 func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil
 	}
+	if why := s.disturbed(f); why != "" {
+		return s.merged(why)
+	}
+	if events := s.advanceActive(f, now); len(events) > 0 || !s.Active.rests(f) {
+		return events
+	}
+	for _, a := range s.InProgress() {
+		if events := s.focused(a).advanceActive(f, now); len(events) > 0 {
+			return append([]Event{Continued{Machine: a.Victim}}, events...)
+		}
+	}
+	return nil
+}
+
+// advanceActive says how far the active one has come.
+func (s *State) advanceActive(f *Facts, now time.Time) []Event {
+	s, f = s.apart(f)
 	r := s.remediation(f, now)
 	if f.Owner.Found || r.orphaned() {
 		if events := r.suspend(); len(events) > 0 {

@@ -79,7 +79,7 @@ var suspensions = []suspension{
 		return "the machine is gone, and its place is not taken; " + r.facts.Policy.unread(), r.facts.Policy.correct(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
 	}},
 	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
-		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas, r.Request.To, r.Request.From),
+		return fmt.Sprintf("somebody else set the replicas to %d while %d were asked for instead of %d", r.replicas+r.facts.less, r.Request.To+r.facts.less, r.Request.From+r.facts.less),
 			"take the replicas out of the hands of what sets them (a GitOps tool, an autoscaler), or allow RolloutSurge; what was asked for is taken back soon", r.foreign()
 	}},
 	{freezeHeld, "the machine is being deleted, and a deletion hook of somebody else holds it that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
@@ -209,7 +209,7 @@ func (r remediation) suspend() []Event {
 // foreign says that replicas are neither the original nor the requested value; or that another client restored them
 // before a new machine existed. When the request is undone, no more is requested, and they may have any value.
 func (r remediation) foreign() bool {
-	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.replicas == r.Request.To {
+	if !r.scales() || r.Scale == ScaleBack || r.takingBack() || r.in(Settling) || r.method.asking(r) {
 		return false
 	}
 	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.rolling()

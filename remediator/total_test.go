@@ -36,6 +36,8 @@ func kinds() []remediator.Event {
 		remediator.NodeInService{},
 		remediator.SurgeRequested{},
 		remediator.HandedOver{},
+		remediator.Continued{},
+		remediator.Merged{},
 		remediator.ScaleRaised{},
 		remediator.VictimSpared{},
 		remediator.ReplacementObserved{},
@@ -205,10 +207,12 @@ func anySubject(t *rapid.T, w *world) remediator.Subject {
 
 // anyWorld is an owner of any kind with one to nine machines.
 func anyWorld(t *rapid.T, now time.Time) *world {
+	return anyWorldOf(t, now, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.Deployment, remediator.Set, "OtherControlPlane")
+}
+
+func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world {
 	w := newWorld(now)
-	w.owner.Kind = string(rapid.SampledFrom([]remediator.OwnerKind{
-		remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.ControlPlane, remediator.Deployment, remediator.Set, "OtherControlPlane",
-	}).Draw(t, "kind"))
+	w.owner.Kind = string(rapid.SampledFrom(kinds).Draw(t, "kind"))
 	n := rapid.IntRange(1, 9).Draw(t, "machines")
 	w.owner.ExternalEtcd = rapid.IntRange(0, 5).Draw(t, "external etcd") == 0
 	if w.stacked() {

@@ -123,7 +123,7 @@ var (
 		if r.replicas == r.Request.From {
 			limit = spareAfter
 		}
-		return when(r.Frozen == freezeForeign && r.now.Sub(r.FrozenAt) >= limit, "somebody else set the replicas to %d while %d were asked for", r.replicas, r.Request.To)
+		return when(r.Frozen == freezeForeign && r.now.Sub(r.FrozenAt) >= limit, "somebody else set the replicas to %d while %d were asked for", r.replicas+r.facts.less, r.Request.To+r.facts.less)
 	})
 
 	taken = transition{

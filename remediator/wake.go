@@ -83,7 +83,7 @@ func Wake(s *State, f *Facts, now time.Time) time.Duration {
 	for _, storm := range []time.Time{s.StormPassed, f.Ledger.StormPassed} {
 		until(storm.Add(f.Policy.Limits.StormCooldown))
 	}
-	if a := s.Active; a != nil {
+	for _, a := range s.InProgress() {
 		at(lookAgain)
 		if f.withinGracePeriod() {
 			at(blindFor)

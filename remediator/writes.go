@@ -14,18 +14,23 @@ import (
 // been started, then the marks and requests of all machines. One that fails keeps those that follow it from being performed
 // (Action.Follows). Facts that show all of them call for none. Facts that lag behind call for one again, which does no harm.
 func Actions(s *State, f *Facts, now time.Time) []Action {
-	g := newGate(s, f, now)
+	view, seen := s.apart(f)
+	g := newGate(view, seen, now)
 	var actions []Action
 	if g.remediation == nil {
 		actions = tidy(s, f)
 	} else if g.orphaned() {
 		actions = g.scaleBack()
 	} else if state := stepOf(g.Step); state != nil {
-		actions = state.writes(*g.remediation)
+		actions = append(s.leftOvers(seen), state.writes(*g.remediation)...)
 	}
 	for i := range actions {
 		actions[i].ours = true
+		if actions[i].Type == Scale {
+			actions[i].Replicas, actions[i].Expect = actions[i].Replicas+seen.less, actions[i].Expect+seen.less
+		}
 	}
+	g.state, g.facts = s, f
 	// A workload cluster that cannot be reached keeps no other write from being made: what needs it comes last.
 	writes := slices.Concat(actions, housekeeping(s, f, now), keepWrites(s, f, g.remediation), serving(s, f), caring(s, f, now))
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })

@@ -142,6 +142,13 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
+	// WorkersAtOnce bounds the remediations in progress of the machines of one MachineDeployment, or of one MachineSet without one. Each
+	// surge has it make one machine more. They count for AtOnce.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	WorkersAtOnce int32 `json:"workersAtOnce,omitempty"`
 	// PerWindow bounds the remediations begun within Window.
 	// +optional
 	// +kubebuilder:default=10

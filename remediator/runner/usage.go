@@ -48,7 +48,7 @@ type usage struct {
 	policy    string // namespace/name of the one that selected the owner at its last turn
 	watched   int    // machines that it had then
 	unhealthy int
-	busy      bool
+	busy      int // remediations in progress
 	kept      int
 	started   []time.Time
 	storm     bool
@@ -189,9 +189,7 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts) remediator.Ledger {
 		l.Watched += e.watched
 		l.Unhealthy += e.unhealthy
 		l.Kept += e.kept
-		if e.busy {
-			l.Active++
-		}
+		l.Active += e.busy
 		for _, at := range e.started {
 			if now.Sub(at) < f.Policy.Limits.Window {
 				l.Started = append(l.Started, at)
@@ -226,9 +224,7 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 		t.Unhealthy += e.unhealthy
 		t.Kept += e.kept
 		t.Storm = t.Storm || e.storm
-		if e.busy {
-			t.Active++
-		}
+		t.Active += e.busy
 		if e.passed.After(t.StormPassed) {
 			t.StormPassed = e.passed
 		}

@@ -70,6 +70,12 @@ func TestReplace(t *testing.T) {
 			"worker whose drain hangs": {
 				cluster: testbed.Cluster{Workers: 2}, policy: bounded, workers: true, fault: drainHangs(notReady), decides: "Surge", members: 1, machines: 1,
 			},
+			"workers at once": {
+				cluster: testbed.Cluster{Workers: 4}, policy: workersAtOnce, workers: true, fault: notReady, victims: 3, decides: "Surge", members: 1, machines: 1, also: atOnce(2),
+			},
+			"workers at once in topology": {
+				cluster: testbed.Cluster{Workers: 3, Topology: true}, policy: workersAtOnce, workers: true, fault: kubeletDead, victims: 2, decides: "Surge", members: 1, machines: 1, also: atOnce(2),
+			},
 			"worker in topology": {cluster: testbed.Cluster{Workers: 2, Topology: true}, policy: workers, workers: true, fault: kubeletDead, decides: "Surge", members: 1, machines: 1},
 		}) {
 			t.Run(name, func(t *testing.T) { t.Parallel(); r.play(harness.Deadline(t, 8*time.Minute), t) })

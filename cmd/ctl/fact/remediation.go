@@ -54,6 +54,10 @@ func remediationStep(e remediator.Event) (f Fact, known bool) {
 			return Fact{What: "extra machine", Task: e.Replacement.Name, Detail: "one more than was asked for: it is not wanted"}, true
 		}
 		return Fact{What: "replacement made", Task: e.Replacement.Name}, true
+	case remediator.Continued:
+		return Fact{What: "continues", Task: e.Machine.Name, Detail: "what follows is about this one of the remediations in progress"}, true
+	case remediator.Merged:
+		return Fact{What: "merged", Task: e.Machine.Name, Detail: e.Why + ": what was asked for it is taken back with the remediation of another machine"}, true
 	case remediator.ScaleRaised:
 		return Fact{What: "scale raised", Detail: "the owner's replicas are what was asked for"}, true
 	case remediator.VictimSpared:

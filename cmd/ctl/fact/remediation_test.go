@@ -46,6 +46,8 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.ReplacementObserved{Replacement: n},
 		remediator.ReplacementObserved{Replacement: n, Extra: true},
 		remediator.ScaleRestored{},
+		remediator.Continued{Machine: m},
+		remediator.Merged{Machine: m, Why: "somebody else set the replicas"},
 		remediator.ScaleRaised{},
 		remediator.VictimSpared{},
 		remediator.ReplacementReady{Replacement: n},

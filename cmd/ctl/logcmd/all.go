@@ -96,7 +96,7 @@ func (c *census) owner(f *remediation.Fold) string {
 		c.RemediationPhases[item.Value.Status.Phase]++
 	}
 	switch unhealthy := remediator.CountUnhealthy(&f.State); {
-	case remediator.Busy(&f.State):
+	case remediator.Busy(&f.State) > 0:
 		return fmt.Sprintf("at work, %d marked", unhealthy)
 	case unhealthy > 0:
 		return fmt.Sprintf("%d marked", unhealthy)

@@ -52,7 +52,7 @@ func (l *Logged) Read(ctx context.Context) (map[types.UID]*remediator.State, err
 		if f.State.Etcd != nil {
 			machines[f.State.Owner.UID] = &f.State
 		}
-		if a := f.State.Active; a != nil {
+		for _, a := range f.State.InProgress() {
 			machines[a.Victim.UID] = &f.State
 		}
 	}

@@ -71,7 +71,7 @@ func (f *Fold) Items() []source.Item[*v1alpha1.SurgeRemediation] {
 			machines[u.Name] = uid
 		}
 	}
-	if a := f.State.Active; a != nil {
+	for _, a := range f.State.InProgress() {
 		machines[a.Victim.Name] = a.Victim.UID
 	}
 	var items []source.Item[*v1alpha1.SurgeRemediation]

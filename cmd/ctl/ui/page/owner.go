@@ -34,7 +34,7 @@ type ownerPage struct {
 	ID      string
 	Owner   remediator.Owner
 	Holder  string
-	Active  *remediator.Active
+	Active  []*remediator.Active
 	Cases   []Case
 	Mass    []string
 	Acts    []Act
@@ -50,7 +50,7 @@ func owner(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.Active, Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: waitedFor(&f.State), Cases: v.cases(f)}
 	p.Acts = v.policyActs(p.Owner.Namespace, p.Cases)
 	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOfThing)
 	return p, err
