@@ -67,8 +67,8 @@ const (
 // DeleteValue is what scute writes into cluster.x-k8s.io/delete-machine, to know its own marks from those of others.
 const DeleteValue = object.OwnDeleteMark
 
-// OutOfServiceValue is what scute.dev/out-of-service says of a machine whose Node has the taint.
-const OutOfServiceValue = "tainted"
+// outOfServiceValue is what scute.dev/out-of-service says of a machine whose Node has the taint.
+const outOfServiceValue = "tainted"
 
 // Action is one write that is due.
 type Action struct {

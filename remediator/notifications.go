@@ -3,8 +3,6 @@ package remediator
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"reflect"
 	"strings"
 	"time"
 
@@ -361,32 +359,4 @@ func afterCancel(c Cause) string {
 	default:
 		return ""
 	}
-}
-
-// WriteNotifications writes the table of what people are told, in Markdown, for docs/remediation.md.
-func WriteNotifications(w io.Writer) {
-	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
-	for _, t := range notificationRules {
-		kind, about := "Normal", "Machine"
-		if t.warning {
-			kind = "Warning"
-		}
-		if t.owner {
-			about += ", owner"
-		}
-		if t.alone {
-			about = "owner"
-		}
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s | `%s` |\n", t.reason, kind, about, t.when, typeName(t.fact))
-	}
-}
-
-// typeName is the type of a fact as the log has it.
-func typeName(e Event) string {
-	ev, err := NewCatalog().Encode(e)
-	if err != nil {
-		return reflect.TypeOf(e).Name()
-	}
-	parts := strings.Split(ev.Type, ".")
-	return parts[len(parts)-2]
 }

@@ -2,6 +2,8 @@ package remediator
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -35,7 +37,7 @@ func TestNotificationsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
-	WriteNotifications(&table)
+	writeNotifications(&table)
 	if !bytes.Contains(page, table.Bytes()) {
 		t.Errorf("docs/remediation.md does not have this table:\n%s", &table)
 	}
@@ -119,4 +121,32 @@ RemediationSucceeded: Replaced by cp-4; all machines are ready`), "\n")
 	if all := len(got) + owners; all >= 15 {
 		t.Errorf("%d events of one remediation", all)
 	}
+}
+
+// writeNotifications writes the table of what people are told, in Markdown, for docs/remediation.md.
+func writeNotifications(w io.Writer) {
+	fmt.Fprint(w, "| reason | type | about | when | in the log |\n|---|---|---|---|---|\n")
+	for _, t := range notificationRules {
+		kind, about := "Normal", "Machine"
+		if t.warning {
+			kind = "Warning"
+		}
+		if t.owner {
+			about += ", owner"
+		}
+		if t.alone {
+			about = "owner"
+		}
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s | `%s` |\n", t.reason, kind, about, t.when, typeName(t.fact))
+	}
+}
+
+// typeName is the type of a fact as the log has it.
+func typeName(e Event) string {
+	ev, err := NewCatalog().Encode(e)
+	if err != nil {
+		return reflect.TypeOf(e).Name()
+	}
+	parts := strings.Split(ev.Type, ".")
+	return parts[len(parts)-2]
 }

@@ -92,8 +92,8 @@ func serving(s *State, f *Facts) []Action {
 		m := &f.Machines[i]
 		switch u := s.Unhealthy[m.UID]; {
 		case u != nil && u.OutOfService != "":
-			if m.OutOfService != OutOfServiceValue {
-				actions = append(actions, Action{Type: SetOutOfService, Machine: m.subject(), Value: OutOfServiceValue})
+			if m.OutOfService != outOfServiceValue {
+				actions = append(actions, Action{Type: SetOutOfService, Machine: m.subject(), Value: outOfServiceValue})
 			}
 		case m.OutOfService != "":
 			actions = append(actions, Action{Type: SetOutOfService, Machine: m.subject()})

@@ -17,7 +17,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 		if limit >= 0 && len(args) >= limit {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return CompleteFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) (names []string) {
+		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) (names []string) {
 			list, err := p.List(ctx, p.Key("").Namespace)
 			if err != nil {
 				return nil
@@ -32,8 +32,8 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	}
 }
 
-// CompleteFrom offers what is read from a place. A place that cannot be read offers nothing.
-func CompleteFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Place[T]) []string) ([]string, cobra.ShellCompDirective) {
+// completeFrom offers what is read from a place. A place that cannot be read offers nothing.
+func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Place[T]) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, CompleteTimeout)
 	defer cancel()
 	p, err := Open(ctx, k, n)
@@ -51,7 +51,7 @@ func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage 
 		if len(args) == 0 || n.Tasks == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return CompleteFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) []string {
+		return completeFrom(cmd.Context(), k, n, func(ctx context.Context, p *Place[T]) []string {
 			t, err := p.Find(ctx, p.Key(args[len(args)-1]))
 			if err != nil {
 				return nil

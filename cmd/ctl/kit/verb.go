@@ -32,14 +32,14 @@ func noNoun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.Usagef("say what to %s: %s", cmd.Name(), strings.Join(nouns, ", "))
 	}
-	if meant := Nearest(cmd, args[0]); meant != "" {
+	if meant := nearest(cmd, args[0]); meant != "" {
 		return cli.Usagef("unknown noun %q, did you mean %q?", args[0], meant)
 	}
 	return cli.Usagef("unknown noun %q: %s takes %s", args[0], cmd.CommandPath(), strings.Join(nouns, ", "))
 }
 
-// Nearest is the name of the command below cmd that was probably meant; "" if none is near.
-func Nearest(cmd *cobra.Command, typed string) string {
+// nearest is the name of the command below cmd that was probably meant; "" if none is near.
+func nearest(cmd *cobra.Command, typed string) string {
 	meant, least := "", len(typed)/2+1
 	for _, c := range cmd.Commands() {
 		if !c.IsAvailableCommand() {
@@ -112,7 +112,7 @@ func Unknown(cmd *cobra.Command, args []string) error {
 	if verb := verbOf(cmd, args); verb != "" {
 		return cli.Usagef("%s: the verb comes first, as in `%s %s %s`", said, cmd.CommandPath(), verb, args[0])
 	}
-	if meant := Nearest(cmd, args[0]); meant != "" {
+	if meant := nearest(cmd, args[0]); meant != "" {
 		return cli.Usagef("%s, did you mean %q?", said, meant)
 	}
 	return cli.Usagef("%s", said)

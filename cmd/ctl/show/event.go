@@ -116,7 +116,7 @@ func (r *EventRow) Join(e Event) bool {
 
 // Timeline is a Move's events as a table, and how many earlier rows were left out.
 func (v View) Timeline(events []Event) (lines []string, left int) {
-	rows := EventRows(events)
+	rows := eventRows(events)
 	left = max(0, len(rows)-timelineMax)
 	t := term.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL"}, Indent: "  ", Wrap: 1}
 	if v.Width == 0 {
@@ -128,8 +128,8 @@ func (v View) Timeline(events []Event) (lines []string, left int) {
 	return t.Lines(v.Paint, v.Width), left
 }
 
-// EventRows joins events in a row that say the same of different objects.
-func EventRows(events []Event) []EventRow {
+// eventRows joins events in a row that say the same of different objects.
+func eventRows(events []Event) []EventRow {
 	var out []EventRow
 	for _, e := range events {
 		if n := len(out); n == 0 || !out[n-1].Join(e) {

@@ -29,7 +29,7 @@ func NewClient(cs *access.Clusters) *http.Client {
 		transport.Proxy = nil // a proxy would dial what is checked here
 		transport.DialContext = allowed.Dialer(dialTimeout).DialContext
 	}
-	return &http.Client{Transport: transport, CheckRedirect: SameHost}
+	return &http.Client{Transport: transport, CheckRedirect: sameHost}
 }
 
 const (
@@ -49,8 +49,8 @@ func ByHTTPS(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// SameHost follows redirects that stay where the request was sent to: the headers may hold a secret.
-func SameHost(r *http.Request, via []*http.Request) error {
+// sameHost follows redirects that stay where the request was sent to: the headers may hold a secret.
+func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s: name that in with.url if it is meant", r.URL.Scheme, r.URL.Host))
