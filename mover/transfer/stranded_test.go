@@ -333,6 +333,46 @@ func TestRestoreTakesOffNoOthersMark(t *testing.T) {
 	f.isPaused(f.src, f.cluster, true)
 }
 
+// recorded is a move that has recorded that its Cluster is not paused, and has not paused it yet.
+func recorded(t *testing.T) *fakes {
+	t.Helper()
+	f := moved(t, mover.Claimed{Holder: "one"})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: nil, object.LogAnnotation: nil}}, "spec": obj{"paused": nil}})
+	f.tell(mover.PreflightPassed{Clusters: []string{"a"}})
+	f.tell(mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: f.src.get(f.cluster).GetUID()}}})
+	return f
+}
+
+// A user pauses a Cluster after its pause state was recorded and before the move pauses it: what was recorded would be restored at the
+// end, and the user's pause would be lost.
+func TestAPauseThatComesBeforeOursIsKept(t *testing.T) {
+	f := recorded(t)
+	f.src.merge(f.cluster, obj{"spec": obj{"paused": true}})
+	f.run(mover.None)
+	if f.state.Phase != mover.PhaseRolledBack || !strings.Contains(f.state.RollbackCause, "somebody paused or resumed it") {
+		t.Errorf("%s: %s", f.state.Phase, f.state.RollbackCause)
+	}
+	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "" {
+		t.Errorf("the Cluster has the mark %q", mark)
+	}
+	f.isPaused(f.src, f.cluster, true)
+}
+
+// Another move marks the Cluster between the look and the write of this one: only one of them may hold it.
+func TestAMarkThatComesBeforeOursIsKept(t *testing.T) {
+	f := recorded(t)
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			f.src.hook = nil
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "fleet/other/89abcdef"}}})
+		}
+	}
+	f.step()
+	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark != "fleet/other/89abcdef" {
+		t.Errorf("the Cluster has the mark %q", mark)
+	}
+}
+
 // A controller that has resumed since it acknowledged is seen when the plan is made, and again at the verification.
 func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
 	paused := func(status string) obj {
