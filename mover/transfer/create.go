@@ -56,13 +56,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	}
 	for _, level := range mover.Levels(s.Plan) {
 		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
-		want, err := itemsOf(t.types, t.Source, todo)
-		if err != nil {
-			return nil, err
-		}
-		err = whole(ctx, t, t.Source, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
+		err := originals(ctx, t, todo, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
 			item := todo[i]
-			if err := planned(item, source); err != nil {
+			if err := t.planned(item, source); err != nil {
 				return made{}, err
 			}
 			m, err := t.createOne(ctx, s.Spec, item, copyOf{source, lookup(item), t.copyMarks(item, roots[item.Ref].Found)}, there[item.Ref])
@@ -171,8 +167,10 @@ type waitError struct{ what, next string }
 func (e *waitError) Error() string { return e.what }
 
 // planned makes sure that an object of the source, nil if it is gone, is the one of the plan.
-func planned(item mover.Item, source *unstructured.Unstructured) error {
+func (t *Transfer) planned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
+	case t.archive != nil:
+		return nil // it was held against its index when it was read
 	case source == nil:
 		return final("find out who deleted it while it was paused", "%s went away at the source after the plan was made", item.Ref)
 	case source.GetUID() != item.UID:

@@ -297,7 +297,7 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 	}
 	field := "source"
 	if c != t.Source {
-		field = targetField
+		field = t.targetField()
 	}
 	type answer struct {
 		access

@@ -24,6 +24,14 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
+// targetField is where a user says which cluster the target is.
+func (t *Transfer) targetField() string {
+	if t.archive != nil {
+		return "target"
+	}
+	return targetField
+}
+
 // checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
 // object. Every object is created there in a dry run, so that webhooks, quota and validation speak now.
 func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mover.Members, f *findings) error {
@@ -31,19 +39,19 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		f.fail(targetField, err.Error(), whyUnreached(err))
+		f.fail(t.targetField(), err.Error(), whyUnreached(err))
 		return nil
 	}
-	here, err := t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
+	here, err := t.sourceID(ctx)
 	if err != nil {
 		return err
 	}
-	if here == t.targetID {
+	if here == t.targetID && t.archive == nil { // a restore may be to the cluster that was read
 		f.fail(targetField, "the target is this very cluster", "put the kubeconfig of another management cluster into the Secret")
 		return nil
 	}
 	if _, ok := t.onto["Cluster."+object.CoreGroup]; !ok {
-		f.fail(targetField, "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
+		f.fail(t.targetField(), "the target serves no Clusters of Cluster API: it is no management cluster", "install Cluster API there (clusterctl init), or name the right cluster")
 		return nil
 	}
 	t.checkKinds(members, f)
@@ -127,7 +135,7 @@ func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 	have, err := inventory(ctx, t.target)
 	if err == nil {
 		var want map[string]string
-		if want, err = inventory(ctx, t.Source); err == nil {
+		if want, err = t.providers(ctx); err == nil {
 			compareProviders(want, have, f)
 		}
 	}
@@ -138,6 +146,22 @@ func (t *Transfer) checkProviders(ctx context.Context, f *findings) error {
 		return err
 	}
 	return nil
+}
+
+// providers are the versions of the source's.
+func (t *Transfer) providers(ctx context.Context) (map[string]string, error) {
+	if t.archive != nil {
+		return t.archive.Index.Providers, nil
+	}
+	return inventory(ctx, t.Source)
+}
+
+// sourceID identifies the source.
+func (t *Transfer) sourceID(ctx context.Context) (string, error) {
+	if t.archive != nil {
+		return t.archive.Index.Source.Cluster, nil
+	}
+	return t.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
 }
 
 // inventory is the version of each provider of a side.
@@ -190,19 +214,15 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map
 		}
 	}
 	var tried []mover.Member
-	var want []wanted
+	var want []mover.Item
 	for _, m := range members.Objects {
 		onto, served := t.onto[m.Ref.GroupKind()]
 		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] || !served || !slices.Contains(onto.Versions, m.Version) {
 			continue // said here, or by checkKinds
 		}
-		from, err := t.sourceType(m.Ref, m.Version)
-		if err != nil {
-			return err
-		}
-		tried, want = append(tried, m), append(want, wanted{from, m.Ref})
+		tried, want = append(tried, m), append(want, mover.ItemOf(m, ""))
 	}
-	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
+	return originals(ctx, t, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
 		if source == nil {
 			return struct{}{}, nil // it went away meanwhile; the pause will show what there is
 		}
@@ -244,7 +264,10 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 	if err != nil {
 		return err
 	}
-	if holder := hold.Holder(have); holder != (hold.Mark{}) && holder != t.mark() {
+	switch holder := hold.Holder(have); {
+	case holder == t.mark() && t.archive != nil:
+		return nil // an earlier process of this restore made it
+	case holder != (hold.Mark{}) && holder != t.mark():
 		f.warn("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
 	}
 	if same, why := adoptable(m.Keep != "", m.Ref, copied, have); !same {

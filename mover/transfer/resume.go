@@ -20,10 +20,15 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	if err := t.sourceEmpty(ctx, s); err != nil {
 		return nil, err
 	}
+	return mover.PausesSet{}, t.resumeCopies(ctx, s)
+}
+
+// resumeCopies removes the marks from the copies and restores the pauses.
+func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
 	there, err := t.present(ctx, t.target, t.onto, s.Plan)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
@@ -37,7 +42,7 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 		return hold.Annotate(ctx, t.target, typ, item.Ref, s.Created[item.Ref], noMarks())
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, level := range mover.Levels(s.Plan) {
 		err := parallel(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
@@ -53,10 +58,10 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 			return hold.Restore(ctx, t.target, typ, root, t.mark())
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return mover.PausesSet{}, nil
+	return nil
 }
 
 // patience is how many looks in a row show nothing new before controllers of the target are woken by writes.

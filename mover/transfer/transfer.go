@@ -15,6 +15,7 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/mover/archive"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
 )
@@ -36,7 +37,8 @@ type Transfer struct {
 	// Workers bounds the calls in flight. Default 16.
 	Workers int
 
-	log      string // of the move's marks
+	archive  *archive.Archive // what a restore copies, in place of the source
+	log      string           // of the move's marks
 	target   *kube.Cluster
 	targetID string
 	types    map[string]kube.Type // the source's movable kinds by Kind.group

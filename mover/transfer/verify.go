@@ -63,11 +63,7 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	if err != nil {
 		return nil, err
 	}
-	from, err := itemsOf(t.types, t.Source, items)
-	if err != nil {
-		return nil, err
-	}
-	err = whole(ctx, t, t.Source, from, func(_ context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
+	err = originals(ctx, t, items, func(_ context.Context, i int, source *unstructured.Unstructured) (mover.Wait, error) {
 		why, err := t.differs(s, items[i], source, copies[i])
 		return mover.Wait{Ref: items[i].Ref, Why: why}, err
 	}, func(batch []mover.Wait) error {

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/cluster"
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/logcmd"
@@ -90,7 +91,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
-	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), logcmd.Verbs(env))...)
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
 	return cmd
@@ -111,8 +112,8 @@ func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 		{"migrate", "Adopt an edited manifest in an unfinished run"},
 		{"hold", "Keep an unhealthy machine as it is, for a closer look"},
 		{"release", "Release a machine that is held or whose remediation is aborted"},
-		{"backup", "Copy the event log into a folder"},
-		{"restore", "Make the event log from a backup"},
+		{"backup", "Write clusters, or the event log, to a folder"},
+		{"restore", "Make clusters, or the event log, from a backup"},
 	} {
 		var below []*cobra.Command
 		for _, n := range nouns {

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/mover/transfer"
+)
+
+type backupOptions struct {
+	options
+
+	Clusters []string
+	All      bool
+	To       string
+	keys     publicKeys
+}
+
+func newCmdBackup(env *cli.Env) *cobra.Command {
+	o := &backupOptions{}
+	cmd := &cobra.Command{
+		Use: "clusters (NAME ... | --all) --to FOLDER (--age-recipient KEY | --recipients-file FILE | --plaintext)", Aliases: []string{"cluster"},
+		Short: "Write the Cluster API objects of clusters to a folder, encrypted",
+		Long: `Write the Cluster API objects of clusters, with their Secrets, to a folder. Nothing is changed in the management cluster, and
+nothing is paused: objects that change while they are read are read again.
+
+The objects have the private keys of the clusters, so they are encrypted with age. The index of the folder, which has names and no
+content, is not. The folder counts as a backup when the command has ended with status 0: its file SHA256SUMS is written last.`,
+		Example: kit.Examples(env,
+			"$ backup clusters prod -n fleet --to prod-2026-11-23 --age-recipient age1...",
+			"$ backup clusters --all -n fleet --to fleet-2026-11-23 --recipients-file team.txt"),
+		Args: kit.Names(-1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Clusters = args
+			return o.run(cmd.Context())
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.Kit = kit.New(env, cmd, "clusters")
+	f := cmd.Flags()
+	f.BoolVar(&o.All, "all", false, "Back up all clusters of the namespace, and what is movable beside them")
+	f.StringVar(&o.To, "to", "", "Folder to write to; it must not exist, be empty, or have an unfinished backup")
+	o.keys.addFlags(f)
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *backupOptions) validate() error {
+	switch {
+	case o.All == (len(o.Clusters) > 0):
+		return cli.Usagef("say which clusters: either their names or --all")
+	case o.To == "":
+		return cli.Usagef("say where to: --to FOLDER")
+	}
+	seen := make(map[string]bool)
+	for _, name := range o.Clusters {
+		if seen[name] {
+			return cli.Usagef("cluster %s is named twice", name)
+		}
+		seen[name] = true
+	}
+	return errors.Join(o.options.validate(), o.keys.validate())
+}
+
+// backedUp is what a backup came to.
+type backedUp struct {
+	ID        string          `json:"id"`
+	Folder    string          `json:"folder"`
+	TakenAt   time.Time       `json:"takenAt"`
+	Namespace string          `json:"namespace"`
+	Clusters  []string        `json:"clusters"`
+	Objects   int             `json:"objects"`
+	Encrypted bool            `json:"encrypted"`
+	Changed   []object.Ref    `json:"changed,omitempty"`
+	Left      []mover.Wait    `json:"left,omitempty"`
+	Warnings  []mover.Finding `json:"warnings,omitempty"`
+}
+
+func (o *backupOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	recipients, names, err := o.keys.read()
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	source, namespace, err := o.connect("source")
+	if err != nil {
+		return err
+	}
+	writer, err := archive.Create(o.To, recipients)
+	if err != nil {
+		return cli.Usagef("--to: %w", err)
+	}
+	progress := o.Env.Progress()
+	defer progress.Done()
+	backup := &transfer.Backup{
+		Source: source, Selection: mover.Selection{Namespace: namespace, Clusters: o.Clusters, All: o.All}, Keeper: writer,
+		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, counted(total, "object", "objects")) },
+	}
+	index, warnings, err := backup.Run(ctx)
+	progress.Done()
+	if err != nil {
+		err = o.refused(err, "no backup was made: fix what the findings name, then run the command again")
+		return interrupted(ctx, err, "there is no backup; the same command begins again in "+o.To)
+	}
+	index.ID, index.TakenAt, index.Recipients = string(uuid.NewUUID()), o.Env.Now().UTC(), names
+	index.Program = o.Env.Name + " " + o.Env.Version
+	if err := writer.Finish(index); err != nil {
+		return err
+	}
+	return o.told(index, warnings)
+}
+
+func (o *backupOptions) told(index *archive.Index, warnings []mover.Finding) error {
+	o.tell(warnings)
+	for _, ref := range index.Changed {
+		o.Env.Notef("%s changed until the end of the reading: it may be of another moment than the others", ref)
+	}
+	if o.Format.Data() {
+		return o.Format.Print(o.Env.Out, backedUp{
+			ID: index.ID, Folder: o.To, TakenAt: index.TakenAt, Namespace: index.Namespace, Clusters: index.Clusters, Objects: len(index.Objects),
+			Encrypted: len(index.Recipients) > 0, Changed: index.Changed, Left: index.Left, Warnings: warnings,
+		})
+	}
+	for _, left := range index.Left {
+		o.Env.Notef("%s is not in the backup: %s", left.Ref, left.Why)
+	}
+	how := "in PLAIN TEXT, with the private keys of the clusters"
+	if len(index.Recipients) > 0 {
+		how = "encrypted to " + counted(len(index.Recipients), "recipient", "recipients")
+	}
+	_, err := fmt.Fprintf(o.Env.Out, "backup %s of %s of namespace %s (%s): %s, %s, in %s\n", index.ID,
+		counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), how, o.To)
+	return err
+}

@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/output"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/kube"
+	"scute.dev/mover"
+	"scute.dev/mover/transfer"
+)
+
+// Commands are those about clusters in a folder, by their verbs.
+func Commands(env *cli.Env) kit.Verbs {
+	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
+}
+
+// options are what both commands have.
+type options struct {
+	*kit.Kit
+	Format output.Format
+}
+
+// validate refuses options that lead to no management cluster.
+func (o *options) validate() error {
+	if o.Flags.LogAlone() || o.Flags.Local {
+		return cli.Usagef("clusters are in a management cluster: --local, --log and --nats do not lead to one")
+	}
+	return errors.Join(o.Format.Validate(), o.Flags.Check())
+}
+
+// connect reaches the management cluster; name is how messages call it.
+func (o *options) connect(name string) (c *kube.Cluster, namespace string, err error) {
+	cluster, err := o.Flags.Cluster()
+	if err != nil {
+		return nil, "", err
+	}
+	c, err = kube.Connect(name, cluster.Config)
+	return c, cluster.Namespace, err
+}
+
+// tell shows findings on the standard error, or errors alone where there are any.
+func (o *options) tell(list []mover.Finding) {
+	if len(list) == 0 {
+		return
+	}
+	width, _, _ := o.Env.Size(o.Env.Err)
+	v := show.View{Paint: term.Paint{On: o.Env.Colored(o.Env.Err)}, Width: width, Now: o.Env.Now()}
+	t := term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
+	for _, f := range list {
+		as := term.Yellow
+		if f.Severity == mover.Error {
+			as = term.Red
+		}
+		t.Add(v.Paint.Text(as, string(f.Severity)), f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
+	}
+	for _, line := range t.Lines(v.Paint, v.Width) {
+		fmt.Fprintln(o.Env.Err, line)
+	}
+}
+
+// refused shows the findings of a refusal, and makes of it what to say last.
+func (o *options) refused(err error, last string) error {
+	var refused *transfer.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	o.tell(refused.Findings)
+	return errors.New(last)
+}
+
+// interrupted says what continues after a signal.
+func interrupted(ctx context.Context, err error, standing string) error {
+	if err != nil && ctx.Err() != nil {
+		return cli.Interrupted(errors.New("interrupted: " + standing))
+	}
+	return err
+}
+
+func named(clusters []string) string {
+	const most = 5
+	list := slices.Clone(clusters)
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// publicKeys are whom a backup is encrypted to.
+type publicKeys struct {
+	Recipients []string
+	Files      []string
+	Plaintext  bool
+}
+
+func (k *publicKeys) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&k.Recipients, "age-recipient", nil, "Public key of age that can decrypt the backup (age1...); may be repeated")
+	f.StringSliceVar(&k.Files, "recipients-file", nil, "File with such keys, one a line; may be repeated")
+	f.BoolVar(&k.Plaintext, "plaintext", false, "Do not encrypt: everybody who can read the folder has the private keys of the clusters")
+}
+
+func (k *publicKeys) validate() error {
+	given := len(k.Recipients)+len(k.Files) > 0
+	switch {
+	case given && k.Plaintext:
+		return cli.Usagef("--plaintext and recipients exclude each other")
+	case !given && !k.Plaintext:
+		return cli.Usagef("the objects have the private keys of the clusters: say who can decrypt them with --age-recipient or --recipients-file " +
+			"(`age-keygen` makes a key), or say --plaintext")
+	}
+	return nil
+}
+
+// read returns the keys, and how they are written.
+func (k *publicKeys) read() (recipients []age.Recipient, names []string, err error) {
+	for _, name := range k.Recipients {
+		r, err := age.ParseRecipients(strings.NewReader(name))
+		if err != nil {
+			return nil, nil, fmt.Errorf("--age-recipient %q is no public key of age (age1...)", name)
+		}
+		recipients, names = append(recipients, r...), append(names, name)
+	}
+	for _, file := range k.Files {
+		data, err := os.ReadFile(file) //nolint:gosec // the file that the user names
+		if err != nil {
+			return nil, nil, fmt.Errorf("--recipients-file: %w", err)
+		}
+		r, err := age.ParseRecipients(bytes.NewReader(data))
+		if err != nil {
+			return nil, nil, fmt.Errorf("--recipients-file %s: %w", file, err)
+		}
+		recipients = append(recipients, r...)
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				names = append(names, line)
+			}
+		}
+	}
+	slices.Sort(names)
+	return recipients, slices.Compact(names), nil
+}
+
+// identities reads private keys.
+func identities(files []string) ([]age.Identity, error) {
+	var all []age.Identity
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // the file that the user names
+		if err != nil {
+			return nil, fmt.Errorf("--identity-file: %w", err)
+		}
+		ids, err := age.ParseIdentities(bytes.NewReader(data))
+		if err != nil { // the cause may quote a key
+			return nil, errors.New("--identity-file " + file + " has no private key of age (AGE-SECRET-KEY-1...)")
+		}
+		all = append(all, ids...)
+	}
+	return all, nil
+}

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/kube"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/mover/transfer"
+)
+
+type restoreOptions struct {
+	options
+
+	From             string
+	Identities       []string
+	SourceIsGone     bool
+	SourceKubeconfig string
+	SourceContext    string
+	DryRun           bool
+	Timeout          time.Duration
+}
+
+func newCmdRestore(env *cli.Env) *cobra.Command {
+	o := &restoreOptions{}
+	cmd := &cobra.Command{
+		Use: "clusters --from FOLDER [--identity-file FILE] (--source-is-gone | --source-kubeconfig FILE)", Aliases: []string{"cluster"},
+		Short: "Make the clusters of a backup in this management cluster; their machines are taken over",
+		Long: `Make the Cluster API objects of a backup in this management cluster. The machines are not touched: the controllers here take
+them over. Everything is made paused; when all of it is there as it is in the backup, what was not paused in the backup is resumed.
+
+Before anything is changed, the target is asked everything that can be asked, and every finding is shown. A command that was
+killed is run again, and continues.
+
+Two management clusters on the same machines replace each other's machines. So either name the one that was backed up, to have it
+asked, or say that it is gone.`,
+		Example: kit.Examples(env,
+			"# What would happen?",
+			"$ restore clusters --from prod-2026-11-23 --identity-file key.txt --source-is-gone --dry-run",
+			"$ restore clusters --from prod-2026-11-23 --identity-file key.txt --source-is-gone"),
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.Kit = kit.New(env, cmd, "")
+	f := cmd.Flags()
+	f.StringVar(&o.From, "from", "", "Folder of the backup")
+	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with private keys of age; may be repeated")
+	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, and they were not moved elsewhere")
+	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: it is asked whether it still runs the clusters")
+	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
+	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and ask the target, and change nothing")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait at the end until every object is awake")
+	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
+}
+
+func (o *restoreOptions) validate() error {
+	switch {
+	case o.From == "":
+		return cli.Usagef("say where the backup is: --from FOLDER")
+	case o.SourceIsGone && o.SourceKubeconfig != "":
+		return cli.Usagef("--source-is-gone and --source-kubeconfig exclude each other")
+	case o.SourceContext != "" && o.SourceKubeconfig == "":
+		return cli.Usagef("--source-context needs --source-kubeconfig")
+	case o.Timeout <= 0:
+		return cli.Usagef("--timeout is %s: it must be greater than zero", o.Timeout)
+	}
+	return o.options.validate()
+}
+
+// restored is what a restore came to.
+type restored struct {
+	ID        string          `json:"id"`
+	Folder    string          `json:"folder"`
+	TakenAt   time.Time       `json:"takenAt"`
+	Namespace string          `json:"namespace"`
+	Clusters  []string        `json:"clusters"`
+	Objects   int             `json:"objects"`
+	DryRun    bool            `json:"dryRun,omitempty"`
+	Asleep    []mover.Wait    `json:"asleep,omitempty"`
+	Warnings  []mover.Finding `json:"warnings,omitempty"`
+}
+
+func (o *restoreOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	ids, err := identities(o.Identities)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	source, err := o.source()
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	target, _, err := o.connect("target")
+	if err != nil {
+		return err
+	}
+	backup, err := archive.Open(o.From, ids)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	progress := o.Env.Progress()
+	defer progress.Done()
+	r := &transfer.Restore{
+		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone,
+		Progress: func(s transfer.Step) {
+			progress.Showf("%s: %d of %s", s.Phase, s.Done, counted(s.Total, "object", "objects"))
+		},
+	}
+	warnings, err := r.Prepare(ctx)
+	progress.Done()
+	if err != nil {
+		err = o.refused(err, "nothing was changed: fix what the findings name, then run the command again")
+		return interrupted(ctx, err, "nothing was changed")
+	}
+	o.tell(warnings)
+	if o.DryRun {
+		return o.told(backup.Index, warnings, nil)
+	}
+	if err := r.Run(ctx); err != nil {
+		progress.Done()
+		err = o.refused(err, "everything that was made is still paused: fix what the findings name, then run the command again")
+		return interrupted(ctx, err, "the same command continues")
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	asleep, err := r.Awake(waiting)
+	progress.Done()
+	if err != nil && waiting.Err() == nil {
+		return fmt.Errorf("the clusters are restored; whether they are awake is not known: %w", err)
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx, ctx.Err(), "the clusters are restored, and wake up by themselves")
+	}
+	return o.told(backup.Index, warnings, asleep)
+}
+
+// source is the management cluster that was backed up, nil where none is named.
+func (o *restoreOptions) source() (*kube.Cluster, error) {
+	if o.SourceKubeconfig == "" {
+		return nil, nil
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.SourceKubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: o.SourceContext}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--source-kubeconfig: %w", err)
+	}
+	return kube.Connect("source", config)
+}
+
+func (o *restoreOptions) told(index *archive.Index, warnings []mover.Finding, asleep []mover.Wait) error {
+	if o.Format.Data() {
+		err := o.Format.Print(o.Env.Out, restored{
+			ID: index.ID, Folder: o.From, TakenAt: index.TakenAt, Namespace: index.Namespace, Clusters: index.Clusters,
+			Objects: len(index.Objects), DryRun: o.DryRun, Asleep: asleep, Warnings: warnings,
+		})
+		if err != nil {
+			return err
+		}
+	} else {
+		did := "restored"
+		if o.DryRun {
+			did = "can be restored: nothing was changed"
+		}
+		_, err := fmt.Fprintf(o.Env.Out, "backup %s of %s, %s of namespace %s (%s), %s: %s\n", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
+			counted(len(index.Clusters), "cluster", "clusters"), index.Namespace, named(index.Clusters), counted(len(index.Objects), "object", "objects"), did)
+		if err != nil {
+			return err
+		}
+	}
+	for _, w := range asleep[:min(len(asleep), 10)] {
+		o.Env.Notef("%s is not awake: %s", w.Ref, w.Why)
+	}
+	if len(asleep) > 0 {
+		return errors.New(counted(len(asleep), "object has", "objects have") + " not said that they are awake: is every controller of the target running?")
+	}
+	return nil
+}

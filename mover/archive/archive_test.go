@@ -1,0 +1,262 @@
+package archive_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+)
+
+func key(t *testing.T) *age.X25519Identity {
+	t.Helper()
+	k, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func cluster() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+		"metadata": map[string]any{"namespace": "fleet", "name": "prod", "uid": "u1", "resourceVersion": "7", "generation": int64(3)},
+		"spec":     map[string]any{"paused": false},
+	}}
+}
+
+func secret() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"tls.key": "cHJpdmF0ZQ=="},
+		"metadata": map[string]any{"namespace": "fleet", "name": "prod-ca", "uid": "u2", "resourceVersion": "8"},
+	}}
+}
+
+func entry(w *archive.Writer, u *unstructured.Unstructured, level int) archive.Entry {
+	o := object.Observe(u)
+	return archive.Entry{Item: mover.Item{Ref: o.Ref, Version: o.Version, UID: o.UID, ResourceVersion: o.ResourceVersion, Level: level}, File: w.File(o.Ref)}
+}
+
+// write writes an archive of two objects.
+func write(t *testing.T, dir string, recipients ...age.Recipient) *archive.Index {
+	t.Helper()
+	w, err := archive.Create(dir, recipients)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := &archive.Index{Version: archive.Version, ID: "b1", TakenAt: time.Unix(0, 0).UTC(), Namespace: "fleet", Clusters: []string{"prod"}}
+	for i, u := range []*unstructured.Unstructured{cluster(), secret()} {
+		if err := w.Put(u); err != nil {
+			t.Fatal(err)
+		}
+		index.Objects = append(index.Objects, entry(w, u, i))
+	}
+	index.Objects[1].Owners = []object.Owner{{Ref: index.Objects[0].Ref, Version: "v1beta2"}}
+	if err := w.Finish(index); err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	k := key(t)
+	for name, recipients := range map[string][]age.Recipient{"plain": nil, "encrypted": {k.Recipient()}} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "new")
+			want := write(t, dir, recipients...)
+			a, err := archive.Open(dir, []age.Identity{k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, a.Index); d != "" {
+				t.Error(d)
+			}
+			for _, u := range []*unstructured.Unstructured{cluster(), secret()} {
+				got, err := a.Object(object.Observe(u).Ref)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(u.Object, got.Object); d != "" {
+					t.Error(d)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "UNFINISHED")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the note that it is unfinished is left: %v", err)
+			}
+		})
+	}
+}
+
+func TestWithoutTheIdentityNothingIsRead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, key(t).Recipient())
+	if _, err := archive.Open(dir, []age.Identity{key(t)}); !errors.Is(err, archive.ErrIdentity) {
+		t.Errorf("another identity: %v", err)
+	}
+	if _, err := archive.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "--identity-file") {
+		t.Errorf("no identity: %v", err)
+	}
+	for _, file := range files(t, dir) {
+		data, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(data), "cHJpdmF0ZQ") {
+			t.Errorf("%s shows the key, or %v", file, err)
+		}
+	}
+}
+
+// TestEveryBitCounts turns bits of every file over, cuts every file, and takes every file away.
+func TestEveryBitCounts(t *testing.T) {
+	k := key(t)
+	dir := t.TempDir()
+	write(t, dir, k.Recipient())
+	damaged := func(what string) {
+		t.Helper()
+		_, err := archive.Open(dir, []age.Identity{k})
+		if !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrIncomplete) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, file := range files(t, dir) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := func(data []byte) {
+			if err := os.WriteFile(file, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for at := 0; at < len(data); at += 1 + len(data)/50 {
+			flipped := slices.Clone(data)
+			flipped[at] ^= 1 << (at % 8)
+			set(flipped)
+			damaged(file)
+		}
+		set(data[:len(data)/2])
+		damaged(file + ", cut")
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		damaged(file + ", away")
+		set(data)
+	}
+	if _, err := archive.Open(dir, []age.Identity{k}); err != nil {
+		t.Errorf("put back: %v", err)
+	}
+}
+
+// TestUnfinished begins again where a process died, and writes to no folder that is somebody else's.
+func TestUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	w, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := secret()
+	left.SetName("left")
+	if err := errors.Join(w.Put(cluster()), w.Put(left)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Open(dir, nil); !errors.Is(err, archive.ErrIncomplete) {
+		t.Errorf("an unfinished one: %v", err)
+	}
+	write(t, dir)
+	if a, err := archive.Open(dir, nil); err != nil || len(a.Index.Objects) != 2 || len(files(t, dir)) != 4 {
+		t.Errorf("written again: %v, files %v", err, files(t, dir))
+	}
+	if _, err := archive.Create(dir, nil); !errors.Is(err, archive.ErrComplete) {
+		t.Errorf("a complete one: %v", err)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Create(other, nil); err == nil {
+		t.Error("a folder with other files was taken")
+	}
+}
+
+// TestTwoWriters lets two processes write to one folder: what each of them wrote is held against its checksums.
+func TestTwoWriters(t *testing.T) {
+	dir := t.TempDir()
+	first, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := cluster()
+	changed.SetResourceVersion("9")
+	if err := errors.Join(first.Put(cluster()), second.Put(changed)); err != nil {
+		t.Fatal(err)
+	}
+	index := &archive.Index{Version: archive.Version, ID: "b1", Namespace: "fleet", Objects: []archive.Entry{entry(first, cluster(), 0)}}
+	if err := first.Finish(index); err == nil {
+		t.Error("the first one finished with files of the second one")
+	}
+}
+
+func TestAnIndexThatCannotBeFollowed(t *testing.T) {
+	for name, spoil := range map[string]func(*archive.Index){
+		"another format": func(x *archive.Index) { x.Version = "scute.dev/backup/v9" },
+		"twice":          func(x *archive.Index) { x.Objects[1] = x.Objects[0] },
+		"order":          func(x *archive.Index) { x.Objects[0].Level = 5 },
+		"owner missing": func(x *archive.Index) {
+			x.Objects[0].Owners = x.Objects[1].Owners
+			x.Objects[0].Owners[0].Ref.Name = "nobody"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := archive.Create(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			index := write(t, t.TempDir())
+			spoil(index)
+			if err := w.Finish(index); err == nil {
+				t.Error("it was written")
+			}
+		})
+	}
+}
+
+func TestNamesThatAreTooLong(t *testing.T) {
+	w, err := archive.Create(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := secret()
+	u.SetName(strings.Repeat("a", 250))
+	u.SetUID(types.UID("u3"))
+	if err := w.Put(u); err != nil {
+		t.Error(err)
+	}
+}
+
+func files(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+package archive
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// clusterctlFiles are the objects that clusterctl move --to-directory writes: one in a file, in plain text, without an index.
+const clusterctlFiles = "*_*_*.yaml"
+
+// clusterctlFolder returns the files of a folder of clusterctl's, none if it is another one.
+func clusterctlFolder(dir string) ([]string, error) {
+	for _, own := range []string{sumsFile, unfinishedFile, indexFile} {
+		if ours, err := exists(filepath.Join(dir, own)); err != nil || ours {
+			return nil, err
+		}
+	}
+	return filepath.Glob(filepath.Join(dir, clusterctlFiles))
+}
+
+// fromClusterctl reads such a folder. Its objects are put in order by the same graph as those of a Move. The folder does not say
+// whether it is complete, so every reference of its objects must lead to another one.
+func fromClusterctl(dir string, files []string) (*Archive, error) {
+	slices.Sort(files)
+	index := &Index{Version: Version, All: true, Program: "clusterctl"}
+	objects := make(map[object.Ref]*unstructured.Unstructured, len(files))
+	all := sha256.New()
+	var world []object.Observed
+	for _, file := range files {
+		u, at, err := clusterctlObject(file)
+		if err != nil {
+			return nil, err
+		}
+		sum, err := checksum(file)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(all, "%s %s\n", sum, filepath.Base(file))
+		if at.After(index.TakenAt) {
+			index.TakenAt = at
+		}
+		o := object.Observe(u)
+		o.Movable, o.Hierarchy = true, o.Hierarchy || o.Ref.Namespace == "" // clusterctl has chosen it
+		world, objects[o.Ref] = append(world, o), u
+		if pause.IsCluster(o.Ref) {
+			index.Clusters = append(index.Clusters, o.Ref.Name)
+			if index.Namespace = cmp.Or(index.Namespace, o.Ref.Namespace); index.Namespace != o.Ref.Namespace {
+				return nil, fmt.Errorf("folder %s has Clusters of namespaces %s and %s: put those of each namespace into a separate folder", dir, index.Namespace, o.Ref.Namespace)
+			}
+		}
+	}
+	if len(index.Clusters) == 0 {
+		return nil, fmt.Errorf("folder %s has no Cluster", dir)
+	}
+	index.ID = hex.EncodeToString(all.Sum(nil))[:32]
+	members := mover.Select(world, mover.Selection{Namespace: index.Namespace, All: true})
+	if err := whole(dir, members, len(world)); err != nil {
+		return nil, err
+	}
+	for _, m := range members.Objects {
+		index.Objects = append(index.Objects, Entry{Item: mover.ItemOf(m, ""), Answers: m.Paused != object.Absent})
+	}
+	return &Archive{Index: index, read: func(ref object.Ref) (*unstructured.Unstructured, error) {
+		u, ok := objects[ref]
+		if !ok {
+			return nil, fmt.Errorf("the backup has no %s", ref)
+		}
+		return u.DeepCopy(), nil
+	}}, index.check()
+}
+
+// clusterctlObject reads one file, and takes off the pause that clusterctl has set for the time of the backup: it backs up no cluster
+// that a user had paused.
+func clusterctlObject(file string) (*unstructured.Unstructured, time.Time, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	data, err := os.ReadFile(file) //nolint:gosec // of the folder that the user names
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	data, err = yaml.YAMLToJSON(data)
+	u := &unstructured.Unstructured{}
+	if err == nil {
+		err = u.UnmarshalJSON(data)
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key
+	}
+	ref := refOf(u)
+	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
+		return nil, time.Time{}, fmt.Errorf("%w: %s has %s", ErrDamaged, file, ref)
+	}
+	if u.GetUID() == "" || u.GetResourceVersion() == "" {
+		return nil, time.Time{}, fmt.Errorf("%w: %s has no UID or no resource version: clusterctl move --to-directory writes both", ErrDamaged, file)
+	}
+	if u.GetDeletionTimestamp() != nil {
+		return nil, time.Time{}, fmt.Errorf("%s was being deleted: a restore would bring it back; take a backup without it", ref)
+	}
+	switch {
+	case pause.IsCluster(ref):
+		unstructured.RemoveNestedField(u.Object, "spec", "paused")
+	case pause.IsRoot(ref):
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
+	}
+	return u, info.ModTime(), nil
+}
+
+// whole makes sure that nothing in the folder would be left out, and that nothing is missing in it as far as its objects tell.
+func whole(dir string, members mover.Members, files int) error {
+	var errs []error
+	for _, left := range members.Left {
+		errs = append(errs, fmt.Errorf("%s would not be restored: %s", left.Ref, left.Why))
+	}
+	if n := files - len(members.Objects) - len(members.Left); n > 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%d objects belong to no Cluster of the folder", n))
+	}
+	for _, f := range members.Findings {
+		if f.Severity == mover.Error {
+			errs = append(errs, fmt.Errorf("%s: %s", f.Field, f.Message))
+		}
+	}
+	for _, d := range members.Dropped {
+		errs = append(errs, fmt.Errorf("%s: %s", d.Ref, d.Why))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("folder %s is not whole: %w", dir, err)
+	}
+	return nil
+}

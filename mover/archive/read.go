@@ -1,0 +1,167 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"scute.dev/kube/object"
+)
+
+// ErrIncomplete: the folder has no complete archive.
+var ErrIncomplete = errors.New("it has no complete backup")
+
+// ErrDamaged: the archive is not as it was written.
+var ErrDamaged = errors.New("the backup is damaged")
+
+// ErrIdentity: none of the identities opens the archive.
+var ErrIdentity = errors.New("none of the identities can decrypt it: name the file that has the private key of one of its recipients with --identity-file")
+
+// Archive is one that was read and found whole.
+type Archive struct {
+	Index *Index
+
+	read func(ref object.Ref) (*unstructured.Unstructured, error)
+}
+
+// Object returns an object of the index.
+func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) { return a.read(ref) }
+
+// Open reads the archive in a folder: every file is held against its checksum, decrypted and held against the index. A folder of
+// clusterctl's has neither checksums nor an index.
+func Open(dir string, identities []age.Identity) (*Archive, error) {
+	if files, err := clusterctlFolder(dir); err != nil || len(files) > 0 {
+		if err != nil {
+			return nil, err
+		}
+		return fromClusterctl(dir, files)
+	}
+	index, err := readIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries := make(map[object.Ref]Entry, len(index.Objects))
+	for _, e := range index.Objects {
+		entries[e.Ref] = e
+	}
+	a := &Archive{Index: index, read: func(ref object.Ref) (*unstructured.Unstructured, error) {
+		e, ok := entries[ref]
+		if !ok {
+			return nil, fmt.Errorf("the backup has no %s", ref)
+		}
+		return readObject(dir, e, identities)
+	}}
+	for _, e := range index.Objects {
+		if _, err := a.Object(e.Ref); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func readIndex(dir string) (*Index, error) {
+	list, err := os.ReadFile(filepath.Join(dir, sumsFile)) //nolint:gosec // the archive that the user names
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, sumsFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sums, err := parseSums(list)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range sorted(sums) {
+		if !filepath.IsLocal(filepath.FromSlash(file)) {
+			return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, sumsFile, file)
+		}
+		sum, err := checksum(filepath.Join(dir, filepath.FromSlash(file)))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w: file %s is missing", ErrDamaged, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if sum != sums[file] {
+			return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s: use another copy of the backup", ErrDamaged, file, sumsFile)
+		}
+	}
+	if sums[indexFile] == "" {
+		return nil, fmt.Errorf("%w: %s does not name %s", ErrDamaged, sumsFile, indexFile)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, indexFile)) //nolint:gosec // the archive that the user names
+	if err != nil {
+		return nil, err
+	}
+	index := &Index{}
+	if err := utiljson.Unmarshal(data, index); err != nil {
+		return nil, fmt.Errorf("%w: reading %s: %w", ErrDamaged, indexFile, err)
+	}
+	for _, e := range index.Objects {
+		if sums[e.File] == "" {
+			return nil, fmt.Errorf("%w: %s does not name the file of %s", ErrDamaged, sumsFile, e.Ref)
+		}
+	}
+	if len(sums) != len(index.Objects)+1 {
+		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, sumsFile, len(sums), indexFile, len(index.Objects))
+	}
+	return index, index.check()
+}
+
+func parseSums(list []byte) (map[string]string, error) {
+	sums := make(map[string]string)
+	for line := range strings.Lines(string(list)) {
+		sum, file, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if !ok || !strings.HasSuffix(line, "\n") || sum == "" || file == "" || sums[file] != "" {
+			return nil, fmt.Errorf("%w: %s cannot be read", ErrDamaged, sumsFile)
+		}
+		sums[file] = sum
+	}
+	return sums, nil
+}
+
+func readObject(dir string, e Entry, identities []age.Identity) (*unstructured.Unstructured, error) {
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(e.File))) //nolint:gosec // of the list of checksums
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(e.File, encrypted) {
+		if data, err = decrypt(data, identities); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.File, err)
+		}
+	}
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
+		return nil, fmt.Errorf("%w: %s has no object: %w", ErrDamaged, e.File, err)
+	}
+	if refOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
+		return nil, fmt.Errorf("%w: %s has another object than the index says: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())
+	}
+	return u, nil
+}
+
+func decrypt(data []byte, identities []age.Identity) ([]byte, error) {
+	if len(identities) == 0 {
+		return nil, errors.New("it is encrypted: name the file that has the private key with --identity-file")
+	}
+	plain, err := age.Decrypt(bytes.NewReader(data), identities...)
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return nil, ErrIdentity
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if data, err = io.ReadAll(plain); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return data, nil
+}

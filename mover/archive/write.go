@@ -1,0 +1,207 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/internal/atomicfile"
+	"scute.dev/kube/object"
+)
+
+// The names in the folder of an archive.
+const (
+	sumsFile       = "SHA256SUMS"
+	indexFile      = "index.json"
+	objectsFolder  = "objects"
+	unfinishedFile = "UNFINISHED"
+	encrypted      = ".age"
+)
+
+// ErrComplete: the folder holds an archive already.
+var ErrComplete = errors.New("it holds a complete backup already: choose another folder, or remove this one")
+
+// Writer writes an archive. Its methods may be called from many goroutines.
+type Writer struct {
+	dir        string
+	recipients []age.Recipient
+
+	mu   sync.Mutex
+	sums map[string]string // by file, relative to the folder
+}
+
+// Create begins an archive in a folder, which is made where it is missing. What an earlier process left unfinished there is begun
+// again. With no recipients the archive is in plain text.
+func Create(dir string, recipients []age.Recipient) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if complete, err := exists(filepath.Join(dir, sumsFile)); err != nil || complete {
+		return nil, errors.Join(err, refuse(dir, complete))
+	}
+	begun, err := exists(filepath.Join(dir, unfinishedFile))
+	if err != nil {
+		return nil, err
+	}
+	if !begun {
+		there, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(there) > 0 {
+			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another one", dir)
+		}
+	}
+	const note = "This backup is not complete. Run the same command again: it begins again here.\n"
+	if err := atomicfile.WriteBytes(filepath.Join(dir, unfinishedFile), []byte(note)); err != nil {
+		return nil, err
+	}
+	objects := filepath.Join(dir, objectsFolder)
+	if err := os.RemoveAll(objects); err != nil {
+		return nil, err
+	}
+	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string)}, os.Mkdir(objects, 0o700)
+}
+
+func refuse(dir string, complete bool) error {
+	if !complete {
+		return nil
+	}
+	return fmt.Errorf("folder %s: %w", dir, ErrComplete)
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Put writes an object in place of an earlier state of it.
+func (w *Writer) Put(u *unstructured.Unstructured) error {
+	data, err := json.MarshalIndent(u.Object, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return w.write(w.File(refOf(u)), append(data, '\n'), w.recipients)
+}
+
+// Drop removes an object that was put.
+func (w *Writer) Drop(ref object.Ref) error {
+	file := w.File(ref)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sums, file)
+	return os.Remove(filepath.Join(w.dir, file))
+}
+
+// File is where an object is, relative to the folder.
+func (w *Writer) File(ref object.Ref) string {
+	const longest = 200 // most file systems take 255 bytes, with what is added while a file is written
+	name := strings.Join([]string{ref.GroupKind(), ref.Namespace, ref.Name}, "_")
+	if len(name) > longest {
+		sum := sha256.Sum256([]byte(name))
+		name = ref.Kind + "_" + hex.EncodeToString(sum[:])
+	}
+	name += ".json"
+	if len(w.recipients) > 0 {
+		name += encrypted
+	}
+	return filepath.ToSlash(filepath.Join(objectsFolder, name))
+}
+
+// Finish writes the index and then the checksums, after it has read every file again. Before it returns there is no archive.
+func (w *Writer) Finish(index *Index) error {
+	if err := index.check(); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(index, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the index: %w", err)
+	}
+	if err := w.write(indexFile, append(data, '\n'), nil); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines strings.Builder
+	for _, file := range sorted(w.sums) {
+		sum, err := checksum(filepath.Join(w.dir, filepath.FromSlash(file)))
+		if err != nil {
+			return err
+		}
+		if sum != w.sums[file] {
+			return fmt.Errorf("%s in %s is not what was written: is another process writing there, or is the disk damaged?", file, w.dir)
+		}
+		fmt.Fprintf(&lines, "%s  %s\n", sum, file) // as sha256sum writes it and checks it
+	}
+	if err := atomicfile.WriteBytes(filepath.Join(w.dir, sumsFile), []byte(lines.String())); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(w.dir, unfinishedFile))
+}
+
+func (w *Writer) write(file string, data []byte, recipients []age.Recipient) error {
+	sum := sha256.New()
+	err := atomicfile.Write(filepath.Join(w.dir, filepath.FromSlash(file)), func(out io.Writer) error {
+		out = io.MultiWriter(out, sum)
+		if len(recipients) == 0 {
+			_, err := out.Write(data)
+			return err
+		}
+		sealed, err := age.Encrypt(out, recipients...)
+		if err != nil {
+			return err
+		}
+		if _, err := sealed.Write(data); err != nil {
+			return err
+		}
+		return sealed.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sums[file] = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+func checksum(path string) (string, error) {
+	f, err := os.Open(path) //nolint:gosec // a file of the archive that the user names
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func sorted(sums map[string]string) []string {
+	files := make([]string, 0, len(sums))
+	for file := range sums {
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	return files
+}
+
+func refOf(u *unstructured.Unstructured) object.Ref {
+	gvk := u.GroupVersionKind()
+	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+}

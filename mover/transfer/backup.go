@@ -1,0 +1,275 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/pause"
+	"scute.dev/pause/hold"
+)
+
+// Keeper takes the objects of a backup. A later Put of an object replaces the earlier one.
+type Keeper interface {
+	Put(u *unstructured.Unstructured) error
+	Drop(ref object.Ref) error
+	File(ref object.Ref) string
+}
+
+// Backup reads what belongs to Clusters of one namespace, whole, and changes nothing there.
+type Backup struct {
+	Source    *kube.Cluster
+	Selection mover.Selection
+	Keeper    Keeper
+	// Progress is told how many of the objects have been read. It may be nil.
+	Progress func(done, total int)
+
+	t      Transfer
+	stored map[object.Ref]kept
+}
+
+// kept is what was last read of an object.
+type kept struct {
+	uid, version string
+	content      string
+	found        bool
+}
+
+// RefusedError are findings that forbid a backup or a restore. Nothing was changed.
+type RefusedError struct{ Findings []mover.Finding }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused, with %d findings", len(e.Findings))
+}
+
+// rounds bounds how often a backup looks again for what changed while it read.
+const rounds = 5
+
+// Run reads everything, then looks again, and reads again what has changed, until a look shows that nothing that a restore uses
+// was changed, and no object came or went. What still changes after a few looks is in the index as changed. The findings are
+// warnings.
+func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
+	b.t, b.stored = Transfer{Source: b.Source}, make(map[object.Ref]kept)
+	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
+	if err := b.t.connect(ctx, b.spec(), "", false); err != nil {
+		return nil, nil, err
+	}
+	var err error
+	if index.Source.Cluster, err = b.Source.NamespaceUID(ctx, metav1.NamespaceSystem); err != nil {
+		return nil, nil, err
+	}
+	f := &findings{}
+	switch index.Providers, err = inventory(ctx, b.Source); {
+	case apierrors.IsForbidden(err):
+		f.warn("providers", "their versions are not in the backup: "+err.Error(), "grant list on "+kube.Providers().Resource().GroupResource().String())
+	case err != nil && !apierrors.IsNotFound(err): // without a kind Provider, clusterctl was not used there
+		return nil, nil, err
+	}
+	members, changed, err := b.read(ctx, index, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.fill(index, members, changed)
+	return index, f.sorted(), nil
+}
+
+func (b *Backup) spec() mover.Spec {
+	return mover.Spec{Namespace: b.Selection.Namespace, Clusters: b.Selection.Clusters, All: b.Selection.All}
+}
+
+// read reads until a look shows what was read.
+func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (mover.Members, []object.Ref, error) {
+	var changed []object.Ref
+	for round := range rounds {
+		members, err := b.look(ctx, index, f, round == 0)
+		if err != nil {
+			return members, nil, err
+		}
+		gone, todo, err := b.differences(members)
+		if err != nil {
+			return members, nil, err
+		}
+		if changed, err = b.fetch(ctx, todo); err != nil {
+			return members, nil, err
+		}
+		if round > 0 && !gone && len(changed) == 0 {
+			return members, nil, nil
+		}
+		if round == rounds-1 && b.complete(members) {
+			return members, changed, nil
+		}
+	}
+	return mover.Members{}, nil, errors.New("objects came and went all the time while they were read: try again when the clusters are less busy")
+}
+
+// complete says that each member is stored, though perhaps not as the last look saw it.
+func (b *Backup) complete(members mover.Members) bool {
+	for _, m := range members.Objects {
+		if b.stored[m.Ref].uid != string(m.UID) {
+			return false
+		}
+	}
+	return len(b.stored) == len(members.Objects)
+}
+
+// look finds the members. What forbids a backup is found at every look.
+func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
+	members, w, err := b.t.members(ctx, b.spec(), false)
+	if err != nil {
+		return members, err
+	}
+	found := &findings{}
+	index.Clusters = b.t.checkSelection(b.spec(), w, found)
+	b.check(members, w, found)
+	if slices.ContainsFunc(found.list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+		return members, &RefusedError{Findings: found.sorted()}
+	}
+	if first {
+		f.list = append(f.list, found.list...)
+	}
+	return members, nil
+}
+
+// check looks for what could not be restored safely: objects that are half made or half gone, and those that would be missing.
+func (b *Backup) check(members mover.Members, w *world, f *findings) {
+	const half = "wait until that is over, or back up other Clusters by name"
+	for _, m := range members.Objects {
+		f.list = append(f.list, unfit(m)...)
+		if m.Keep != "" {
+			continue
+		}
+		if why := remediating(m); why != "" {
+			f.fail(m.Ref.String(), why, remediationsNext)
+		}
+		if pause.IsRoot(m.Ref) && m.Mark != "" {
+			f.fail(m.Ref.String(), "it is being moved by "+markOf(m).String(), half)
+		}
+	}
+	f.list = append(f.list, members.Findings...)
+	for _, name := range b.t.unserved {
+		f.fail(name, "its definition is labelled for Cluster API, but the API server does not serve it, so its objects cannot be seen",
+			"wait until the definition is established, or remove it")
+	}
+	for _, d := range members.Dropped {
+		f.warn(d.Ref.String(), d.Why, "nothing, if that owner is not needed after a restore")
+	}
+	cluster := make(map[object.Ref]string, len(w.objects))
+	for _, o := range w.objects {
+		cluster[o.Ref] = o.ClusterName
+	}
+	chooses := b.Selection.Chooses()
+	for _, l := range members.Left {
+		if name := cluster[l.Ref]; name != "" && strings.HasSuffix(l.Ref.Group, object.CoreGroup) && chooses(name) {
+			f.fail(l.Ref.String(), "it belongs to Cluster "+name+" and would be missing: "+l.Why, "fix its owner references, or label it "+object.MoveLabel)
+		}
+	}
+}
+
+// differences drops what is gone, and returns the members that are not stored as they are now.
+func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Member, err error) {
+	there := make(map[object.Ref]bool, len(members.Objects))
+	for _, m := range members.Objects {
+		there[m.Ref] = true
+		if s, ok := b.stored[m.Ref]; !ok || s.uid != string(m.UID) || s.version != m.ResourceVersion {
+			todo = append(todo, m)
+		}
+	}
+	for ref := range b.stored {
+		if !there[ref] {
+			gone = true
+			delete(b.stored, ref)
+			err = errors.Join(err, b.Keeper.Drop(ref))
+		}
+	}
+	return gone, todo, err
+}
+
+// fetch reads objects and stores them, and returns those whose content is another one than before.
+func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
+	want := make([]wanted, 0, len(todo))
+	for _, m := range todo {
+		typ, err := b.t.sourceType(m.Ref, m.Version)
+		if err != nil {
+			return nil, err
+		}
+		want = append(want, wanted{typ, m.Ref})
+	}
+	var mu sync.Mutex
+	done := 0
+	err = whole(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		if u == nil {
+			return struct{}{}, nil // the next look shows it
+		}
+		now, err := keptOf(u)
+		if err == nil {
+			err = b.Keeper.Put(u)
+		}
+		if err != nil {
+			return struct{}{}, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if was := b.stored[want[i].ref]; was.uid != now.uid || was.content != now.content || was.found != now.found {
+			changed = append(changed, want[i].ref)
+		}
+		b.stored[want[i].ref] = now
+		return struct{}{}, nil
+	}, func(batch []struct{}) error {
+		if done += len(batch); b.Progress != nil {
+			b.Progress(done, len(todo))
+		}
+		return nil
+	})
+	slices.SortFunc(changed, object.Compare)
+	return changed, err
+}
+
+// keptOf has of an object what a restore uses of it. A status is not part of it: it may change all the time.
+func keptOf(u *unstructured.Unstructured) (kept, error) {
+	s := kept{uid: string(u.GetUID()), version: u.GetResourceVersion(), found: hold.RootOf(u).Found}
+	sum, err := mover.ContentHash(u)
+	if err != nil {
+		return s, err
+	}
+	s.content = fmt.Sprint(sum, u.GetOwnerReferences())
+	if sum == "" { // a Secret, which has no status
+		s.content = s.version
+	}
+	return s, nil
+}
+
+// fill completes the index.
+func (b *Backup) fill(index *archive.Index, members mover.Members, changed []object.Ref) {
+	kinds := make(map[string]archive.Kind)
+	for _, m := range members.Objects {
+		now := b.stored[m.Ref]
+		item := mover.ItemOf(m, "")
+		item.ResourceVersion = now.version
+		entry := archive.Entry{Item: item, Answers: m.Paused != object.Absent, File: b.Keeper.File(m.Ref)}
+		if pause.IsRoot(m.Ref) {
+			entry.FoundPaused = now.found
+			entry.Held = now.found && !pause.IsCluster(m.Ref)
+		}
+		index.Objects = append(index.Objects, entry)
+		t := b.t.types[m.Ref.GroupKind()]
+		kinds[m.Ref.GroupKind()] = archive.Kind{
+			Group: t.Group, Kind: t.Kind, Plural: t.Plural, Versions: t.Versions, Namespaced: t.Namespaced, Contracts: t.Contracts,
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		index.Kinds = append(index.Kinds, kinds[kind])
+	}
+	index.Left, index.Changed = members.Left, changed
+}

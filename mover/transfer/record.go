@@ -1,0 +1,139 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"scute.dev/kube"
+	"scute.dev/mover/archive"
+)
+
+// ErrTakenOver: another process works on the same restore.
+var ErrTakenOver = errors.New("another process has taken this restore over: this one has stopped, and the other one continues")
+
+// record is a ConfigMap of the target that says how far the restore of a backup came, and which process works on it. The marks of the
+// copies cannot say it: they are taken off when the copies resume.
+type record struct {
+	cluster         *kube.Cluster
+	index           *archive.Index
+	namespace, name string
+	phase           RestorePhase // empty while there is no record
+	holder          string
+	at              string
+}
+
+func configMaps() kube.Type {
+	return kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
+}
+
+func (r *record) String() string { return "ConfigMap " + r.namespace + "/" + r.name }
+
+func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (record, error) {
+	r := record{cluster: c, index: index, namespace: index.Namespace, name: "scute-" + restoreHolder + index.ID}
+	_, err := r.read(ctx)
+	return r, err
+}
+
+// read returns the record as it is, nil if there is none.
+func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	u, err := r.cluster.Get(ctx, configMaps(), r.namespace, r.name)
+	if apierrors.IsNotFound(err) {
+		r.phase, r.at = "", ""
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	phase, _, _ := unstructured.NestedString(u.Object, "data", "phase")
+	r.at, _, _ = unstructured.NestedString(u.Object, "data", "at")
+	switch r.phase = RestorePhase(phase); r.phase {
+	case RestoreCreating, RestoreResuming, RestoreDone:
+		return u, nil
+	default:
+		return nil, fmt.Errorf("%s is not one that this program writes: its phase is %q", r, phase)
+	}
+}
+
+// claim takes the restore over from whichever process had it, or begins it.
+func (r *record) claim(ctx context.Context, first RestorePhase) error {
+	r.holder = rand.String(10)
+	u, err := r.read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case u != nil:
+		return r.patch(ctx, u, r.phase)
+	}
+	u = &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{
+		"backup": r.index.ID, "takenAt": r.index.TakenAt.UTC().Format(time.RFC3339), "source": r.index.Source.Cluster,
+		"clusters": strings.Join(r.index.Clusters, ","), "phase": string(first), "holder": r.holder, "at": now(),
+	}}}
+	u.SetGroupVersionKind(configMaps().GVK())
+	u.SetNamespace(r.namespace)
+	u.SetName(r.name)
+	if _, err := r.cluster.Create(ctx, configMaps(), u); err != nil {
+		if apierrors.IsAlreadyExists(err) {
+			return ErrTakenOver
+		}
+		return err
+	}
+	r.phase = first
+	return nil
+}
+
+// held makes sure that this process still has the restore.
+func (r *record) held(ctx context.Context) error {
+	_, err := r.mine(ctx)
+	return err
+}
+
+func (r *record) mine(ctx context.Context) (*unstructured.Unstructured, error) {
+	u, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		return nil, fmt.Errorf("%s is gone: run the same command again", r)
+	}
+	if holder, _, _ := unstructured.NestedString(u.Object, "data", "holder"); holder != r.holder {
+		return nil, ErrTakenOver
+	}
+	return u, nil
+}
+
+// enter records a phase, if this process still has the restore.
+func (r *record) enter(ctx context.Context, phase RestorePhase) error {
+	u, err := r.mine(ctx)
+	if err != nil {
+		return err
+	}
+	return r.patch(ctx, u, phase)
+}
+
+func (r *record) patch(ctx context.Context, u *unstructured.Unstructured, phase RestorePhase) error {
+	raw, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": u.GetUID(), "resourceVersion": u.GetResourceVersion()},
+		"data":     map[string]any{"phase": string(phase), "holder": r.holder, "at": now()},
+	})
+	if err != nil {
+		return err
+	}
+	err = r.cluster.Patch(ctx, "record how far the restore came", configMaps(), r.namespace, r.name, raw)
+	if apierrors.IsConflict(err) {
+		return ErrTakenOver
+	}
+	if err == nil {
+		r.phase = phase
+	}
+	return err
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -1,0 +1,303 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/pause"
+)
+
+// Restore makes the objects of an archive in a management cluster. Everything is made paused; when all of it is there as it is in
+// the archive, the pauses are restored as they were found. The cluster itself tells how far an earlier process came: by the marks
+// of the copies and by a record.
+type Restore struct {
+	Target  *kube.Cluster
+	Archive *archive.Archive
+	// Source is the management cluster that was backed up, where it can still be asked. Nil if it cannot.
+	Source *kube.Cluster
+	// SourceIsGone is a human's word that no other management cluster runs the clusters.
+	SourceIsGone bool
+	// Progress is told what has been done. It may be nil.
+	Progress func(Step)
+
+	t      Transfer
+	state  mover.State
+	record record
+}
+
+// Step is what a restore is at: Done of Total objects.
+type Step struct {
+	Phase       RestorePhase
+	Done, Total int
+}
+
+// RestorePhase is the progress of a restore.
+type RestorePhase string
+
+// The phases of a restore.
+const (
+	RestoreChecking  RestorePhase = "Checking"
+	RestoreCreating  RestorePhase = "Creating"
+	RestoreVerifying RestorePhase = "Verifying"
+	RestoreResuming  RestorePhase = "Resuming"
+	RestoreAwaking   RestorePhase = "Awaking"
+	RestoreDone      RestorePhase = "Done"
+)
+
+// restoreHolder begins the mark of a restore; the ID of the backup follows.
+const restoreHolder = "restore-"
+
+// Prepare asks the target everything that can be asked, and changes nothing. It returns warnings; errors are a RefusedError.
+func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
+	index := r.Archive.Index
+	r.t = Transfer{
+		ID: restoreHolder + index.ID, log: "backup-" + index.ID, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
+		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return r.Target, nil },
+	}
+	for _, k := range index.Kinds {
+		t := kube.Type{Group: k.Group, Kind: k.Kind, Plural: k.Plural, Versions: k.Versions, Namespaced: k.Namespaced, Contracts: k.Contracts}
+		r.t.types[t.GroupKind()] = t
+	}
+	r.state = mover.State{
+		Spec: mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All}, MarkLog: r.t.log, Posted: true,
+	}
+	r.state.Acks = make(map[object.Ref]pause.Signal)
+	members := mover.Members{Left: index.Left}
+	for _, e := range index.Objects {
+		r.state.Plan = append(r.state.Plan, e.Item)
+		if e.Keep == "" && pause.IsRoot(e.Ref) {
+			r.state.Roots = append(r.state.Roots, pause.Root{Ref: e.Ref, UID: e.UID, Found: e.FoundPaused})
+		}
+		if e.Answers && e.Keep == "" {
+			r.state.Acks[e.Ref] = pause.ByCondition
+		}
+		members.Objects = append(members.Objects, memberOf(e.Item))
+	}
+	r.step(RestoreChecking, 0)
+	f := &findings{}
+	if err := r.t.connect(ctx, r.state.Spec, "", true); err != nil {
+		return nil, err
+	}
+	if err := r.checkSource(ctx, f); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.record, err = readRecord(ctx, r.Target, index); err != nil {
+		return nil, err
+	}
+	switch r.record.phase {
+	case RestoreDone:
+		if err := r.checkDone(ctx, f); err != nil {
+			return nil, err
+		}
+	case RestoreResuming: // the objects were verified, and some of them may live
+	default:
+		if err := r.t.checkTarget(ctx, r.state.Spec, members, f); err != nil {
+			return nil, err
+		}
+	}
+	list := f.sorted()
+	if slices.ContainsFunc(list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+		return nil, &RefusedError{Findings: list}
+	}
+	return list, nil
+}
+
+// checkDone is for a restore that has ended: either the command died right after it, or somebody runs it again later. The clusters may have
+// changed since, and one that is not there any more may have been deleted with its machines.
+func (r *Restore) checkDone(ctx context.Context, f *findings) error {
+	f.warn("target", "this backup was restored here already, as "+r.record.String()+" says: nothing more is made", "nothing, if the clusters are as you want them")
+	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
+	if err != nil {
+		return err
+	}
+	for _, item := range r.state.Plan {
+		if pause.IsCluster(item.Ref) && there[item.Ref] == nil {
+			f.fail("target: "+item.Ref.String(), "it was restored from this backup and is not there any more: it may have been deleted with its machines",
+				"find out where it is; if its machines still run and nobody manages them, delete "+r.record.String()+" and run the command again")
+		}
+	}
+	return nil
+}
+
+func memberOf(item mover.Item) mover.Member {
+	return mover.Member{
+		Observed: object.Observed{Ref: item.Ref, Version: item.Version, UID: item.UID, ResourceVersion: item.ResourceVersion, PausedByUser: item.Held},
+		Level:    item.Level, Within: item.Owners, ClusterOf: item.Cluster, Keep: item.Keep,
+	}
+}
+
+// Run performs the restore that was prepared. Killed at any time and run again, it continues.
+func (r *Restore) Run(ctx context.Context) error {
+	if r.record.phase == RestoreDone {
+		return nil
+	}
+	if err := r.t.ensureNamespaces(ctx, r.state.Plan); err != nil {
+		return err
+	}
+	if err := r.record.claim(ctx, RestoreCreating); err != nil {
+		return err
+	}
+	if r.record.phase == RestoreCreating {
+		if err := r.create(ctx); err != nil {
+			return err
+		}
+		// The last moment at which nothing has happened yet: every object is paused.
+		f := &findings{}
+		if err := r.checkSource(ctx, f); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(f.list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+			return &RefusedError{Findings: f.sorted()}
+		}
+		if err := r.record.enter(ctx, RestoreResuming); err != nil {
+			return err
+		}
+	}
+	r.step(RestoreResuming, 0)
+	if err := r.find(ctx); err != nil {
+		return err
+	}
+	if err := r.t.resumeCopies(ctx, &r.state); err != nil {
+		return err
+	}
+	return r.record.enter(ctx, RestoreDone)
+}
+
+// create makes what is missing, level by level, and compares all of it with the archive.
+func (r *Restore) create(ctx context.Context) error {
+	r.step(RestoreCreating, 0)
+	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
+		some, ok := o.(mover.CreatedSome)
+		if !ok {
+			return nil
+		}
+		r.state.Apply(mover.Created(some), time.Time{})
+		r.step(RestoreCreating, len(r.state.Created))
+		return r.record.held(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	r.step(RestoreVerifying, 0)
+	var differences []mover.Wait
+	for _, kind := range byKind(r.state.Plan) {
+		some, err := r.t.compare(ctx, &r.state, kind)
+		if err != nil {
+			return err
+		}
+		differences = append(differences, some...)
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	said := make([]string, 0, len(differences))
+	for _, d := range differences[:min(len(differences), 10)] {
+		said = append(said, d.Ref.String()+": "+d.Why)
+	}
+	return fmt.Errorf("%d objects of the target are not as they are in the backup; everything stays paused: %s", len(differences), strings.Join(said, "; "))
+}
+
+// find looks up the UIDs of the copies, which an earlier process may have made.
+func (r *Restore) find(ctx context.Context) error {
+	there, err := r.t.present(ctx, r.Target, r.t.onto, r.state.Plan)
+	if err != nil {
+		return err
+	}
+	r.state.Created = make(map[object.Ref]types.UID, len(there))
+	for ref, u := range there {
+		r.state.Created[ref] = u.GetUID()
+	}
+	return nil
+}
+
+// Awake waits until every object whose controller had answered at the source says that it is not paused, and returns what has not said so.
+func (r *Restore) Awake(ctx context.Context) ([]mover.Wait, error) {
+	const pace = 500 * time.Millisecond
+	var pending []mover.Wait
+	for {
+		o, err := r.t.awaitAwake(ctx, &r.state)
+		switch seen, ok := o.(mover.AwakeSeen); {
+		case ctx.Err() != nil:
+			return pending, ctx.Err()
+		case err != nil:
+			return pending, err
+		case ok:
+			pending = seen.Pending
+			r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
+			r.step(RestoreAwaking, len(r.state.Awake))
+		}
+		if len(pending) == 0 {
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return pending, ctx.Err()
+		case <-time.After(pace):
+		}
+	}
+}
+
+func (r *Restore) step(phase RestorePhase, done int) {
+	if r.Progress != nil {
+		r.Progress(Step{Phase: phase, Done: done, Total: len(r.state.Plan)})
+	}
+}
+
+// checkSource makes sure that no other management cluster works on the same machines, as far as it can be known.
+func (r *Restore) checkSource(ctx context.Context, f *findings) error {
+	index := r.Archive.Index
+	if r.Source == nil {
+		if !r.SourceIsGone && (index.Source.Cluster == "" || index.Source.Cluster != r.t.targetID) {
+			f.fail("source", "whether another management cluster still runs these clusters is not known: two of them would replace each other's machines",
+				"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, if it is gone for good and the clusters were not moved elsewhere, say so with --source-is-gone")
+		}
+		return nil
+	}
+	id, err := r.Source.NamespaceUID(ctx, "kube-system")
+	if err != nil {
+		return err
+	}
+	if index.Source.Cluster != "" && id != index.Source.Cluster {
+		f.fail("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
+			"name the kubeconfig of that one with --source-kubeconfig")
+		return nil
+	}
+	if id == r.t.targetID {
+		return nil // what is still there is found by its name
+	}
+	kinds, _, err := movable(ctx, r.Source)
+	if err != nil {
+		return err
+	}
+	typ, ok := kinds["Cluster."+object.CoreGroup]
+	if !ok {
+		return nil
+	}
+	for _, name := range index.Clusters {
+		u, err := r.Source.Get(ctx, typ, index.Namespace, name)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		o := object.Observe(u)
+		if !o.Cluster.Paused {
+			f.fail("source: "+o.Ref.String(), "it still runs there: two management clusters would replace each other's machines",
+				"move it (create a Move there); or pause it there, and never resume it")
+			continue
+		}
+		f.warn("source: "+o.Ref.String(), "it is still there, paused", "never resume it there; remove it without its machines")
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package backup
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/test/cloud"
+	"scute.dev/test/harness"
+	"scute.dev/test/inventory"
+	"scute.dev/test/rotation"
+	"scute.dev/test/testbed"
+)
+
+const namespace = "fleet"
+
+// TestRestoreElsewhere backs a running cluster up, kills its management cluster for good, and restores it in another one. Both
+// commands are killed again and again on the way.
+func TestRestoreElsewhere(t *testing.T) {
+	ctx := harness.Deadline(t, 10*time.Minute)
+	_, err := shared.blue.CreateCluster(ctx, testbed.Cluster{Namespace: namespace, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
+	harness.Must(t, err)
+	harness.Must(t, shared.blue.WaitAvailable(ctx, namespace, "prod"))
+
+	key, recipient := newKey(t)
+	folder := filepath.Join(t.TempDir(), "backup")
+	restore := []string{"restore", "clusters", "--from", folder, "--identity-file", key}
+	backUp(ctx, t, folder, recipient, restore)
+	before, err := inventory.Take(ctx, shared.blue, namespace)
+	harness.Must(t, err)
+	nothingReadable(t, folder)
+	refusals(ctx, t, folder, restore)
+
+	machines, mark := snapshot(ctx, t)
+	harness.Must(t, shared.blue.StopControllers())
+	harness.Must(t, shared.blue.KillAPIServer(ctx))
+	harness.Must(t, shared.blue.KillEtcd(ctx))
+	restore = append(restore, "--source-is-gone")
+	restoreKilled(ctx, t, before.Names, restore)
+
+	after, err := inventory.Take(ctx, shared.to, namespace)
+	harness.Must(t, err)
+	if !slices.Equal(before.Names, after.Names) {
+		t.Errorf("missing: %s; too many: %s", inventory.Missing(before.Names, after.Names), inventory.Missing(after.Names, before.Names))
+	}
+	if len(after.Touched) > 0 {
+		t.Errorf("left behind: %v", after.Touched)
+	}
+	harness.Must(t, shared.to.WaitAvailable(ctx, namespace, "prod"))
+	unchanged(ctx, t, machines, mark)
+	run(ctx, t, shared.to, 0, []string{"was restored here already"}, restore...)
+	unchanged(ctx, t, machines, mark)
+}
+
+// backUp makes a backup with a command that is killed on the way: what it leaves is no backup.
+func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore []string) {
+	t.Helper()
+	args := []string{"backup", "clusters", "prod", "-n", namespace, "--to", folder}
+	run(ctx, t, shared.blue, 2, []string{"--age-recipient"}, args...)
+	args = append(args, "--age-recipient", recipient)
+	k := newKiller(t, shared.blue, func(r *http.Request) bool { return r.Method == http.MethodGet })
+	for _, n := range []int{60, 90} {
+		if ended, said := k.run(ctx, t, n, false, args...); ended {
+			t.Fatalf("the backup ended before its request %d: %s", n, said)
+		}
+		run(ctx, t, shared.to, 1, []string{"no complete backup"}, restore...)
+	}
+	run(ctx, t, shared.blue, 0, []string{"of 1 cluster of namespace fleet (prod)", "encrypted to 1 recipient"}, args...)
+	run(ctx, t, shared.blue, 2, []string{"complete backup already"}, args...)
+}
+
+// refusals are restores that must change nothing.
+func refusals(ctx context.Context, t *testing.T, folder string, restore []string) {
+	t.Helper()
+	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, restore...)
+	run(ctx, t, shared.to, 1, []string{"it still runs there"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
+	run(ctx, t, shared.to, 1, []string{"it is not the management cluster that was backed up"}, append(restore, "--source-kubeconfig", shared.to.KubeconfigPath())...)
+	run(ctx, t, shared.blue, 1, []string{"an object of this name is there"}, restore...)
+
+	other, _ := newKey(t)
+	run(ctx, t, shared.to, 1, []string{"none of the identities"}, "restore", "clusters", "--from", folder, "--identity-file", other, "--source-is-gone")
+	run(ctx, t, shared.to, 1, []string{"--identity-file"}, "restore", "clusters", "--from", folder, "--source-is-gone")
+	files, err := filepath.Glob(filepath.Join(folder, "objects", "Machine.*"))
+	harness.Must(t, err)
+	data, err := os.ReadFile(files[0])
+	harness.Must(t, err)
+	flipped := slices.Clone(data)
+	flipped[len(flipped)-3] ^= 4
+	harness.Must(t, os.WriteFile(files[0], flipped, 0o600))
+	run(ctx, t, shared.to, 1, []string{"damaged"}, append(restore, "--source-is-gone")...)
+	harness.Must(t, os.WriteFile(files[0], data, 0o600))
+
+	run(ctx, t, shared.to, 0, []string{"can be restored"}, append(restore, "--source-is-gone", "--dry-run")...)
+	left, err := inventory.Take(ctx, shared.to, namespace)
+	harness.Must(t, err)
+	if len(left.Names) > 0 {
+		t.Errorf("refused restores, and one in a dry run, have made %v", left.Names)
+	}
+}
+
+// restoreKilled kills the restore at every few of its writes. While anything is missing, no Cluster may be active.
+func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
+	t.Helper()
+	const shares = 5
+	share := rotation.Of(t, shares, "the moments at which the restore is killed")
+	k := newKiller(t, shared.to, writes)
+	kills := 0
+	for late := false; ; late = !late {
+		n := 3 * share.Of // writes between two deaths
+		if kills == 0 {
+			n = 1 + share.First
+		}
+		ended, said := k.run(ctx, t, n, late, restore...)
+		if ended {
+			t.Logf("restored after %d deaths: %s", kills, said)
+			break
+		}
+		kills++
+		now, err := inventory.Take(ctx, shared.to, namespace)
+		harness.Must(t, err)
+		if missing := inventory.Missing(want, now.Names); missing != "" && active(ctx, t) {
+			t.Fatalf("the cluster is active after death %d, and these are missing: %s", kills, missing)
+		}
+	}
+	if kills < 3 {
+		t.Errorf("the restore was killed %d times", kills)
+	}
+}
+
+// active says whether the Cluster is there and not paused.
+func active(ctx context.Context, t *testing.T) bool {
+	t.Helper()
+	c := &clusterv1.Cluster{}
+	err := shared.to.Client().Get(ctx, client.ObjectKey{Namespace: namespace, Name: "prod"}, c)
+	if apierrors.IsNotFound(err) {
+		return false
+	}
+	harness.Must(t, err)
+	return c.Spec.Paused == nil || !*c.Spec.Paused
+}
+
+// newKey makes a key of age, and returns the file with the private part, and the public one.
+func newKey(t *testing.T) (file, recipient string) {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	harness.Must(t, err)
+	file = filepath.Join(t.TempDir(), "key.txt")
+	harness.Must(t, os.WriteFile(file, []byte(identity.String()+"\n"), 0o600))
+	return file, identity.Recipient().String()
+}
+
+// nothingReadable makes sure that what is secret is in no file of a backup.
+func nothingReadable(t *testing.T, folder string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if strings.Contains(path, "/objects/") && !strings.HasPrefix(string(data), "age-encryption.org/v1") {
+			t.Errorf("%s is not encrypted", path)
+		}
+		if info, statErr := d.Info(); statErr != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, error %v", path, info.Mode(), statErr)
+		}
+		return err
+	})
+	harness.Must(t, err)
+	if files < 30 {
+		t.Errorf("%d files in the backup", files)
+	}
+}
+
+func snapshot(ctx context.Context, t *testing.T) (cloud.Snapshot, cloud.Mark) {
+	t.Helper()
+	before, err := shared.bed.Cloud().Snapshot(ctx)
+	harness.Must(t, err)
+	return before, shared.bed.Cloud().Mark()
+}
+
+// unchanged makes sure that no machine was made, removed or replaced.
+func unchanged(ctx context.Context, t *testing.T, before cloud.Snapshot, mark cloud.Mark) {
+	t.Helper()
+	after, err := shared.bed.Cloud().Snapshot(ctx)
+	harness.Must(t, err)
+	for _, line := range before.Diff(after) {
+		t.Errorf("the cloud is not what it was: %s", line)
+	}
+	journal, err := shared.bed.Cloud().Since(mark)
+	harness.Must(t, err)
+	if bad := journal.Replacements(); len(bad) > 0 {
+		t.Errorf("the cloud's journal:\n%s", bad)
+	}
+}
