@@ -154,7 +154,7 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 			f.fail(m.Ref.String(), why, remediationsNext)
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
-			f.fail(m.Ref.String(), "it is being moved by "+markOf(m).String(), half)
+			f.fail(m.Ref.String(), "it is held by "+markOf(m).Named(), half)
 		}
 	}
 	f.list = append(f.list, members.Findings...)

@@ -258,7 +258,9 @@ func checkDependants(members mover.Members, w *world, f *findings) map[object.Re
 // checkMark finds roots with a mark: they belong to another move, or a Pause or a task of a run holds their pause. A move holds it
 // alone, because what it finds paused it leaves paused on the target.
 func (t *Transfer) checkMark(m mover.Member, f *findings) {
-	if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
+	if backup, ok := hold.Restoring(m.Mark); ok {
+		f.fail(m.Ref.String(), "it is being restored from backup "+backup, "run the command that restores it once more: it continues; then create another Move")
+	} else if holder := markOf(m); holder.Holder != "" && holder != t.mark() {
 		f.fail(m.Ref.String(), "it is being moved by "+holder.String(), "wait for that move or abort it; if it is long gone, remove annotation "+object.MoveAnnotation)
 	}
 	for _, other := range hold.Others(m.Observed) {

@@ -37,7 +37,7 @@ func configMaps() kube.Type {
 func (r *record) String() string { return "ConfigMap " + r.namespace + "/" + r.name }
 
 func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (record, error) {
-	r := record{cluster: c, index: index, namespace: index.Namespace, name: "scute-" + restoreHolder + index.ID}
+	r := record{cluster: c, index: index, namespace: index.Namespace, name: "scute-restore-" + index.ID}
 	_, err := r.read(ctx)
 	return r, err
 }

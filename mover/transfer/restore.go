@@ -14,6 +14,7 @@ import (
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/pause"
+	"scute.dev/pause/hold"
 )
 
 // Restore makes the objects of an archive in a management cluster. Everything is made paused; when all of it is there as it is in
@@ -53,14 +54,12 @@ const (
 	RestoreDone      RestorePhase = "Done"
 )
 
-// restoreHolder begins the mark of a restore; the ID of the backup follows.
-const restoreHolder = "restore-"
-
 // Prepare asks the target everything that can be asked, and changes nothing. It returns warnings; errors are a RefusedError.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
+	mark := hold.ByRestore(index.ID)
 	r.t = Transfer{
-		ID: restoreHolder + index.ID, log: "backup-" + index.ID, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
+		ID: mark.Holder, log: mark.Log, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return r.Target, nil },
 	}
 	for _, k := range index.Kinds {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +36,15 @@ func ByMove(id, log string) Mark {
 	return Mark{Annotation: object.MoveAnnotation, Holder: id, Log: log}
 }
 
+// restoring begins the holder of a mark of a restore; the ID of the backup follows.
+const restoring = "restore-"
+
+// ByRestore is the mark of the restore of a backup. It holds an object alone, as a move does.
+func ByRestore(backup string) Mark { return ByMove(restoring+backup, "backup-"+backup) }
+
+// Restoring is the ID of the backup that the holder of a mark restores, if it is such a mark.
+func Restoring(holder string) (backup string, ok bool) { return strings.CutPrefix(holder, restoring) }
+
 func (m Mark) String() string {
 	if m.Log == "" {
 		return m.Holder
@@ -44,6 +54,9 @@ func (m Mark) String() string {
 
 // Named is the holder as a user knows it.
 func (m Mark) Named() string {
+	if backup, ok := Restoring(m.Holder); ok {
+		return "the restore of backup " + backup
+	}
 	switch m.Annotation {
 	case object.MoveAnnotation:
 		return "move " + m.String()

@@ -13,6 +13,7 @@ import (
 	"filippo.io/age"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/test/cloud"
@@ -22,7 +23,10 @@ import (
 	"scute.dev/test/testbed"
 )
 
-const namespace = "fleet"
+const (
+	namespace = "fleet"
+	legacy    = "legacy" // what clusterctl writes to a folder
+)
 
 // TestRestoreElsewhere backs a running cluster up, kills its management cluster for good, and restores it in another one. Both
 // commands are killed again and again on the way.
@@ -30,7 +34,10 @@ func TestRestoreElsewhere(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
 	_, err := shared.blue.CreateCluster(ctx, testbed.Cluster{Namespace: namespace, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
 	harness.Must(t, err)
+	_, err = shared.blue.CreateCluster(ctx, testbed.Tiny(legacy, "old"))
+	harness.Must(t, err)
 	harness.Must(t, shared.blue.WaitAvailable(ctx, namespace, "prod"))
+	harness.Must(t, shared.blue.WaitAvailable(ctx, legacy, "old"))
 
 	key, recipient := newKey(t)
 	folder := filepath.Join(t.TempDir(), "backup")
@@ -40,6 +47,10 @@ func TestRestoreElsewhere(t *testing.T) {
 	harness.Must(t, err)
 	nothingReadable(t, folder)
 	refusals(ctx, t, folder, restore)
+	byClusterctl := t.TempDir()
+	harness.Must(t, cluster.New(cluster.Kubeconfig{Path: shared.blue.KubeconfigPath()}, nil).ObjectMover().ToDirectory(ctx, legacy, byClusterctl))
+	old, err := inventory.Take(ctx, shared.blue, legacy)
+	harness.Must(t, err)
 
 	machines, mark := snapshot(ctx, t)
 	harness.Must(t, shared.blue.StopControllers())
@@ -48,18 +59,27 @@ func TestRestoreElsewhere(t *testing.T) {
 	restore = append(restore, "--source-is-gone")
 	restoreKilled(ctx, t, before.Names, restore)
 
-	after, err := inventory.Take(ctx, shared.to, namespace)
-	harness.Must(t, err)
-	if !slices.Equal(before.Names, after.Names) {
-		t.Errorf("missing: %s; too many: %s", inventory.Missing(before.Names, after.Names), inventory.Missing(after.Names, before.Names))
-	}
-	if len(after.Touched) > 0 {
-		t.Errorf("left behind: %v", after.Touched)
-	}
-	harness.Must(t, shared.to.WaitAvailable(ctx, namespace, "prod"))
+	restored(ctx, t, namespace, "prod", before.Names)
+	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, "restore", "clusters", "--from", byClusterctl)
+	run(ctx, t, shared.to, 0, []string{"1 cluster of namespace legacy (old)"}, "restore", "clusters", "--from", byClusterctl, "--source-is-gone")
+	restored(ctx, t, legacy, "old", old.Names)
 	unchanged(ctx, t, machines, mark)
 	run(ctx, t, shared.to, 0, []string{"was restored here already"}, restore...)
 	unchanged(ctx, t, machines, mark)
+}
+
+// restored makes sure that all is there, that nothing is left of the restore, and that the target's controllers are content.
+func restored(ctx context.Context, t *testing.T, namespace, name string, want []string) {
+	t.Helper()
+	after, err := inventory.Take(ctx, shared.to, namespace)
+	harness.Must(t, err)
+	if !slices.Equal(want, after.Names) {
+		t.Errorf("%s: missing: %s; too many: %s", name, inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
+	}
+	if len(after.Touched) > 0 {
+		t.Errorf("%s: left behind: %v", name, after.Touched)
+	}
+	harness.Must(t, shared.to.WaitAvailable(ctx, namespace, name))
 }
 
 // backUp makes a backup with a command that is killed on the way: what it leaves is no backup.
@@ -114,7 +134,7 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 	const shares = 5
 	share := rotation.Of(t, shares, "the moments at which the restore is killed")
 	k := newKiller(t, shared.to, writes)
-	kills := 0
+	kills, told := 0, false
 	for late := false; ; late = !late {
 		n := 3 * share.Of // writes between two deaths
 		if kills == 0 {
@@ -130,6 +150,10 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 		harness.Must(t, err)
 		if missing := inventory.Missing(want, now.Names); missing != "" && active(ctx, t) {
 			t.Fatalf("the cluster is active after death %d, and these are missing: %s", kills, missing)
+		}
+		if !told && slices.Contains(now.Names, "Cluster prod") {
+			told = true
+			run(ctx, t, shared.to, 1, []string{"fleet/prod is being restored from backup"}, "doctor")
 		}
 	}
 	if kills < 3 {

@@ -12,6 +12,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/pause/hold"
 )
 
 // patience is how long a Move may stand unheard.
@@ -87,7 +88,12 @@ func leftBehind(ctx context.Context, v *visit) {
 		held, orphan := pausedByRun(v, subject, name, u)
 		byPause, lost := pausedByPause(v, name, o)
 		held, clean = held || byPause, clean && !orphan && !lost
+		backup, restoring := hold.Restoring(o.Mark)
 		switch {
+		case restoring:
+			clean = false
+			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
+				"%s is being restored from backup %s, and that has not ended", name, backup))
 		case o.Mark != "" && !working[o.Mark]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+

@@ -1,0 +1,147 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+)
+
+// backedUp backs Cluster a up. between runs before each list of Machines but the first, with its number.
+func backedUp(t *testing.T, between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
+	t.Helper()
+	f := moved(t, mover.Claimed{})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	lists := 0
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/machines") {
+			if lists++; lists > 1 {
+				between(f, lists-1)
+			}
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "backup")
+	w, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Backup{Source: f.src.cluster(t, "source"), Selection: mover.Selection{Namespace: "fleet", Clusters: []string{"a"}}, Keeper: w}
+	index, _, err := b.Run(t.Context())
+	f.src.hook = nil
+	if err != nil {
+		return f, nil, err
+	}
+	index.ID = "b1"
+	if err := w.Finish(index); err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, a, nil
+}
+
+func machineNamed(name string) object.Ref {
+	return object.Ref{Group: object.CoreGroup, Kind: "Machine", Namespace: "fleet", Name: name}
+}
+
+// like makes a Machine like that of the fakes.
+func (f *fakes) like(name string) {
+	u := f.src.get(f.machine)
+	f.src.put(machineNamed(name), obj{"metadata": u.Object["metadata"], "spec": u.Object["spec"], "status": u.Object["status"]})
+}
+
+// What changes, comes or goes while it is read is in the backup as it was at one moment.
+func TestABackupIsOfOneMoment(t *testing.T) {
+	change := func(f *fakes, n int) {
+		f.src.merge(f.machine, obj{"spec": obj{"providerID": fmt.Sprintf("id-%d", n)}})
+	}
+	for name, c := range map[string]struct {
+		between func(f *fakes, n int)
+		objects int
+		changed []object.Ref
+		id      string
+	}{
+		"nothing happens": {func(*fakes, int) {}, 2, nil, ""},
+		"an object changes once": {func(f *fakes, n int) {
+			if n == 1 {
+				change(f, n)
+			}
+		}, 2, nil, "id-1"},
+		"a status changes all the time": {func(f *fakes, n int) {
+			f.src.merge(f.machine, obj{"status": obj{"phase": fmt.Sprint(n)}})
+		}, 2, nil, ""},
+		"an object changes all the time": {change, 2, []object.Ref{machineNamed("a-1")}, fmt.Sprintf("id-%d", rounds-1)},
+		"an object comes": {func(f *fakes, n int) {
+			if n == 1 {
+				f.like("a-2")
+			}
+		}, 3, nil, ""},
+		"an object goes": {func(f *fakes, n int) {
+			if n == 1 {
+				f.src.drop(f.machine)
+			}
+		}, 1, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, a, err := backedUp(t, c.between)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(a.Index.Objects) != c.objects || !slices.Equal(a.Index.Changed, c.changed) {
+				t.Errorf("%d objects, changed %v; want %d, %v", len(a.Index.Objects), a.Index.Changed, c.objects, c.changed)
+			}
+			if c.id == "" {
+				return
+			}
+			u, err := a.Object(machineNamed("a-1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id, _, _ := unstructured.NestedString(u.Object, "spec", "providerID"); id != c.id {
+				t.Errorf("the Machine is of state %q, want %q", id, c.id)
+			}
+		})
+	}
+}
+
+// What could not be restored safely is refused, also if it comes while the backup reads.
+func TestABackupRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(f *fakes, n int)
+		says    string
+	}{
+		"a deletion": {func(f *fakes, _ int) {
+			f.src.merge(f.machine, obj{"metadata": obj{"deletionTimestamp": "2026-05-01T12:00:00Z"}})
+		}, "being deleted"},
+		"a machine without a node": {func(f *fakes, _ int) { f.src.merge(f.machine, obj{"status": obj{"nodeRef": nil}}) }, "no Node"},
+		"a reference to nothing": {func(f *fakes, _ int) {
+			f.src.merge(f.machine, obj{"spec": obj{"bootstrap": obj{"dataSecretName": "boot"}}})
+		}, "does not exist"},
+		"a move": {func(f *fakes, _ int) {
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "m"}}})
+		}, "held by move m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// The Clusters are listed before the Machines. A label that changes has the backup look once more.
+			_, _, err := backedUp(t, func(f *fakes, n int) {
+				c.between(f, n)
+				f.src.merge(f.machine, obj{"metadata": obj{"labels": obj{"n": fmt.Sprint(n)}}})
+			})
+			var refused *RefusedError
+			if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Findings, func(one mover.Finding) bool { return strings.Contains(one.Message, c.says) }) {
+				t.Errorf("%v, %+v: want a finding that says %q", err, refused, c.says)
+			}
+		})
+	}
+}
