@@ -187,6 +187,55 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
+// TestChangedAfterItWasOpened changes a file while a restore reads them.
+func TestChangedAfterItWasOpened(t *testing.T) {
+	dir := t.TempDir()
+	index := write(t, dir)
+	a, err := archive.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, index.Objects[1].File)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(data), "cHJpdmF0ZQ", "YW5vdGhlcgo", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Object(index.Objects[1].Ref); !errors.Is(err, archive.ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWhatADeathLeaves begins where a process died while it wrote a file.
+func TestWhatADeathLeaves(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "UNFINISHED.tmp1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir)
+	if left := files(t, dir); len(left) != 4 {
+		t.Errorf("files %v", left)
+	}
+}
+
+// TestAnObjectThatWasNotWritten: what Open would refuse is not finished.
+func TestAnObjectThatWasNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	w, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := write(t, t.TempDir())
+	if err := w.Put(cluster()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Finish(index); err == nil {
+		t.Error("it was finished without the Secret")
+	}
+}
+
 // TestTwoWriters lets two processes write to one folder: what each of them wrote is held against its checksums.
 func TestTwoWriters(t *testing.T) {
 	dir := t.TempDir()
@@ -203,7 +252,7 @@ func TestTwoWriters(t *testing.T) {
 	if err := errors.Join(first.Put(cluster()), second.Put(changed)); err != nil {
 		t.Fatal(err)
 	}
-	index := &archive.Index{Version: archive.Version, ID: "b1", Namespace: "fleet", Objects: []archive.Entry{entry(first, cluster(), 0)}}
+	index := &archive.Index{Version: archive.Version, ID: "b1", Namespace: "fleet", Clusters: []string{"prod"}, Objects: []archive.Entry{entry(first, cluster(), 0)}}
 	if err := first.Finish(index); err == nil {
 		t.Error("the first one finished with files of the second one")
 	}

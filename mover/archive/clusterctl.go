@@ -30,7 +30,17 @@ func clusterctlFolder(dir string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return filepath.Glob(filepath.Join(dir, clusterctlFiles))
+	there, err := os.ReadDir(dir) // no Glob: the name of the folder may have its signs
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range there {
+		if its, err := filepath.Match(clusterctlFiles, e.Name()); err != nil || its {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files, nil
 }
 
 // fromClusterctl reads such a folder. Its objects are put in order by the same graph as those of a Move. The folder does not say

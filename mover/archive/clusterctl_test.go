@@ -17,7 +17,10 @@ import (
 // clusterctlFolder writes a Cluster, which clusterctl has paused, and its Secret, as clusterctl does.
 func clusterctlFolder(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "[old]*") // a folder may be called so
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	c := cluster()
 	c.Object["spec"] = map[string]any{"paused": true}
 	for name, u := range map[string]map[string]any{"Cluster_fleet_prod.yaml": c.Object, "Secret_fleet_prod-ca.yaml": secret().Object} {

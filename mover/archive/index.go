@@ -72,6 +72,9 @@ func (x *Index) check() error {
 	if x.Version != Version {
 		return fmt.Errorf("%s is of format %q: this program reads %s", indexFile, x.Version, Version)
 	}
+	if x.ID == "" || x.Namespace == "" || len(x.Clusters) == 0 {
+		return fmt.Errorf("%s has no ID, no namespace or no clusters", indexFile)
+	}
 	known := make(map[object.Ref]bool, len(x.Objects))
 	for i, e := range x.Objects {
 		switch {

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +46,11 @@ func Open(dir string, identities []age.Identity) (*Archive, error) {
 		}
 		return fromClusterctl(dir, files)
 	}
-	index, err := readIndex(dir)
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	index, err := f.index()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func Open(dir string, identities []age.Identity) (*Archive, error) {
 		if !ok {
 			return nil, fmt.Errorf("the backup has no %s", ref)
 		}
-		return readObject(dir, e, identities)
+		return f.object(e, identities)
 	}}
 	for _, e := range index.Objects {
 		if _, err := a.Object(e.Ref); err != nil {
@@ -67,37 +73,47 @@ func Open(dir string, identities []age.Identity) (*Archive, error) {
 	return a, nil
 }
 
-func readIndex(dir string) (*Index, error) {
+// folder is that of an archive, with the checksums of its files. They are checked whenever a file is read: a restore takes long.
+type folder struct {
+	dir  string
+	sums map[string]string
+}
+
+func openFolder(dir string) (folder, error) {
 	list, err := os.ReadFile(filepath.Join(dir, sumsFile)) //nolint:gosec // the archive that the user names
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, sumsFile)
+		return folder{}, fmt.Errorf("folder %s: %w: file %s, which is written last, is not there", dir, ErrIncomplete, sumsFile)
 	}
 	if err != nil {
-		return nil, err
+		return folder{}, err
 	}
 	sums, err := parseSums(list)
+	return folder{dir, sums}, err
+}
+
+// read returns a file as it was written.
+func (f folder) read(file string) ([]byte, error) {
+	if f.sums[file] == "" {
+		return nil, fmt.Errorf("%w: %s does not name %q", ErrDamaged, sumsFile, file)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(file)) {
+		return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, sumsFile, file)
+	}
+	data, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(file))) //nolint:gosec // of the archive that the user names
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: file %s is missing: use another copy of the backup", ErrDamaged, file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range sorted(sums) {
-		if !filepath.IsLocal(filepath.FromSlash(file)) {
-			return nil, fmt.Errorf("%w: %s names %q, which is outside of the folder", ErrDamaged, sumsFile, file)
-		}
-		sum, err := checksum(filepath.Join(dir, filepath.FromSlash(file)))
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: file %s is missing", ErrDamaged, file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if sum != sums[file] {
-			return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s: use another copy of the backup", ErrDamaged, file, sumsFile)
-		}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.sums[file] {
+		return nil, fmt.Errorf("%w: the checksum of %s is not the one in %s: use another copy of the backup", ErrDamaged, file, sumsFile)
 	}
-	if sums[indexFile] == "" {
-		return nil, fmt.Errorf("%w: %s does not name %s", ErrDamaged, sumsFile, indexFile)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, indexFile)) //nolint:gosec // the archive that the user names
+	return data, nil
+}
+
+func (f folder) index() (*Index, error) {
+	data, err := f.read(indexFile)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +121,8 @@ func readIndex(dir string) (*Index, error) {
 	if err := utiljson.Unmarshal(data, index); err != nil {
 		return nil, fmt.Errorf("%w: reading %s: %w", ErrDamaged, indexFile, err)
 	}
-	for _, e := range index.Objects {
-		if sums[e.File] == "" {
-			return nil, fmt.Errorf("%w: %s does not name the file of %s", ErrDamaged, sumsFile, e.Ref)
-		}
-	}
-	if len(sums) != len(index.Objects)+1 {
-		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, sumsFile, len(sums), indexFile, len(index.Objects))
+	if len(f.sums) != len(index.Objects)+1 {
+		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, sumsFile, len(f.sums), indexFile, len(index.Objects))
 	}
 	return index, index.check()
 }
@@ -128,8 +139,8 @@ func parseSums(list []byte) (map[string]string, error) {
 	return sums, nil
 }
 
-func readObject(dir string, e Entry, identities []age.Identity) (*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(e.File))) //nolint:gosec // of the list of checksums
+func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstructured, error) {
+	data, err := f.read(e.File)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +151,7 @@ func readObject(dir string, e Entry, identities []age.Identity) (*unstructured.U
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return nil, fmt.Errorf("%w: %s has no object: %w", ErrDamaged, e.File, err)
+		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, e.File) // the cause may quote a key
 	}
 	if refOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
 		return nil, fmt.Errorf("%w: %s has another object than the index says: %s with UID %s", ErrDamaged, e.File, refOf(u), u.GetUID())

@@ -47,8 +47,12 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if complete, err := exists(filepath.Join(dir, sumsFile)); err != nil || complete {
-		return nil, errors.Join(err, refuse(dir, complete))
+	complete, err := exists(filepath.Join(dir, sumsFile))
+	if err != nil {
+		return nil, err
+	}
+	if complete {
+		return nil, fmt.Errorf("folder %s: %w", dir, ErrComplete)
 	}
 	begun, err := exists(filepath.Join(dir, unfinishedFile))
 	if err != nil {
@@ -59,6 +63,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 		if err != nil {
 			return nil, err
 		}
+		there = slices.DeleteFunc(there, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), unfinishedFile) }) // its process died
 		if len(there) > 0 {
 			return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another one", dir)
 		}
@@ -67,18 +72,16 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := atomicfile.WriteBytes(filepath.Join(dir, unfinishedFile), []byte(note)); err != nil {
 		return nil, err
 	}
+	for _, file := range []string{unfinishedFile, indexFile, sumsFile} {
+		if err := atomicfile.Clean(filepath.Join(dir, file)); err != nil {
+			return nil, err
+		}
+	}
 	objects := filepath.Join(dir, objectsFolder)
 	if err := os.RemoveAll(objects); err != nil {
 		return nil, err
 	}
 	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string)}, os.Mkdir(objects, 0o700)
-}
-
-func refuse(dir string, complete bool) error {
-	if !complete {
-		return nil
-	}
-	return fmt.Errorf("folder %s: %w", dir, ErrComplete)
 }
 
 func exists(path string) (bool, error) {
@@ -136,6 +139,11 @@ func (w *Writer) Finish(index *Index) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, e := range index.Objects {
+		if w.sums[e.File] == "" {
+			return fmt.Errorf("%s has %s, which was not written: report this as a bug", indexFile, e.Ref)
+		}
+	}
 	var lines strings.Builder
 	for _, file := range sorted(w.sums) {
 		sum, err := checksum(filepath.Join(w.dir, filepath.FromSlash(file)))

@@ -43,8 +43,8 @@ func (k *publicKeys) validate() error {
 func (k *publicKeys) read() (recipients []age.Recipient, names []string, err error) {
 	for _, name := range k.Recipients {
 		r, err := age.ParseRecipients(strings.NewReader(name))
-		if err != nil {
-			return nil, nil, fmt.Errorf("--age-recipient %q is no public key of age (age1...)", name)
+		if err != nil { // what was given may be the private key
+			return nil, nil, errors.New("--age-recipient is no public key of age (age1...)")
 		}
 		recipients, names = append(recipients, r...), append(names, name)
 	}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+)
+
+func newKey(t *testing.T) (private, public string) {
+	t.Helper()
+	k, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.String(), k.Recipient().String()
+}
+
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A backup is in plain text only where that was said.
+func TestNoBackupWithoutAWordAboutKeys(t *testing.T) {
+	for says, k := range map[string]publicKeys{
+		"--plaintext":   {},
+		"exclude":       {Plaintext: true, Recipients: []string{"age1"}},
+		"exclude each ": {Plaintext: true, Files: []string{"team.txt"}},
+	} {
+		if err := k.validate(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want %q", k, err, says)
+		}
+	}
+}
+
+func TestRecipients(t *testing.T) {
+	_, a := newKey(t)
+	_, b := newKey(t)
+	k := publicKeys{Recipients: []string{a}, Files: []string{fileOf(t, "# the team\n\n"+b+"\n"+a+"\n")}}
+	recipients, names, err := k.read()
+	want := []string{a, b}
+	slices.Sort(want)
+	if err != nil || len(recipients) != 3 || !slices.Equal(names, want) {
+		t.Errorf("%d recipients, named %v, %v; want %v", len(recipients), names, err, want)
+	}
+}
+
+// A private key that is given where a public one belongs, or in a file that is damaged, is not repeated.
+func TestPrivateKeysAreNotShown(t *testing.T) {
+	private, _ := newKey(t)
+	damaged := private[:len(private)-4]
+	_, _, asKey := (&publicKeys{Recipients: []string{private}}).read()
+	_, _, inFile := (&publicKeys{Files: []string{fileOf(t, private+"\n")}}).read()
+	_, asIdentity := identities([]string{fileOf(t, damaged+"\n")})
+	for says, err := range map[string]error{"--age-recipient": asKey, "--recipients-file": inFile, "--identity-file": asIdentity} {
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(strings.ToUpper(err.Error()), damaged[20:]) {
+			t.Errorf("%v, want one about %s, without the key", err, says)
+		}
+	}
+}
