@@ -61,7 +61,7 @@ const rounds = 5
 // was changed, and no object came or went. What still changes after a few looks is in the index as changed. The findings are
 // warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
-	b.t, b.stored = Transfer{Source: b.Source}, make(map[object.Ref]kept)
+	b.t, b.stored = Transfer{Source: b.Source, command: true}, make(map[object.Ref]kept)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
 	if err := b.t.connect(ctx, b.spec(), "", false); err != nil {
 		return nil, nil, err
@@ -104,17 +104,15 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 		if changed, err = b.fetch(ctx, todo); err != nil {
 			return members, nil, err
 		}
-		if round > 0 && !gone && len(changed) == 0 {
-			return members, nil, nil
-		}
-		if round == rounds-1 && b.complete(members) {
+		last := round == rounds-1
+		if (last || round > 0 && !gone && len(changed) == 0) && b.complete(members) {
 			return members, changed, nil
 		}
 	}
 	return mover.Members{}, nil, errors.New("objects came and went all the time while they were read: try again when the clusters are less busy")
 }
 
-// complete says that each member is stored, though perhaps not as the last look saw it.
+// complete says that each member is stored, though perhaps not as the last look saw it: one may have gone right after that look.
 func (b *Backup) complete(members mover.Members) bool {
 	for _, m := range members.Objects {
 		if b.stored[m.Ref].uid != string(m.UID) {
@@ -151,7 +149,7 @@ func (b *Backup) check(members mover.Members, w *world, f *findings) {
 			continue
 		}
 		if why := remediating(m); why != "" {
-			f.fail(m.Ref.String(), why, remediationsNext)
+			f.fail(m.Ref.String(), why, b.t.remediationsNext())
 		}
 		if pause.IsRoot(m.Ref) && m.Mark != "" {
 			f.fail(m.Ref.String(), "it is held by "+markOf(m).Named(), half)
@@ -196,7 +194,7 @@ func (b *Backup) differences(members mover.Members) (gone bool, todo []mover.Mem
 	return gone, todo, err
 }
 
-// fetch reads objects and stores them, and returns those whose content is another one than before.
+// fetch reads objects and stores them, and returns those that are gone or whose content is another one than before.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {
@@ -209,8 +207,11 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	var mu sync.Mutex
 	done := 0
 	err = whole(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u == nil {
-			return struct{}{}, nil // the next look shows it
+		if u == nil { // the next look shows that it is gone
+			mu.Lock()
+			defer mu.Unlock()
+			changed = append(changed, want[i].ref)
+			return struct{}{}, nil
 		}
 		now, err := keptOf(u)
 		if err == nil {

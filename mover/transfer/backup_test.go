@@ -16,11 +16,18 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// backedUp backs Cluster a up. between runs before each list of Machines but the first, with its number.
+// backedUp backs Cluster a up, which nobody has paused. between runs before each list of Machines but the first, with its number.
 func backedUp(t *testing.T, between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
+	t.Helper()
+	return backedUpOf(t, func(*fakes) {}, between)
+}
+
+// backedUpOf is backedUp after something was made otherwise.
+func backedUpOf(t *testing.T, before func(f *fakes), between func(f *fakes, n int)) (*fakes, *archive.Archive, error) {
 	t.Helper()
 	f := moved(t, mover.Claimed{})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	before(f)
 	lists := 0
 	f.src.hook = func(r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/machines") {
@@ -90,6 +97,19 @@ func TestABackupIsOfOneMoment(t *testing.T) {
 		"an object goes": {func(f *fakes, n int) {
 			if n == 1 {
 				f.src.drop(f.machine)
+			}
+		}, 1, nil, ""},
+		"an object goes after it was listed": {func(f *fakes, n int) {
+			if n > 1 {
+				return
+			}
+			change(f, n)
+			lists := f.src.hook
+			f.src.hook = func(r *http.Request) {
+				if lists(r); strings.HasSuffix(r.URL.Path, "/machines/a-1") {
+					f.src.hook = lists
+					f.src.drop(f.machine)
+				}
 			}
 		}, 1, nil, ""},
 	} {

@@ -38,6 +38,8 @@ type fakeAPI struct {
 	hook func(r *http.Request)
 	// deny says why a request is answered with 403; "" is not at all.
 	deny func(r *http.Request) string
+	// mayNot is a plural that nothing may be done with, as a review of the access says.
+	mayNot string
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -164,6 +166,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	r.URL.Path = strings.TrimSuffix(r.URL.Path, "/status") // it is written like the rest
 	code, answer := f.answer(r, body)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -180,7 +183,7 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 		return http.StatusOK, found
 	}
 	if strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
-		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": true}}
+		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": f.mayNot == "" || !strings.Contains(string(body), f.mayNot)}}
 	}
 	for _, k := range fakeKinds() {
 		namespace, ok := k.lists(r.URL.Path)

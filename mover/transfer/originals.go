@@ -5,13 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/pause"
 )
 
 // originals reads what is copied and works on each; u is nil where one is gone. A restore reads its archive, in which every root
-// is paused as it is at the source of a move.
+// that a move would pause is paused as it is at the source of a move.
 func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -38,8 +39,12 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 
 func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {
 	u, err := a.Object(item.Ref)
-	if err == nil && item.Keep == "" && pause.IsRoot(item.Ref) {
+	switch {
+	case err != nil || !pause.IsRoot(item.Ref):
+	case item.Keep == "":
 		pauseCopy(u)
+	case !item.Held: // a Pause held it when it was backed up
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
 	}
 	return u, err
 }

@@ -27,7 +27,7 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	}
 	if len(found.remediating) > 0 {
 		first := found.remediating[0]
-		return nil, final(remediationsNext, "a remediation began while the move paused the source: %s: %s", first.Ref, first.Why)
+		return nil, final(t.remediationsNext(), "a remediation began while the move paused the source: %s: %s", first.Ref, first.Why)
 	}
 	if len(found.unfit) > 0 {
 		first := found.unfit[0]

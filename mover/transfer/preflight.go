@@ -99,7 +99,14 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 
 // What a move does with each kind on either side.
 func sourceVerbs() []string { return []string{"get", "list", "patch", "delete"} }
-func targetVerbs() []string { return []string{"get", "list", "create", "patch", "delete"} }
+
+func (t *Transfer) targetVerbs() []string {
+	verbs := []string{"get", "list", "create", "patch"}
+	if t.command {
+		return verbs // a restore deletes nothing
+	}
+	return append(verbs, "delete")
+}
 
 // checkSight names every kind that may not even be listed: a provider that is missing in the chart's values, most often.
 func (t *Transfer) checkSight(ctx context.Context, spec mover.Spec, cause error, f *findings) error {
@@ -136,11 +143,13 @@ func (t *Transfer) checkSelection(spec mover.Spec, w *world, f *findings) []stri
 	}
 	for _, name := range spec.Clusters {
 		if _, found := slices.BinarySearch(there, name); !found {
-			f.fail("spec.selection.clusters", fmt.Sprintf("Cluster %q does not exist", name), "name a Cluster of the Move's own namespace; "+known)
+			f.fail(t.field("spec.selection.clusters", "NAME"), fmt.Sprintf("Cluster %q does not exist", name),
+				"name a Cluster of "+t.field("the Move's own namespace", "the namespace that -n names")+"; "+known)
 		}
 	}
 	if spec.All && len(there) == 0 {
-		f.fail("spec.selection.all", "namespace "+spec.Namespace+" has no Clusters", "make the Move in the namespace of the Clusters")
+		f.fail(t.field("spec.selection.all", "--all"), "namespace "+spec.Namespace+" has no Clusters",
+			t.field("make the Move in the namespace of the Clusters", "name the namespace of the Clusters with -n"))
 	}
 	return chosen
 }
@@ -162,7 +171,7 @@ func (t *Transfer) checkSource(spec mover.Spec, members mover.Members, f *findin
 			continue
 		}
 		if why := remediating(m); why != "" {
-			f.fail(field, why, remediationsNext)
+			f.fail(field, why, t.remediationsNext())
 		}
 		if pause.IsRoot(m.Ref) {
 			t.checkMark(m, f)

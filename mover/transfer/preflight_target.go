@@ -24,13 +24,18 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
-// targetField is where a user says which cluster the target is.
-func (t *Transfer) targetField() string {
-	if t.archive != nil {
-		return "target"
+// field is where a user says something: in a field of a Move, or to a command.
+func (t *Transfer) field(ofMove, ofCommand string) string {
+	if t.command {
+		return ofCommand
 	}
-	return targetField
+	return ofMove
 }
+
+func (t *Transfer) targetField() string { return t.field(targetField, "target") }
+
+// again is what a user does when the cause of a refusal is gone.
+func (t *Transfer) again() string { return t.field("create another Move", "run the command again") }
 
 // checkTarget asks the target: is it there, is it another cluster, does it serve the kinds, may we, would it take each
 // object. Every object is created there in a dry run, so that webhooks, quota and validation speak now.
@@ -58,7 +63,7 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 	if err := t.checkProviders(ctx, f); err != nil {
 		return err
 	}
-	denied, err := t.checkAccess(ctx, t.target, t.onto, members, targetVerbs(), f)
+	denied, err := t.checkAccess(ctx, t.target, t.onto, members, t.targetVerbs(), f)
 	if err != nil {
 		return err
 	}
@@ -87,10 +92,11 @@ func whyUnreached(err error) string {
 
 // checkStatus: what it takes to carry status where that was asked for.
 func (t *Transfer) checkStatus(ctx context.Context, spec mover.Spec, f *findings) error {
+	field := t.field("spec.carryStatus", "--carry-status")
 	for _, kind := range spec.CarryStatus {
 		onto, ok := t.onto[kind]
 		if !ok {
-			f.fail("spec.carryStatus", fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
+			f.fail(field, fmt.Sprintf("the target serves no kind %q that moves", kind), "write it as Kind.group, for example DevMachine.infrastructure.cluster.x-k8s.io")
 			continue
 		}
 		allowed, err := t.target.May(ctx, "patch", onto, "status", spec.Namespace)
@@ -98,7 +104,7 @@ func (t *Transfer) checkStatus(ctx context.Context, spec mover.Spec, f *findings
 			return err
 		}
 		if !allowed {
-			f.fail("spec.carryStatus", "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
+			f.fail(field, "on the target scute may not patch the status of "+kind, "grant patch on "+onto.Plural+"/status there")
 		}
 	}
 	return nil
@@ -210,7 +216,7 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map
 		case !allowed:
 			f.fail("target: namespace "+namespace, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
 		default:
-			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; the move will create it", "create it first to have every object tried")
+			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; "+t.field("the move", "the restore")+" will create it", "create it first to have every object tried")
 		}
 	}
 	var tried []mover.Member
@@ -265,8 +271,11 @@ func (t *Transfer) checkCollision(ctx context.Context, onto kube.Type, m mover.M
 		return err
 	}
 	switch holder := hold.Holder(have); {
-	case holder == t.mark() && t.archive != nil:
+	case holder == t.mark() && t.command:
 		return nil // an earlier process of this restore made it
+	case holder != (hold.Mark{}) && t.command:
+		f.fail("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "wait until that is over, then run the command again")
+		return nil
 	case holder != (hold.Mark{}) && holder != t.mark():
 		f.warn("target: "+m.Ref.String(), "it is held there by "+holder.Named(), "nothing: the move waits until that is over")
 	}

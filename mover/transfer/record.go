@@ -42,6 +42,21 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 	return r, err
 }
 
+// permitted makes sure that the record can be written before anything is made.
+func (r *record) permitted(ctx context.Context, f *findings) error {
+	for _, verb := range []string{"create", "patch"} {
+		allowed, err := r.cluster.May(ctx, verb, configMaps(), "", r.namespace)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			f.fail("target", fmt.Sprintf("on the target scute may not %s ConfigMaps in namespace %q, and %s tells how far the restore came", verb, r.namespace, r),
+				"grant "+verb+" on configmaps to the identity that scute uses there")
+		}
+	}
+	return nil
+}
+
 // read returns the record as it is, nil if there is none.
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.cluster.Get(ctx, configMaps(), r.namespace, r.name)

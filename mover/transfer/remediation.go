@@ -80,5 +80,7 @@ func remediating(m mover.Member) string {
 }
 
 // remediationsNext is what to do about a mark that a remediation has left, or is about to take off.
-const remediationsNext = "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
-	"if the machine is no longer being replaced, remove the annotation or the condition; then create another Move"
+func (t *Transfer) remediationsNext() string {
+	return "wait until the replacement is done, or cancel it (`scutectl get remediations -A` lists those of scute); " +
+		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.again()
+}

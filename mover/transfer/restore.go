@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube"
@@ -27,6 +29,8 @@ type Restore struct {
 	Source *kube.Cluster
 	// SourceIsGone is a human's word that no other management cluster runs the clusters.
 	SourceIsGone bool
+	// CarryStatus are kinds, as Kind.group, whose status is written too.
+	CarryStatus []string
 	// Progress is told what has been done. It may be nil.
 	Progress func(Step)
 
@@ -59,7 +63,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
 	mark := hold.ByRestore(index.ID)
 	r.t = Transfer{
-		ID: mark.Holder, log: mark.Log, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
+		ID: mark.Holder, log: mark.Log, command: true, archive: r.Archive, types: make(map[string]kube.Type, len(index.Kinds)),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return r.Target, nil },
 	}
 	for _, k := range index.Kinds {
@@ -67,7 +71,8 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		r.t.types[t.GroupKind()] = t
 	}
 	r.state = mover.State{
-		Spec: mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All}, MarkLog: r.t.log, Posted: true,
+		Spec:    mover.Spec{Namespace: index.Namespace, Clusters: index.Clusters, All: index.All, CarryStatus: r.CarryStatus},
+		MarkLog: r.t.log, Posted: true,
 	}
 	r.state.Acks = make(map[object.Ref]pause.Signal)
 	members := mover.Members{Left: index.Left}
@@ -86,11 +91,14 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	if err := r.t.connect(ctx, r.state.Spec, "", true); err != nil {
 		return nil, err
 	}
+	var err error
+	if r.record, err = readRecord(ctx, r.Target, index); err != nil {
+		return nil, err
+	}
 	if err := r.checkSource(ctx, f); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.record, err = readRecord(ctx, r.Target, index); err != nil {
+	if err := r.record.permitted(ctx, f); err != nil {
 		return nil, err
 	}
 	switch r.record.phase {
@@ -252,51 +260,54 @@ func (r *Restore) step(phase RestorePhase, done int) {
 	}
 }
 
-// checkSource makes sure that no other management cluster works on the same machines, as far as it can be known.
+// checkSource makes sure that no other management cluster works on the same machines, as far as it can be known. Where a Cluster is
+// gone only a human can know why: it may run in a third management cluster.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
+	const alone = "if no other management cluster runs these clusters, now or later, say so with --source-is-gone"
 	index := r.Archive.Index
-	if r.Source == nil {
-		if !r.SourceIsGone && (index.Source.Cluster == "" || index.Source.Cluster != r.t.targetID) {
-			f.fail("source", "whether another management cluster still runs these clusters is not known: two of them would replace each other's machines",
-				"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, if it is gone for good and the clusters were not moved elsewhere, say so with --source-is-gone")
-		}
+	if r.SourceIsGone {
 		return nil
 	}
-	id, err := r.Source.NamespaceUID(ctx, "kube-system")
-	if err != nil {
-		return err
+	if r.Source == nil {
+		f.fail("source", "whether another management cluster runs these clusters is not known: two of them would replace each other's machines",
+			"name the kubeconfig of the one that was backed up with --source-kubeconfig; or, "+alone)
+		return nil
 	}
-	if index.Source.Cluster != "" && id != index.Source.Cluster {
+	id, err := r.Source.NamespaceUID(ctx, metav1.NamespaceSystem)
+	switch {
+	case err != nil:
+		return err
+	case index.Source.Cluster != "" && id != index.Source.Cluster:
 		f.fail("source", "it is not the management cluster that was backed up: namespace kube-system has UID "+id+" there and had "+index.Source.Cluster,
 			"name the kubeconfig of that one with --source-kubeconfig")
 		return nil
-	}
-	if id == r.t.targetID {
-		return nil // what is still there is found by its name
+	case id == r.t.targetID:
+		f.fail("source", "it is the target: whether another management cluster runs these clusters is not known", alone)
+		return nil
 	}
 	kinds, _, err := movable(ctx, r.Source)
 	if err != nil {
 		return err
 	}
-	typ, ok := kinds["Cluster."+object.CoreGroup]
-	if !ok {
-		return nil
-	}
 	for _, name := range index.Clusters {
-		u, err := r.Source.Get(ctx, typ, index.Namespace, name)
-		if gone(err) {
-			continue
+		ref := object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: index.Namespace, Name: name}
+		field := "source: " + ref.String()
+		var u *unstructured.Unstructured
+		if typ, served := kinds[ref.GroupKind()]; served {
+			if u, err = r.Source.Get(ctx, typ, ref.Namespace, ref.Name); err != nil && !gone(err) {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		o := object.Observe(u)
-		if !o.Cluster.Paused {
-			f.fail("source: "+o.Ref.String(), "it still runs there: two management clusters would replace each other's machines",
+		switch {
+		case u == nil && r.record.phase == "":
+			f.fail(field, "it is not there any more: it may have been moved to another management cluster, or deleted with its machines", alone)
+		case u == nil: // it was paused there when the restore began, and was removed since
+		case !object.Observe(u).Cluster.Paused:
+			f.fail(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")
-			continue
+		default:
+			f.warn(field, "it is still there, paused", "never resume it there; remove it without its machines")
 		}
-		f.warn("source: "+o.Ref.String(), "it is still there, paused", "never resume it there; remove it without its machines")
 	}
 	return nil
 }

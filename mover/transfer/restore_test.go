@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 )
@@ -94,6 +97,17 @@ func TestARestoreAsksForTheSource(t *testing.T) {
 	if _, err := r.Prepare(t.Context()); !refusedFor(err, "still runs there") {
 		t.Errorf("the source is active: %v", err)
 	}
+	there := f.src.get(f.cluster).Object
+	f.src.drop(f.cluster)
+	if _, err := r.Prepare(t.Context()); !refusedFor(err, "moved to another management cluster") {
+		t.Errorf("the Cluster is not at the source any more: %v", err)
+	}
+	same := process()
+	same.SourceIsGone, same.Target, same.Source = false, f.src.cluster(t, "target"), f.src.cluster(t, "source")
+	if _, err := same.Prepare(t.Context()); !refusedFor(err, "it is the target") {
+		t.Errorf("the Cluster is gone where it was, and is to be restored there: %v", err)
+	}
+	f.src.put(f.cluster, there)
 	f.src.merge(f.cluster, obj{"spec": obj{"paused": true}})
 	if _, err := r.Prepare(t.Context()); err != nil {
 		t.Errorf("the source is paused: %v", err)
@@ -124,5 +138,120 @@ func TestARestoreOntoATakenName(t *testing.T) {
 	}
 	if f.dst.get(f.cluster).GetUID() != uid || f.dst.get(f.machine) != nil {
 		t.Error("the target was changed")
+	}
+}
+
+// What another undertaking holds on the target is left to it, also if it is the same otherwise.
+func TestARestoreOntoWhatIsHeld(t *testing.T) {
+	f, _, process := toRestore(t)
+	f.dst.put(f.cluster, obj{"metadata": obj{"annotations": obj{object.MoveAnnotation: "restore-b2"}}, "spec": obj{"paused": true}})
+	if _, err := process().Prepare(t.Context()); !refusedFor(err, "held there by the restore of backup b2") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Without the permission to write the record nothing is begun.
+func TestARestoreThatMayNotKeepItsRecord(t *testing.T) {
+	f, _, process := toRestore(t)
+	f.dst.mayNot = "configmaps"
+	if _, err := process().Prepare(t.Context()); !refusedFor(err, "may not create ConfigMaps") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestARestoreCarriesStatus(t *testing.T) {
+	f, _, process := toRestore(t)
+	r := process()
+	r.CarryStatus = []string{"Gadget.example.org"}
+	if _, err := r.Prepare(t.Context()); !refusedFor(err, "serves no kind") {
+		t.Errorf("a kind that is not there: %v", err)
+	}
+	r = process()
+	r.CarryStatus = []string{machineNamed("").GroupKind()}
+	if _, err := r.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if node, _, _ := unstructured.NestedString(f.dst.get(f.machine).Object, "status", "nodeRef", "name"); node != "n" {
+		t.Errorf("the status of the Machine: %v", f.dst.get(f.machine).Object["status"])
+	}
+	if f.dst.get(f.cluster).Object["status"] != nil {
+		t.Error("the status of the Cluster, which was not asked for, was written")
+	}
+}
+
+// Every pause is as it was before the backup: that of a user stays, that of a Pause does not travel.
+func TestWhatWasPausedBeforeABackup(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations obj
+		paused      bool
+	}{
+		"by a user":               {nil, true},
+		"by a Pause":              {obj{object.PausePrefix + "p": "fleet/p", object.BeforeAnnotation: "false"}, false},
+		"by a user, then a Pause": {obj{object.PausePrefix + "p": "fleet/p", object.BeforeAnnotation: "true"}, true},
+		"by a task of a run":      {obj{object.PauseAnnotation: "fleet/r", object.BeforeAnnotation: "false"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, a, err := backedUpOf(t, func(f *fakes) {
+				f.src.merge(f.cluster, obj{"metadata": obj{"annotations": c.annotations}, "spec": obj{"paused": true}})
+			}, func(*fakes, int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.dst.drop(f.cluster)
+			f.dst.drop(f.machine)
+			r := &Restore{Target: f.dst.cluster(t, "target"), Archive: a, SourceIsGone: true}
+			if _, err := r.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.dst.hook = func(q *http.Request) { // the last object is made
+				if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/machines") && q.URL.RawQuery == "" {
+					f.isPaused(f.dst, f.cluster, true)
+				}
+			}
+			if err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.isPaused(f.dst, f.cluster, c.paused)
+			if left := f.dst.get(f.cluster).GetAnnotations(); len(left) > 0 {
+				t.Errorf("left on the Cluster: %v", left)
+			}
+		})
+	}
+}
+
+// A shared ClusterClass stays at the source of a move, so a restore does not pause it: it is as it was before a Pause held it.
+func TestASharedClassThatAPauseHeld(t *testing.T) {
+	class := capi("ClusterClass", "c")
+	dir := t.TempDir()
+	w, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: obj{
+		"apiVersion": object.CoreGroup + "/v1beta2", "kind": "ClusterClass",
+		"metadata": obj{"namespace": "fleet", "name": "c", "uid": "u", "resourceVersion": "1", "annotations": obj{object.PausedAnnotation: ""}},
+	}}
+	if err := w.Put(u); err != nil {
+		t.Fatal(err)
+	}
+	err = w.Finish(&archive.Index{
+		Version: archive.Version, ID: "b", Namespace: "fleet", Clusters: []string{"a"},
+		Objects: []archive.Entry{{Item: mover.Item{Ref: class, Version: "v1beta2", UID: "u", ResourceVersion: "1"}, File: w.File(class)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for held, want := range map[bool]bool{true: true, false: false} {
+		got, err := paused(a, mover.Item{Ref: class, Held: held, Keep: "it is shared"})
+		if _, is := got.GetAnnotations()[object.PausedAnnotation]; err != nil || is != want {
+			t.Errorf("paused by a user %v: paused %v, %v", held, is, err)
+		}
 	}
 }

@@ -37,6 +37,7 @@ type Transfer struct {
 	// Workers bounds the calls in flight. Default 16.
 	Workers int
 
+	command  bool             // there is no Move: it is a backup or a restore
 	archive  *archive.Archive // what a restore copies, in place of the source
 	log      string           // of the move's marks
 	target   *kube.Cluster

@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/redact"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
@@ -59,21 +60,27 @@ func (o *options) tell(list []mover.Finding) {
 		if f.Severity == mover.Error {
 			as = term.Red
 		}
-		t.Add(v.Paint.Text(as, string(f.Severity)), f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
+		t.Add(v.Paint.Text(as, string(f.Severity)), f.Field, term.Clean(redact.Message(f.Message)), term.Clean(f.Remedy))
 	}
 	for _, line := range t.Lines(v.Paint, v.Width) {
 		fmt.Fprintln(o.Env.Err, line)
 	}
 }
 
-// refused shows the findings of a refusal, and makes of it what to say last.
+// refused shows the findings of a refusal, and makes of it what to say last. Any other error is told with what to do about it.
 func (o *options) refused(err error, last string) error {
 	var refused *transfer.RefusedError
-	if !errors.As(err, &refused) {
-		return err
+	var final *transfer.FinalError
+	switch {
+	case errors.As(err, &refused):
+		o.tell(refused.Findings)
+		return errors.New(last)
+	case errors.As(err, &final) && final.Next != "":
+		return errors.New(redact.Message(err.Error()) + ": " + final.Next)
+	case err != nil:
+		return errors.New(redact.Message(err.Error())) // an API server quotes what it refuses
 	}
-	o.tell(refused.Findings)
-	return errors.New(last)
+	return nil
 }
 
 // interrupted says what continues after a signal.

@@ -25,6 +25,7 @@ type restoreOptions struct {
 	SourceIsGone     bool
 	SourceKubeconfig string
 	SourceContext    string
+	CarryStatus      []string
 	DryRun           bool
 	Timeout          time.Duration
 }
@@ -40,8 +41,8 @@ them over. Everything is made paused; when all of it is there as it is in the ba
 Before anything is changed, the target is asked everything that can be asked, and every finding is shown. A command that was
 killed is run again, and continues.
 
-Two management clusters on the same machines replace each other's machines. So either name the one that was backed up, to have it
-asked, or say that it is gone.`,
+Two management clusters on the same machines replace each other's machines. So either name the one that was backed up, in which the
+clusters must be paused, or say that no other one runs them.`,
 		Example: kit.Examples(env,
 			"# What would happen?",
 			"$ restore clusters --from prod-2026-11-23 --identity-file key.txt --source-is-gone --dry-run",
@@ -53,9 +54,10 @@ asked, or say that it is gone.`,
 	f := cmd.Flags()
 	f.StringVar(&o.From, "from", "", "Folder of the backup")
 	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with private keys of age; may be repeated")
-	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, and they were not moved elsewhere")
+	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, or has lost them and is the target, and they were not moved elsewhere")
 	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: it is asked whether it still runs the clusters")
 	f.StringVar(&o.SourceContext, "source-context", "", "Context of that file; its current one if empty")
+	f.StringSliceVar(&o.CarryStatus, "carry-status", nil, "Kinds, as Kind.group, whose status is written too, because no controller can find it out; may be repeated")
 	f.BoolVar(&o.DryRun, "dry-run", false, "Check the backup and ask the target, and change nothing")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "How long to wait at the end until every object is awake")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
@@ -112,7 +114,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	r := &transfer.Restore{
-		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone,
+		Target: target, Archive: backup, Source: source, SourceIsGone: o.SourceIsGone, CarryStatus: o.CarryStatus,
 		Progress: func(s transfer.Step) {
 			progress.Showf("%s: %d of %s", s.Phase, s.Done, counted(s.Total, "object", "objects"))
 		},
@@ -120,7 +122,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	warnings, err := r.Prepare(ctx)
 	progress.Done()
 	if err != nil {
-		err = o.refused(err, "nothing was changed: fix what the findings name, then run the command again")
+		err = o.refused(err, "this command has changed nothing: fix what the findings name, then run it again")
 		return interrupted(ctx, err, "nothing was changed")
 	}
 	o.tell(warnings)
@@ -136,11 +138,11 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	defer cancel()
 	asleep, err := r.Awake(waiting)
 	progress.Done()
-	if err != nil && waiting.Err() == nil {
-		return fmt.Errorf("the clusters are restored; whether they are awake is not known: %w", err)
-	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return interrupted(ctx, ctx.Err(), "the clusters are restored, and wake up by themselves")
+	case err != nil && (waiting.Err() == nil || len(asleep) == 0):
+		return fmt.Errorf("the clusters are restored; whether they are awake is not known: %w", err)
 	}
 	return o.told(backup.Index, warnings, asleep)
 }

@@ -66,6 +66,26 @@ func standing(v *visit) {
 	}
 }
 
+// unrestored looks for clusters whose restore has not ended. They need not be where scute is installed.
+func unrestored(ctx context.Context, v *visit) bool {
+	const subject = "restores"
+	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
+	if i < 0 {
+		return true
+	}
+	err := v.kube.List(ctx, v.types[i], "", func(u *unstructured.Unstructured) error {
+		if backup, restoring := hold.Restoring(hold.Holder(u).Holder); restoring {
+			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
+				"%s/%s is being restored from backup %s, and that has not ended", u.GetNamespace(), u.GetName(), backup))
+		}
+		return nil
+	})
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list clusters", "%v", err))
+	}
+	return true
+}
+
 // leftBehind looks for clusters that are paused or marked though no move works on them.
 func leftBehind(ctx context.Context, v *visit) {
 	const subject = "clusters"
@@ -88,12 +108,10 @@ func leftBehind(ctx context.Context, v *visit) {
 		held, orphan := pausedByRun(v, subject, name, u)
 		byPause, lost := pausedByPause(v, name, o)
 		held, clean = held || byPause, clean && !orphan && !lost
-		backup, restoring := hold.Restoring(o.Mark)
+		_, restoring := hold.Restoring(o.Mark)
 		switch {
 		case restoring:
-			clean = false
-			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
-				"%s is being restored from backup %s, and that has not ended", name, backup))
+			clean = false // unrestored has said it
 		case o.Mark != "" && !working[o.Mark]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.Mark)+
