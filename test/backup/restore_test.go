@@ -12,6 +12,8 @@ import (
 
 	"filippo.io/age"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,7 @@ import (
 
 const (
 	namespace = "fleet"
+	still     = "still"  // a user has paused it
 	legacy    = "legacy" // what clusterctl writes to a folder
 )
 
@@ -32,12 +35,18 @@ const (
 // commands are killed again and again on the way.
 func TestRestoreElsewhere(t *testing.T) {
 	ctx := harness.Deadline(t, 10*time.Minute)
-	_, err := shared.blue.CreateCluster(ctx, testbed.Cluster{Namespace: namespace, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
+	_, err := shared.blue.CreateCluster(ctx, testbed.Cluster{Namespace: namespace, Name: "prod", ControlPlanes: 1, Workers: 1, Topology: true, MachineHealthCheck: true})
 	harness.Must(t, err)
-	_, err = shared.blue.CreateCluster(ctx, testbed.Tiny(legacy, "old"))
-	harness.Must(t, err)
-	harness.Must(t, shared.blue.WaitAvailable(ctx, namespace, "prod"))
+	for in, name := range map[string]string{namespace: still, legacy: "old"} {
+		_, err = shared.blue.CreateCluster(ctx, testbed.Tiny(in, name))
+		harness.Must(t, err)
+	}
+	for _, name := range []string{"prod", still} {
+		harness.Must(t, shared.blue.WaitAvailable(ctx, namespace, name))
+	}
 	harness.Must(t, shared.blue.WaitAvailable(ctx, legacy, "old"))
+	paused := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: still}}
+	harness.Must(t, shared.blue.Client().Patch(ctx, paused, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`))))
 
 	key, recipient := newKey(t)
 	folder := filepath.Join(t.TempDir(), "backup")
@@ -68,7 +77,8 @@ func TestRestoreElsewhere(t *testing.T) {
 	unchanged(ctx, t, machines, mark)
 }
 
-// restored makes sure that all is there, that nothing is left of the restore, and that the target's controllers are content.
+// restored makes sure that all is there, that nothing is left of the restore, and that the target's controllers are content. What a
+// user had paused is paused.
 func restored(ctx context.Context, t *testing.T, namespace, name string, want []string) {
 	t.Helper()
 	after, err := inventory.Take(ctx, shared.to, namespace)
@@ -76,8 +86,14 @@ func restored(ctx context.Context, t *testing.T, namespace, name string, want []
 	if !slices.Equal(want, after.Names) {
 		t.Errorf("%s: missing: %s; too many: %s", name, inventory.Missing(want, after.Names), inventory.Missing(after.Names, want))
 	}
-	if len(after.Touched) > 0 {
-		t.Errorf("%s: left behind: %v", name, after.Touched)
+	asleep := slices.Contains(want, "Cluster "+still)
+	if slices.Contains(after.Touched, "Cluster "+still+": spec.paused") != asleep {
+		t.Errorf("Cluster %s is to be paused, as it was: %v", still, after.Touched)
+	}
+	for _, how := range after.Touched {
+		if strings.Contains(how, "annotation") || !strings.Contains(how, still) {
+			t.Errorf("%s: left behind: %s", name, how)
+		}
 	}
 	harness.Must(t, shared.to.WaitAvailable(ctx, namespace, name))
 }
@@ -85,7 +101,7 @@ func restored(ctx context.Context, t *testing.T, namespace, name string, want []
 // backUp makes a backup with a command that is killed on the way: what it leaves is no backup.
 func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore []string) {
 	t.Helper()
-	args := []string{"backup", "clusters", "prod", "-n", namespace, "--to", folder}
+	args := []string{"backup", "clusters", "prod", still, "-n", namespace, "--to", folder}
 	run(ctx, t, shared.blue, 2, []string{"--age-recipient"}, args...)
 	args = append(args, "--age-recipient", recipient)
 	k := newKiller(t, shared.blue, func(r *http.Request) bool { return r.Method == http.MethodGet })
@@ -95,7 +111,7 @@ func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore
 		}
 		run(ctx, t, shared.to, 1, []string{"no complete backup"}, restore...)
 	}
-	run(ctx, t, shared.blue, 0, []string{"of 1 cluster of namespace fleet (prod)", "encrypted to 1 recipient"}, args...)
+	run(ctx, t, shared.blue, 0, []string{"of 2 clusters of namespace fleet (prod, still)", "encrypted to 1 recipient"}, args...)
 	run(ctx, t, shared.blue, 2, []string{"complete backup already"}, args...)
 }
 
@@ -103,9 +119,10 @@ func backUp(ctx context.Context, t *testing.T, folder, recipient string, restore
 func refusals(ctx context.Context, t *testing.T, folder string, restore []string) {
 	t.Helper()
 	run(ctx, t, shared.to, 1, []string{"--source-is-gone"}, restore...)
-	run(ctx, t, shared.to, 1, []string{"it still runs there"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
+	run(ctx, t, shared.to, 1, []string{"fleet/prod", "it still runs there", "fleet/still", "it is still there, paused"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
 	run(ctx, t, shared.to, 1, []string{"it is not the management cluster that was backed up"}, append(restore, "--source-kubeconfig", shared.to.KubeconfigPath())...)
-	run(ctx, t, shared.blue, 1, []string{"an object of this name is there"}, restore...)
+	run(ctx, t, shared.blue, 1, []string{"it is the target", "an object of this name is there"}, append(restore, "--source-kubeconfig", shared.blue.KubeconfigPath())...)
+	run(ctx, t, shared.to, 1, []string{"--carry-status", "serves no kind"}, append(restore, "--source-is-gone", "--carry-status", "Gadget.example.org")...)
 
 	other, _ := newKey(t)
 	run(ctx, t, shared.to, 1, []string{"none of the identities"}, "restore", "clusters", "--from", folder, "--identity-file", other, "--source-is-gone")
@@ -131,7 +148,7 @@ func refusals(ctx context.Context, t *testing.T, folder string, restore []string
 // restoreKilled kills the restore at every few of its writes. While anything is missing, no Cluster may be active.
 func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 	t.Helper()
-	const shares = 5
+	const shares = 10
 	share := rotation.Of(t, shares, "the moments at which the restore is killed")
 	k := newKiller(t, shared.to, writes)
 	kills, told := 0, false
