@@ -30,6 +30,28 @@ type record struct {
 	at              string
 }
 
+// restoreLabel is on each record, so that those of a cluster can be found.
+const restoreLabel = "scute.dev/restore"
+
+// Unfinished is a restore that has begun, and has not ended.
+type Unfinished struct {
+	Backup, Namespace string
+	Clusters          []string
+}
+
+// UnfinishedRestores are those of which a cluster has a record.
+func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]Unfinished, error) {
+	var found []Unfinished
+	err := c.ListLabelled(ctx, configMaps(), "", restoreLabel, func(u *unstructured.Unstructured) error {
+		data, _, _ := unstructured.NestedStringMap(u.Object, "data")
+		if data["phase"] != string(RestoreDone) {
+			found = append(found, Unfinished{Backup: data["backup"], Namespace: u.GetNamespace(), Clusters: strings.Split(data["clusters"], ",")})
+		}
+		return nil
+	})
+	return found, err
+}
+
 func configMaps() kube.Type {
 	return kube.Type{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true}
 }
@@ -94,6 +116,7 @@ func (r *record) claim(ctx context.Context, first RestorePhase) error {
 	u.SetGroupVersionKind(configMaps().GVK())
 	u.SetNamespace(r.namespace)
 	u.SetName(r.name)
+	u.SetLabels(map[string]string{restoreLabel: ""})
 	if _, err := r.cluster.Create(ctx, configMaps(), u); err != nil {
 		if apierrors.IsAlreadyExists(err) {
 			return ErrTakenOver

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -168,14 +169,25 @@ func restoreKilled(ctx context.Context, t *testing.T, want, restore []string) {
 		if missing := inventory.Missing(want, now.Names); missing != "" && active(ctx, t) {
 			t.Fatalf("the cluster is active after death %d, and these are missing: %s", kills, missing)
 		}
-		if !told && slices.Contains(now.Names, "Cluster prod") {
+		if !told && recorded(ctx, t) {
 			told = true
 			run(ctx, t, shared.to, 1, []string{"fleet/prod is being restored from backup"}, "doctor")
 		}
 	}
+	if !told {
+		t.Error("the restore was never killed after it had begun")
+	}
 	if kills < 3 {
 		t.Errorf("the restore was killed %d times", kills)
 	}
+}
+
+// recorded says whether a restore has written down that it has begun.
+func recorded(ctx context.Context, t *testing.T) bool {
+	t.Helper()
+	var list corev1.ConfigMapList
+	harness.Must(t, shared.to.Client().List(ctx, &list, client.InNamespace(namespace)))
+	return slices.ContainsFunc(list.Items, func(m corev1.ConfigMap) bool { return strings.HasPrefix(m.Name, "scute-restore-") })
 }
 
 // active says whether the Cluster is there and not paused.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/mover/transfer"
 	"scute.dev/pause/hold"
 )
 
@@ -66,22 +68,16 @@ func standing(v *visit) {
 	}
 }
 
-// unrestored looks for clusters whose restore has not ended. They need not be where scute is installed.
+// unrestored looks for restores that have not ended. Their target need not be where scute is installed.
 func unrestored(ctx context.Context, v *visit) bool {
 	const subject = "restores"
-	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
-	if i < 0 {
-		return true
+	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
+	for _, r := range unfinished {
+		v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the clusters, and remove no annotation",
+			"%s/%s is being restored from backup %s, and that has not ended", r.Namespace, strings.Join(r.Clusters, ", "), r.Backup))
 	}
-	err := v.kube.List(ctx, v.types[i], "", func(u *unstructured.Unstructured) error {
-		if backup, restoring := hold.Restoring(hold.Holder(u).Holder); restoring {
-			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
-				"%s/%s is being restored from backup %s, and that has not ended", u.GetNamespace(), u.GetName(), backup))
-		}
-		return nil
-	})
 	if err != nil {
-		v.report(warning(subject, "ask for permission to list clusters", "%v", err))
+		v.report(warning(subject, "ask for permission to list configmaps of all namespaces", "%v", err))
 	}
 	return true
 }
