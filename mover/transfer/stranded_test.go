@@ -373,6 +373,22 @@ func TestAMarkThatComesBeforeOursIsKept(t *testing.T) {
 	}
 }
 
+// A controller writes to the Cluster between the look and the write: it is looked at again, and paused.
+func TestAPauseLooksAgain(t *testing.T) {
+	f := recorded(t)
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodPatch {
+			f.src.hook = nil
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": obj{"controller": "was here"}}})
+		}
+	}
+	f.step()
+	if mark := f.src.get(f.cluster).GetAnnotations()[object.MoveAnnotation]; mark == "" {
+		t.Error("the Cluster has no mark")
+	}
+	f.isPaused(f.src, f.cluster, true)
+}
+
 // A controller that has resumed since it acknowledged is seen when the plan is made, and again at the verification.
 func TestAcknowledgementsAreJudgedAgain(t *testing.T) {
 	paused := func(status string) obj {

@@ -149,6 +149,15 @@ func RootOf(u *unstructured.Unstructured) pause.Root {
 
 // Set pauses a root and marks it, in one write. Doing it again changes nothing.
 func Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
+	for {
+		// A write by anybody else in between has it look again: it may be another holder's.
+		if err := set(ctx, c, t, root, mark); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+func set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Mark) error {
 	u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
 	if err != nil {
 		return err
