@@ -140,13 +140,16 @@ func orders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
-		if m == nil || m.Request == nil || u.Mark == nil {
+		if m == nil || m.Request == nil {
 			continue
 		}
 		r := m.Request
 		released := u.Held && !r.Hold && !r.after(u.HeldBy) || u.Aborted && !r.Abort && !r.after(u.AbortedBy)
 		if released {
 			events = append(events, HoldReleased{Machine: u.Subject})
+		}
+		if u.Mark == nil && !released {
+			continue // it is well, and its request goes
 		}
 		if r.Abort && (released || !u.Aborted || r.after(u.AbortedBy)) {
 			events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,8 +72,10 @@ func unrestored(ctx context.Context, v *visit) bool {
 	const subject = "restores"
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
 	for _, r := range unfinished {
-		v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the clusters, and remove no annotation",
-			"%s/%s is being restored from backup %s, and that has not ended", r.Namespace, strings.Join(r.Clusters, ", "), r.Backup))
+		for _, name := range r.Clusters {
+			v.report(problem(subject, "run the command that restores it once more: it continues. Do not unpause the cluster, and remove no annotation",
+				"%s/%s is being restored from backup %s, and that has not ended", r.Namespace, name, r.Backup))
+		}
 	}
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list configmaps of all namespaces", "%v", err))
