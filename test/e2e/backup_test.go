@@ -80,7 +80,10 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("objects before %v\nafter %v", names(before), names(got))
 	}
 	o.run(ctx, t, 0, []string{"succeed of task ask decided by"}, append([]string{"decide", "run", "release", "-n", s.ns, "--task", "ask", "--action", "succeed", "--reason", "the log is back"}, there...)...)
-	run := s.rests(ctx, t, "release", v1alpha1.RunSucceeded)
+	run := s.until(ctx, t, "release", func(w *v1alpha1.WorkflowRun) bool { return w.Status.FinishedAt != nil }) // its status follows the decision
+	if run.Status.Phase != v1alpha1.RunSucceeded {
+		t.Errorf("release: phase %s: %s", run.Status.Phase, run.Status.Message)
+	}
 	if n := scuted.TaskOf(run, "first").Attempts; n != 1 || madeBy(ctx, t, s, "first") != made {
 		t.Errorf("the first task was done again: %d attempts\n%s", n, scuted.Tasks(run))
 	}
