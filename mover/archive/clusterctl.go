@@ -52,15 +52,15 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 	all := sha256.New()
 	var world []object.Observed
 	for _, file := range files {
-		u, at, err := clusterctlObject(file)
+		data, at, err := readFile(file)
 		if err != nil {
 			return nil, err
 		}
-		sum, err := checksum(file)
+		u, err := clusterctlObject(file, data)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(all, "%s %s\n", sum, filepath.Base(file))
+		fmt.Fprintf(all, "%x %s\n", sha256.Sum256(data), filepath.Base(file))
 		if at.After(index.TakenAt) {
 			index.TakenAt = at
 		}
@@ -94,34 +94,36 @@ func fromClusterctl(dir string, files []string) (*Archive, error) {
 	}}, index.check()
 }
 
-// clusterctlObject reads one file, and takes off the pause that clusterctl has set for the time of the backup: it backs up no cluster
-// that a user had paused.
-func clusterctlObject(file string) (*unstructured.Unstructured, time.Time, error) {
+// readFile reads a file, and when it was written.
+func readFile(file string) ([]byte, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	data, err := os.ReadFile(file) //nolint:gosec // of the folder that the user names
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	data, err = yaml.YAMLToJSON(data)
+	return data, info.ModTime(), err
+}
+
+// clusterctlObject is the object in a file, without the pause that clusterctl has set for the time of the backup: it backs up no cluster
+// that a user had paused.
+func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, error) {
+	data, err := yaml.YAMLToJSON(data)
 	u := &unstructured.Unstructured{}
 	if err == nil {
 		err = u.UnmarshalJSON(data)
 	}
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key
+		return nil, fmt.Errorf("%w: %s has no object", ErrDamaged, file) // the cause may quote a key
 	}
 	ref := refOf(u)
 	if name := strings.Join([]string{ref.Kind, ref.Namespace, ref.Name}, "_") + ".yaml"; name != filepath.Base(file) {
-		return nil, time.Time{}, fmt.Errorf("%w: %s has %s", ErrDamaged, file, ref)
+		return nil, fmt.Errorf("%w: %s has %s", ErrDamaged, file, ref)
 	}
 	if u.GetUID() == "" || u.GetResourceVersion() == "" {
-		return nil, time.Time{}, fmt.Errorf("%w: %s has no UID or no resource version: clusterctl move --to-directory writes both", ErrDamaged, file)
+		return nil, fmt.Errorf("%w: %s has no UID or no resource version: clusterctl move --to-directory writes both", ErrDamaged, file)
 	}
 	if u.GetDeletionTimestamp() != nil {
-		return nil, time.Time{}, fmt.Errorf("%s was being deleted: a restore would bring it back; take a backup without it", ref)
+		return nil, fmt.Errorf("%s was being deleted: a restore would bring it back; take a backup without it", ref)
 	}
 	switch {
 	case pause.IsCluster(ref):
@@ -129,7 +131,7 @@ func clusterctlObject(file string) (*unstructured.Unstructured, time.Time, error
 	case pause.IsRoot(ref):
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
 	}
-	return u, info.ModTime(), nil
+	return u, nil
 }
 
 // whole makes sure that nothing in the folder would be left out, and that nothing is missing in it as far as its objects tell.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,7 +146,7 @@ func (w *Writer) Finish(index *Index) error {
 		}
 	}
 	var lines strings.Builder
-	for _, file := range sorted(w.sums) {
+	for _, file := range slices.Sorted(maps.Keys(w.sums)) {
 		sum, err := checksum(filepath.Join(w.dir, filepath.FromSlash(file)))
 		if err != nil {
 			return err
@@ -198,15 +199,6 @@ func checksum(path string) (string, error) {
 		return "", fmt.Errorf("reading %s: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func sorted(sums map[string]string) []string {
-	files := make([]string, 0, len(sums))
-	for file := range sums {
-		files = append(files, file)
-	}
-	slices.Sort(files)
-	return files
 }
 
 func refOf(u *unstructured.Unstructured) object.Ref {

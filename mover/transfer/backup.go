@@ -131,8 +131,8 @@ func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, fi
 	found := &findings{}
 	index.Clusters = b.t.checkSelection(b.spec(), w, found)
 	b.check(members, w, found)
-	if slices.ContainsFunc(found.list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
-		return members, &RefusedError{Findings: found.sorted()}
+	if err := found.refusal(); err != nil {
+		return members, err
 	}
 	if first {
 		f.list = append(f.list, found.list...)

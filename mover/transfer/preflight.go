@@ -50,6 +50,14 @@ func (f *findings) warnOnce(field, message, remedy string) {
 	}
 }
 
+// refusal is a RefusedError if any of them is an error.
+func (f *findings) refusal() error {
+	if slices.ContainsFunc(f.list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
+		return &RefusedError{Findings: f.sorted()}
+	}
+	return nil
+}
+
 // sorted: errors first, then by field, so that the same world gives the same answer.
 func (f *findings) sorted() []mover.Finding {
 	slices.SortFunc(f.list, func(a, b mover.Finding) int {

@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,11 +111,10 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 			return nil, err
 		}
 	}
-	list := f.sorted()
-	if slices.ContainsFunc(list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
-		return nil, &RefusedError{Findings: list}
+	if err := f.refusal(); err != nil {
+		return nil, err
 	}
-	return list, nil
+	return f.sorted(), nil
 }
 
 // checkDone is for a restore that has ended: either the command died right after it, or somebody runs it again later. The clusters may have
@@ -163,8 +161,8 @@ func (r *Restore) Run(ctx context.Context) error {
 		if err := r.checkSource(ctx, f); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(f.list, func(one mover.Finding) bool { return one.Severity == mover.Error }) {
-			return &RefusedError{Findings: f.sorted()}
+		if err := f.refusal(); err != nil {
+			return err
 		}
 		if err := r.record.enter(ctx, RestoreResuming); err != nil {
 			return err
