@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 )
 
 // nobodys are requests that no user of the example may make: each would change or remove what is in the log, or read past it.
@@ -128,17 +129,7 @@ func exampleServer(t *testing.T, dir string) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, 1<<40
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server did not start")
-	}
-	return srv
+	return logtest.Serve(t, o)
 }
 
 // refused holds that the server refuses each request of a user.

@@ -23,33 +23,14 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"scute.dev/eventlog"
+	"scute.dev/eventlog/logtest"
 )
-
-// serverTest runs a NATS server with JetStream as someone else would operate it.
-func serverTest(t *testing.T, o *server.Options) *server.Server {
-	t.Helper()
-	o.JetStream, o.StoreDir, o.NoSigs, o.NoLog = true, t.TempDir(), true, true
-	o.Host, o.JetStreamMaxStore = "127.0.0.1", 1<<40
-	if o.Port == 0 {
-		o.Port = server.RANDOM_PORT
-	}
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server did not start")
-	}
-	return srv
-}
 
 func TestConnectWithTLSAndCredentials(t *testing.T) {
 	dir := t.TempDir()
 	certs := makeCertificates(t, dir)
 	operator, creds := makeAccount(t, dir)
-	srv := serverTest(t, &server.Options{
+	srv := logtest.Serve(t, &server.Options{
 		TLS: true, TLSVerify: true, TLSConfig: certs.server,
 		TrustedOperators: []*jwt.OperatorClaims{operator.claims}, AccountResolver: operator.resolver, SystemAccount: operator.system,
 	})
@@ -89,7 +70,7 @@ func TestReplicated(t *testing.T) {
 	// first.
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
-		srv := serverTest(t, &server.Options{
+		srv := logtest.Serve(t, &server.Options{
 			ServerName: fmt.Sprintf("n%d", i), Routes: routes,
 			Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT},
 		})

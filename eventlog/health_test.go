@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
 )
 
 // TestFrozenStore: a write that fails freezes the embedded server until it is started again. The log reports this with
@@ -96,14 +97,14 @@ func TestReserve(t *testing.T) {
 
 // TestSmallPayloadIsRefused: a server that would refuse scute's larger commits is refused at once.
 func TestSmallPayloadIsRefused(t *testing.T) {
-	srv := serverTest(t, &server.Options{MaxPayload: 256 << 10})
+	srv := logtest.Serve(t, &server.Options{MaxPayload: 256 << 10})
 	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true})
 	wantErr(t, err, eventlog.ErrConfig, "max_payload", "must be 1048576 or more")
 }
 
 // TestConfigurationIsCheckedAgain: a stream that is altered while the log is open is noticed.
 func TestConfigurationIsCheckedAgain(t *testing.T) {
-	srv := serverTest(t, &server.Options{})
+	srv := logtest.Serve(t, &server.Options{})
 	l := connectTest(t, eventlog.ExternalOptions{URL: srv.ClientURL(), Create: true})
 	if err := l.Health(t.Context()); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
 	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/logtest"
 	"scute.dev/eventlog/seal"
 )
 
@@ -144,18 +145,7 @@ func appendTo(t *testing.T, where string, n int) {
 // external is somebody else's NATS server.
 func external(t *testing.T) string {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{
-		JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStreamMaxStore: 1 << 40, SyncAlways: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server did not start")
-	}
-	return srv.ClientURL()
+	return logtest.Serve(t, &server.Options{SyncAlways: true}).ClientURL()
 }
 
 // restored restores a backup that must be good.

@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
+	"scute.dev/eventlog/logtest"
 )
 
 // cluster is three NATS servers that hold streams together.
@@ -23,18 +24,9 @@ func cluster(t *testing.T) string {
 	var servers []*server.Server
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}} // a server with a route, even to nobody, is of a cluster
 	for i := range 3 {
-		srv, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprintf("n%d", i), JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT}, Routes: routes, JetStreamMaxStore: 1 << 40,
+		srv := logtest.Serve(t, &server.Options{
+			ServerName: fmt.Sprintf("n%d", i), Cluster: server.ClusterOpts{Name: "scute", Host: "127.0.0.1", Port: server.RANDOM_PORT}, Routes: routes,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.Start()
-		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-		if !srv.ReadyForConnections(20 * time.Second) {
-			t.Fatal("the server did not start")
-		}
 		routes = []*url.URL{{Scheme: "nats", Host: srv.ClusterAddr().String()}}
 		urls, servers = append(urls, srv.ClientURL()), append(servers, srv)
 	}

@@ -41,8 +41,9 @@ type Options struct {
 	Verified func(seq, head uint64)
 }
 
-// Write backs a log up into a folder, which must be new, empty, or one of an earlier backup. What a backup that is there has already is not copied again. It fails if the log is not the
-// one of that backup, or has fewer commits, or if what was written cannot be read again; the backup that was there is as it was then.
+// Write backs a log up into a folder, which must be new, empty, or one of an earlier backup. What a backup that is there has already is not
+// copied again. It fails if the log is not the one of that backup, or has fewer commits, or if what was written cannot be read again; the
+// backup that was there is as it was then.
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {
 		if err != nil {

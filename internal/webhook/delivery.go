@@ -45,8 +45,8 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run delivers until ctx ends. What the receiver refuses, or a log that went back and continued, stops it, until the token is another one, the position was moved, or the
-// process begins again. After any other error it continues by itself, and repeats what was not saved.
+// Run delivers until ctx ends. What the receiver refuses, or a log that went back and continued, stops it, until the token is another one,
+// the position was moved, or the process begins again. After any other error it continues by itself, and repeats what was not saved.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		token, _ := d.Sink.Secret.Token() // a token that cannot be read is an error of each try

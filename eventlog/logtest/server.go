@@ -1,0 +1,34 @@
+package logtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Serve starts a NATS server with JetStream, and stops it when the test ends. What the options leave open is set: an address of this
+// machine with a free port, a new folder, and room for every stream.
+func Serve(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.JetStream, o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, true, 1<<40
+	if o.StoreDir == "" {
+		o.StoreDir = t.TempDir()
+	}
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(time.Minute) {
+		t.Fatal("the server did not start")
+	}
+	return srv
+}
