@@ -47,14 +47,9 @@ func (o *options) prove(ctx context.Context, event string) error {
 			return err
 		}
 	}
-	prover, err := seal.NewProver(p.newest, p.signed, seq)
-	if err != nil {
-		return err
-	}
-	if err := o.each(ctx, func(m seal.Message) error { prover.Add(m); return nil }); err != nil {
-		return err
-	}
-	proof, err := prover.Proof()
+	proof, err := p.prove(seq, func(add func(seal.Message)) error {
+		return o.each(ctx, func(m seal.Message) error { add(m); return nil })
+	})
 	if errors.Is(err, seal.ErrProof) {
 		o.Env.Notef("%s: %v", o.Env.Name, err)
 		return cli.Silently(exitViolated)

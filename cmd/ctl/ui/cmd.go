@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/ui/act"
@@ -30,6 +31,8 @@ type options struct {
 	From     string
 	Port     int
 	ReadOnly bool
+	// Key and Checkpoint are what proofs are made by.
+	Key, Checkpoint string
 }
 
 // NewCmd is `scutectl ui`.
@@ -56,6 +59,8 @@ resume runs and policies, abort moves, and hold, release and abort remediations:
 func (o *options) flags(env *cli.Env, cmd *cobra.Command) {
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().StringVar(&o.From, "from", "", "Export of the log (log export): read it instead of a log")
+	cmd.Flags().StringVar(&o.Key, "key", "", "Public key of the log, or a file with it, for proofs of events; the one that the cluster publishes if empty")
+	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "File with the checkpoint, or with several of one log, for proofs of events; the one that the cluster publishes if empty")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "Port of 127.0.0.1; one that is free if 0")
 	cmd.Flags().BoolVar(&o.ReadOnly, "read-only", false, "Let nothing be changed from the pages")
 }
@@ -129,6 +134,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
+	site.ProveBy(audit.NewProver(o.Kit, o.Key, o.Checkpoint, o.From))
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
 	if err != nil {
 		return fmt.Errorf("listening for a browser: %w: choose another port with --port", err)

@@ -22,6 +22,8 @@ const (
 type Fact struct {
 	Chip
 	Seq    uint64
+	Index  int    // in its commit
+	Event  string // the page of the event itself
 	At     time.Time
 	Kind   string
 	About  string // the aggregate's id
@@ -102,9 +104,9 @@ func (v *view) factsAbout(a eventlog.Aggregate, most int) (list []Fact, earlier 
 
 // factsOf are the facts of a commit in their order.
 func (v *view) factsOf(r eventlog.Record) (list []Fact) {
-	for _, e := range show.Events(v.site.words, r) {
+	for i, e := range show.Events(v.site.words, r) {
 		list = append(list, Fact{
-			Chip: chip(e.Fact.What), Seq: e.Seq, At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
+			Chip: chip(e.Fact.What), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
 			Detail: e.Fact.Text(), Actor: term.Clean(e.Actor),
 		})
 	}

@@ -67,6 +67,7 @@ func TestPages(t *testing.T) {
 		"quorum-lost":  {"quorum-lost", "/owner?id=fleet/quorum-lost/1"},
 		"mass-failure": {"mass-failure", "/fleet"},
 		"facts":        {"power-cycled", "/facts?kind=remediation&text=reboot"},
+		"event":        {"rolled-back", "/event?at=3&n=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, f := logtest.Open(t), uitest.Feed(t)
@@ -127,7 +128,10 @@ func TestEveryMoment(t *testing.T) {
 // addresses are all pages about all that is in a log.
 func addresses(t testing.TB, f *feed.Feed) []string {
 	t.Helper()
-	list := []string{"/", "/fleet", "/facts"}
+	list := []string{"/", "/fleet", "/facts", "/event"}
+	for seq := uint64(1); seq <= f.Commits.Head(); seq += 13 {
+		list = append(list, fmt.Sprintf("/event?at=%d", seq))
+	}
 	seen := make(map[eventlog.Aggregate]bool)
 	err := f.Commits.Replay(0, f.Commits.Head(), func(r eventlog.Record) error {
 		path := map[eventlog.Kind]string{eventlog.KindRun: "/run", eventlog.KindMove: "/move", eventlog.KindRemediation: "/owner"}[r.Aggregate.Kind]
@@ -168,7 +172,7 @@ func TestHostileLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := url.ParseQuery(u.RawQuery + at)
+			q, err := url.ParseQuery(u.RawQuery + at) // the first of several counts
 			if err != nil {
 				t.Fatal(err)
 			}

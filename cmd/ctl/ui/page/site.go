@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
@@ -31,6 +32,8 @@ type Site struct {
 	pages map[string]page
 	// acts says that the pages offer what can be done.
 	acts bool
+	// prover makes the proofs of commits; nil makes none.
+	prover *audit.Prover
 }
 
 // page builds the content of a page from a moment.
@@ -62,6 +65,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		"/owner": {file: "owner.html", build: owner},
 		"/fleet": {file: "fleet.html", build: fleet},
 		"/facts": {file: "facts.html", build: facts, commits: true},
+		"/event": {file: "event.html", build: event, commits: true},
 	} {
 		t, err := base.Clone()
 		if err != nil {

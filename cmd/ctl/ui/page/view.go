@@ -115,12 +115,12 @@ func (v *view) With(pairs ...string) string {
 	return v.path + "?" + q.Encode()
 }
 
-// When is the address of this page at a commit; 0 is the present.
+// When is the address of this page at a commit; 0 is the present. Which event of a commit is meant says nothing of another one.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
-		return v.With("at", "")
+		return v.With("at", "", "n", "")
 	}
-	return v.With("at", strconv.FormatUint(seq, 10))
+	return v.With("at", strconv.FormatUint(seq, 10), "n", "")
 }
 
 // Kept are the parameters of this page but for some, for the forms on it.

@@ -66,9 +66,10 @@ func (h *handler) done(w http.ResponseWriter, ask act.Ask, said []string, wrong 
 	h.write(w, outcome(wrong), body, err)
 }
 
+// write answers with a page, or with what is wrong with it.
 func (h *handler) write(w http.ResponseWriter, code int, body []byte, err error) {
 	if err != nil {
-		code, body = http.StatusInternalServerError, h.site.Error(err)
+		code, body = status(err), h.site.Error(err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)

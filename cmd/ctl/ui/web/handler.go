@@ -28,6 +28,7 @@ func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...s
 		mux.HandleFunc(pattern, h.page)
 		mux.HandleFunc("/live"+pattern, h.live)
 	}
+	mux.HandleFunc(proofs, h.proof)
 	g := &guard{token: token, hosts: hosts, next: mux}
 	if desk != nil {
 		site.AllowActs()

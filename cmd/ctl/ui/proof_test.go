@@ -1,0 +1,151 @@
+package ui_test
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/cmd/ctl/app"
+	"scute.dev/cmd/ctl/audit"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ctl/ui/page"
+	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ctl/ui/web"
+	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/seal"
+)
+
+// sealed is a log of which all but the last commit are sealed, in a folder, and what an auditor keeps of it.
+type sealed struct {
+	t                    *testing.T
+	dir, key, checkpoint string
+	size                 uint64
+	read, altered        *feed.Feed
+}
+
+func newSealed(t *testing.T) *sealed {
+	t.Helper()
+	s := &sealed{t: t, dir: filepath.Join(t.TempDir(), "log"), read: uitest.Feed(t), altered: uitest.Feed(t)}
+	s.key, s.checkpoint = filepath.Join(t.TempDir(), "scute.pub"), filepath.Join(t.TempDir(), "checkpoint")
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: s.dir})
+	s.must(err)
+	uitest.Histories(t, log, "../../..", "rolled-back", "two-of-five")
+	key, err := seal.NewKey()
+	s.must(err)
+	sealer, err := seal.OpenSealer(t.TempDir(), log, key)
+	s.must(err)
+	c, signed, err := sealer.Seal(t.Context())
+	s.must(err)
+	s.must(sealer.Close())
+	s.size = c.Size
+	public, err := key.Public(log.ID())
+	s.must(err)
+	s.must(os.WriteFile(s.key, []byte(public), 0o600))
+	s.must(os.WriteFile(s.checkpoint, signed, 0o600))
+	uitest.Histories(t, log, "../../..", "decided-to-retry")
+	_, err = log.Replay(t.Context(), 0, s.read.Take)
+	s.must(err)
+	uitest.Fill(t, s.altered, log) // with other times
+	s.must(log.Close())
+	return s
+}
+
+func (s *sealed) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// get opens an address of the pages about a feed.
+func (s *sealed) get(f *feed.Feed, local bool, key, checkpoint, address string) (int, string) {
+	s.t.Helper()
+	flags := connect.New()
+	flags.Dir, flags.Local = s.dir, local
+	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: flags}
+	site, err := page.New(f, k, "log")
+	s.must(err)
+	site.ProveBy(audit.NewProver(k, key, checkpoint, ""))
+	h, err := web.New(site, f, nil, "secret", "127.0.0.1:4711")
+	s.must(err)
+	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://127.0.0.1:4711"+address, http.NoBody)
+	r.Header.Set("Cookie", "scute-ui-4711=secret")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// scutectl runs a command.
+func (s *sealed) scutectl(args ...string) (int, string) {
+	var out bytes.Buffer
+	env := &cli.Env{Out: &out, Err: &out, Now: time.Now, Name: "scutectl", Getenv: func(string) string { return "" }, Size: func(any) (int, int, bool) { return 0, 0, false }}
+	code := app.Run(s.t.Context(), env, args)
+	return code, out.String()
+}
+
+// TestProofs: what the pages give as the proof of a commit is what `audit prove` writes, and `audit check` takes it with the public key alone.
+func TestProofs(t *testing.T) {
+	s := newSealed(t)
+	for _, seq := range []uint64{1, 7, s.size} {
+		address := fmt.Sprintf("/proof?commit=%d", seq)
+		if _, event := s.get(s.read, false, s.key, s.checkpoint, fmt.Sprintf("/event?at=%d", seq)); !strings.Contains(event, address) {
+			t.Errorf("the page of the event does not lead to its proof: %s", event)
+		}
+		code, proof := s.get(s.read, false, s.key, s.checkpoint, address+"&as=file")
+		if code != http.StatusOK {
+			t.Fatalf("commit %d: %d %s", seq, code, proof)
+		}
+		if _, shown := s.get(s.read, false, s.key, s.checkpoint, address); !strings.Contains(html.UnescapeString(shown), proof) || !strings.Contains(shown, fmt.Sprintf("audit prove %d --key %s", seq, s.key)) {
+			t.Errorf("the page shows another proof:\n%s", shown)
+		}
+		file := filepath.Join(t.TempDir(), page.ProofFile(seq))
+		s.must(os.WriteFile(file, []byte(proof), 0o600))
+		if code, said := s.scutectl("audit", "check", file, "--key", s.key); code != 0 || !strings.Contains(said, fmt.Sprintf("commit %d of log ", seq)) {
+			t.Errorf("audit check ends with %d: %s", code, said)
+		}
+		if code, same := s.scutectl("audit", "prove", fmt.Sprint(seq), "--log", s.dir, "--key", s.key, "--checkpoint", s.checkpoint); code != 0 || same != proof {
+			t.Errorf("audit prove ends with %d: %s\nthe page has\n%s", code, same, proof)
+		}
+	}
+}
+
+// TestNoProof: where there is no proof the page says why, and gives no file.
+func TestNoProof(t *testing.T) {
+	s := newSealed(t)
+	for name, c := range map[string]struct {
+		f               *feed.Feed
+		local           bool
+		key, checkpoint string
+		seq             uint64
+		code            int
+		want            string
+	}{
+		"not covered":    {s.read, false, s.key, s.checkpoint, s.size + 1, http.StatusOK, "is not covered by the checkpoint, which covers 1 to"},
+		"no key":         {s.read, false, "", "", 3, http.StatusOK, "--key and --checkpoint are needed with --log, --nats and --export"},
+		"a local run":    {s.read, true, "", "", 3, http.StatusOK, "the log of local runs is not sealed"},
+		"altered":        {s.altered, false, s.key, s.checkpoint, 3, http.StatusOK, "the proof does not hold"},
+		"another key":    {s.read, false, s.checkpoint, s.checkpoint, 3, http.StatusOK, "key"},
+		"no such commit": {s.read, false, s.key, s.checkpoint, 9999, http.StatusNotFound, "commit 9999"},
+		"not all read":   {uitest.Feed(t), false, s.key, s.checkpoint, 1, http.StatusNotFound, "the last one is 0"},
+	} {
+		for _, as := range []string{"", "&as=file"} {
+			code, body := s.get(c.f, c.local, c.key, c.checkpoint, fmt.Sprintf("/proof?commit=%d%s", c.seq, as))
+			if code != c.code || !strings.Contains(body, c.want) || strings.Contains(body, "c2sp.org/tlog-proof") {
+				t.Errorf("%s: %d %s", name, code, body)
+			}
+		}
+	}
+	if code, body := s.get(s.read, false, s.key, s.checkpoint, "/proof?commit=x"); code != http.StatusBadRequest {
+		t.Errorf("%d %s", code, body)
+	}
+}
