@@ -62,7 +62,7 @@ var (
 		},
 	}
 	lateReady = transition{
-		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, and components of no other machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
+		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, nothing is against replacing it, no new machine is handed over, and neither components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
 		facts: func(r remediation) []Event {
 			if m := r.late(); m != nil {
 				return []Event{ReplacementReady{Replacement: m.subject()}}
@@ -150,11 +150,10 @@ var (
 		},
 	}
 	abandoned = transition{
-		when: "a control plane has not deleted the new machines within `timeouts.removal`; they keep their marks", event: Cancelled{}, to: ended,
+		when: "a control plane has not deleted the new machines within `timeouts.removal`; none is handed over any more, and they keep their marks", event: Cancelled{}, to: ended,
 		facts: func(r remediation) []Event {
-			limit := r.facts.Policy.Timeouts.Removal
 			marked := r.victim.DeleteMark == DeleteValue && !r.goesAnyway()
-			if !r.facts.isControlPlane() || limit <= 0 || !r.lasts(limit) || r.waits > 0 || !r.method.undone(r) || marked || len(r.relaxOff()) > 0 || len(r.giveBackOff()) > 0 {
+			if !r.facts.isControlPlane() || !r.overstays() || r.waits > 0 || !r.method.undone(r) || marked || len(r.relaxOff()) > 0 || len(r.giveBack()) > 0 || len(r.giveBackOff()) > 0 {
 				return nil
 			}
 			return []Event{Cancelled{Cause: r.Cause}}
@@ -253,13 +252,13 @@ func (m *Machine) brokenSince() time.Time {
 }
 
 // late is a new machine that is ready after all, nil without. The owner does not delete it while the components of the unhealthy machine
-// are broken; it does delete the unhealthy machine. A new machine that the owner was asked to remediate is not counted on.
+// are broken; it does delete the unhealthy machine. While the owner is asked to remediate a new machine, none is counted on.
 func (r remediation) late() *Machine {
-	if !r.resumable() {
+	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
 	}
 	for _, m := range r.newMachines {
-		if !r.extra(m) && !handedOver(m) && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
+		if !r.extra(m) && m.ready(OwnerKind(r.facts.Owner.Kind), r.facts.Owner.ExternalEtcd) {
 			return m
 		}
 	}
@@ -274,7 +273,7 @@ func (r remediation) resumable() bool {
 		return false
 	case !r.facts.isControlPlane():
 		return !r.Ready
-	case r.obstructed(r.victim):
+	case r.stuck():
 		return false // its owner would not delete the machine either
 	default: // one that was ready before can be deleted, unless the components of the unhealthy machine are broken
 		return !r.Ready || r.in(Sparing) && len(r.victim.broken(r.facts.Owner.ExternalEtcd)) > 0

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -103,15 +104,18 @@ func (r remediation) goesAnyway() bool {
 }
 
 // giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least
-// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses.
+// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses. The
+// replacement comes last: when the others are gone, the owner may be able to delete the unhealthy machine.
 func (r remediation) giveBack() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.facts.leaving() > 0:
 		return nil
 	case !r.tooMany():
 		return r.keep()
+	case r.overstays():
+		return r.withdrawn()
 	}
-	for _, m := range r.newMachines {
+	for _, m := range r.byUse() {
 		if r.in(Settling) && !r.extra(m) || !r.obstructed(m) || r.facts.Owner.Relaxed != "" || blind(r.facts) != nil || !r.facts.removed(m).none() {
 			continue
 		}
@@ -121,6 +125,31 @@ func (r remediation) giveBack() []Action {
 		return append(r.report(m), Action{Type: HandOver, Machine: m.subject()})
 	}
 	return nil
+}
+
+// byUse returns the new machines, those that are handed over first, then those that were one too many from the beginning.
+func (r remediation) byUse() []*Machine {
+	return slices.SortedStableFunc(slices.Values(r.newMachines), func(a, b *Machine) int {
+		return cmp.Or(cmp.Compare(count(handedOver(b)), count(handedOver(a))), cmp.Compare(count(r.extra(b)), count(r.extra(a))))
+	})
+}
+
+// overstays says that the owner has not deleted the new machines within the time of a removal.
+func (r remediation) overstays() bool {
+	limit := r.facts.Policy.Timeouts.Removal
+	return r.in(Sparing) && limit > 0 && r.lasts(limit)
+}
+
+// withdrawn takes back that new machines were handed over. Once the remediation has ended nothing would: the owner could remediate one
+// when it is no longer too many, and its note of that would keep it from remediating another.
+func (r remediation) withdrawn() []Action {
+	var actions []Action
+	for _, m := range r.newMachines {
+		if handedOver(m) && m.Unwired == "" {
+			actions = append(actions, Action{Type: Withdraw, Machine: m.subject()})
+		}
+	}
+	return actions
 }
 
 // keep cancels the hand-over of new machines to their owner: another client deleted another machine, so they stay.
