@@ -25,6 +25,7 @@ type guard struct {
 	faults int // so far
 	begun  int // faults when the last remediation was begun
 	last   *remediator.Active
+	spare  int // machines too many when that one was begun
 }
 
 // rest forgets what people did when nothing follows from it any more.
@@ -59,6 +60,7 @@ func (g *guard) begins(f *remediator.Facts, events []remediator.Event) string {
 			wrong = g.surges(f, e)
 		case remediator.HandedOver:
 			wrong = g.begin(f, e.Machine, 0, 1)
+			g.spare = len(f.Machines) - int(f.Owner.Replicas)
 		case remediator.EscalationStarted:
 			if g.state.Care.Active != nil {
 				wrong = "a step while a member of etcd is defragmented"
@@ -118,7 +120,7 @@ func (g *guard) surges(f *remediator.Facts, e remediator.SurgeRequested) string 
 }
 
 func (g *guard) begin(f *remediator.Facts, victim remediator.Subject, adds, removes int) string {
-	g.begun = g.faults
+	g.begun, g.spare = g.faults, 0
 	if g.state.Care.Active != nil {
 		return "begun while a member of etcd is defragmented"
 	}
@@ -274,7 +276,9 @@ func (g *guard) older(m *machine) bool {
 	return len(of) > 0
 }
 
-// marks: no two machines that were there before are marked to be deleted at once.
+// marks: no two machines that were there before are marked to be deleted at once, unless there were as many too many when the last one was
+// handed over: the new machines of an earlier remediation, which belong to the baseline of this one. A hand-over marks nothing, and the
+// marks that are more than machines too many are taken off when its machine goes.
 func (g *guard) marks() string {
 	var newMachines []types.UID
 	marked := 0
@@ -287,8 +291,8 @@ func (g *guard) marks() string {
 			marked++
 		}
 	}
-	if marked > 1 {
-		return fmt.Sprintf("%d machines are marked to be deleted, in addition to the new machines %v", marked, newMachines)
+	if marked > max(1, g.spare) {
+		return fmt.Sprintf("%d machines are marked to be deleted, of %d too many, in addition to the new machines %v", marked, g.spare, newMachines)
 	}
 	return ""
 }

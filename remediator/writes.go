@@ -71,11 +71,24 @@ func (r remediation) unmarked() []Action {
 func settling(r remediation) []Action {
 	actions := r.method.hold(r)
 	for _, m := range r.newMachines {
-		if r.method.undone(r) && (!r.extra(m) || !r.tooMany()) && m.DeleteMark == DeleteValue {
+		if r.method.undone(r) && m.DeleteMark == DeleteValue && r.unneeded(m) {
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()})
 		}
 	}
 	return slices.Concat(actions, r.unmarked(), r.giveBack(), r.giveBackOff(), r.relaxOff(), r.touch(false, ""))
+}
+
+// unneeded says that a new machine needs no mark when the unhealthy machine is gone. One that is neither the replacement nor a surplus of the
+// surge was made for people, who may want fewer machines by now.
+func (r remediation) unneeded(m *Machine) bool {
+	switch {
+	case r.extra(m):
+		return !r.tooMany()
+	case m.UID == r.Replacement.UID:
+		return true
+	default:
+		return r.facts.leftBehind(m)
+	}
 }
 
 // unwinding are the writes that undo the request: the marks of the new machines first, that of the unhealthy machine
