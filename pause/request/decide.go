@@ -150,15 +150,31 @@ func (s *State) late(all []pause.Wait, now time.Time) (late []pause.Wait) {
 		return nil
 	}
 	for _, w := range all {
-		limit, own := s.Spec.AckKinds[w.Ref.GroupKind()]
-		if !own {
-			limit = s.Spec.Acknowledge
-		}
-		if now.Sub(s.PendingSince) >= time.Duration(limit) {
+		if !now.Before(s.AcknowledgeBy(w.Ref.GroupKind())) {
 			late = append(late, w)
 		}
 	}
 	return late
+}
+
+// AcknowledgeBy is when objects of a kind are late that have not acknowledged by then; zero while none is waited for.
+func (s *State) AcknowledgeBy(groupKind string) time.Time {
+	if s.PendingSince.IsZero() {
+		return time.Time{}
+	}
+	limit, own := s.Spec.AckKinds[groupKind]
+	if !own {
+		limit = s.Spec.Acknowledge
+	}
+	return s.PendingSince.Add(time.Duration(limit))
+}
+
+// AwakeBy is when a pause that is restored ends, also without all objects that have not said by then that they are awake; zero before.
+func (s *State) AwakeBy() time.Time {
+	if s.RestoredAt.IsZero() {
+		return time.Time{}
+	}
+	return s.RestoredAt.Add(time.Duration(s.Spec.Awake))
 }
 
 // count sorts what is pending, so that two looks that show the same are the same.
@@ -186,7 +202,7 @@ func awake(s *State, asleep []pause.Wait, now time.Time) []Event {
 	switch {
 	case len(asleep) == 0:
 		return []Event{Released{}}
-	case now.Sub(s.RestoredAt) >= time.Duration(s.Spec.Awake):
+	case !now.Before(s.AwakeBy()):
 		return []Event{Released{Asleep: first, Total: len(asleep)}}
 	case len(asleep) != s.AsleepAll || !slices.Equal(first, s.Asleep):
 		return []Event{Waiting{Pending{For: first, Total: len(asleep)}}}

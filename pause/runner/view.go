@@ -60,6 +60,17 @@ func (p *Pauses) Spec(id string) (spec request.Spec, known bool) {
 	return spec, known
 }
 
+// Look calls fn with what is known of one pause, nil if nothing is. fn keeps nothing of it.
+func (p *Pauses) Look(id string, fn func(*request.State)) {
+	p.view.Read(id, func(e *aggregate.Entry[*request.State]) {
+		if e == nil {
+			fn(nil)
+			return
+		}
+		fn(e.State)
+	})
+}
+
 // Open are the ids of the pauses of a name that are not over, in any namespace and of any name where both are empty.
 func (p *Pauses) Open(namespace, name string) (ids []string) {
 	for _, id := range p.view.IDs() {

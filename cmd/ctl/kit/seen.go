@@ -38,10 +38,10 @@ func (s *Seen) Check(o client.Object, id string) error {
 		return nil
 	case o.GetUID() != s.UID:
 		return fmt.Errorf("%w: %s was deleted and created again meanwhile: its UID is %s, and was %s", ErrChanged, o.GetName(), o.GetUID(), s.UID)
+	case o.GetDeletionTimestamp() != nil: // it has another generation than before
+		return fmt.Errorf("%w: %s is being deleted", ErrChanged, o.GetName())
 	case o.GetGeneration() != s.Generation:
 		return fmt.Errorf("%w: the spec of %s was changed meanwhile: its generation is %d, and was %d; look again", ErrChanged, o.GetName(), o.GetGeneration(), s.Generation)
-	case o.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%w: %s is being deleted", ErrChanged, o.GetName())
 	case id != s.ID:
 		return fmt.Errorf("%w: %s is %s in the log, and was %s; look again", ErrChanged, o.GetName(), id, s.ID)
 	default:

@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/source"
 )
@@ -146,16 +148,12 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	}
 	defer p.Close()
 	key := p.Key(o.Name)
-	made, err := p.Get(ctx, key)
+	made, err := remove(ctx, p, key, nil)
 	if err != nil {
 		return err
 	}
-	if err := client.IgnoreNotFound(p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})); err != nil {
-		return fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
-	}
 	if !o.Wait {
-		_, err := fmt.Fprintf(o.Env.Out, "pause %s is being released\n", key)
-		return err
+		return o.Print([]string{released(key)})
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
@@ -176,6 +174,39 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "pause %s: %s\n", key, said)
 	return err
+}
+
+// Delete deletes a Pause, if it is still the one that was seen.
+func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error {
+	p, err := kit.InCluster(k, newNoun())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	key := p.Key(name)
+	if _, err := remove(ctx, p, key, seen); err != nil {
+		return err
+	}
+	return k.Print([]string{released(key)})
+}
+
+func released(key types.NamespacedName) string { return fmt.Sprintf("pause %s is being released", key) }
+
+// remove deletes a Pause, and returns it as it was.
+func remove(ctx context.Context, p *place, key types.NamespacedName, seen *kit.Seen) (*v1alpha1.Pause, error) {
+	made, err := p.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := seen.Check(made, made.Status.PauseID); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	if err := client.IgnoreNotFound(p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})); err != nil {
+		return nil, fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
+	}
+	return made, nil
 }
 
 // await follows the Pause until fn has seen enough.

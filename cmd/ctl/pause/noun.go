@@ -110,6 +110,23 @@ func (f *Fold) Items() []source.Item[*v1alpha1.Pause] {
 	return []source.Item[*v1alpha1.Pause]{{Key: types.NamespacedName{Namespace: spec.Namespace, Name: spec.Name}, Value: FromLog(spec, status)}}
 }
 
+// Pause is the Pause; nil until it was asked for.
+func (f *Fold) Pause() *v1alpha1.Pause {
+	for _, item := range f.Items() {
+		return item.Value
+	}
+	return nil
+}
+
+// Look calls fn with all that is known of the pause, which is more than a status has. fn keeps nothing of it.
+func (f *Fold) Look(fn func(*request.State)) {
+	f.view.Look(f.id, func(s *request.State) {
+		if s != nil {
+			fn(s)
+		}
+	})
+}
+
 // FromLog is the resource that a spec in the log was made from, and its status.
 func FromLog(spec request.Spec, status v1alpha1.PauseStatus) *v1alpha1.Pause {
 	p := &v1alpha1.Pause{

@@ -27,7 +27,7 @@ func Describe(v show.View, p *v1alpha1.Pause) []string {
 	if p.Status.PauseID != "" {
 		out = append(out, v.Field("In the log", "pause/"+p.Status.PauseID))
 	}
-	out = append(out, v.Field("Pauses", selection(p)))
+	out = append(out, v.Field("Pauses", Selection(p)))
 	if p.Spec.Reason != "" {
 		out = append(out, v.Field("Reason", term.Clean(p.Spec.Reason)))
 	}
@@ -36,7 +36,8 @@ func Describe(v show.View, p *v1alpha1.Pause) []string {
 	return append(out, view{v}.lists(p)...)
 }
 
-func selection(p *v1alpha1.Pause) string {
+// Selection says in words which clusters a Pause is about.
+func Selection(p *v1alpha1.Pause) string {
 	var parts []string
 	if len(p.Spec.Clusters) > 0 {
 		parts = append(parts, "clusters "+strings.Join(p.Spec.Clusters, ", "))

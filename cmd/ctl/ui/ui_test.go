@@ -93,11 +93,11 @@ func shown(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) map[str
 			}
 			said["move"] = m.Resource()
 		case eventlog.KindPause:
-			for id, p := range w.Pauses() {
-				if id == a.ID {
-					said["pause"] = p
-				}
+			p, err := w.Pause(a.ID)
+			if err != nil {
+				return err
 			}
+			said["pause"] = p.Pause()
 		default:
 			o, err := w.Owner(a.ID)
 			if err != nil {

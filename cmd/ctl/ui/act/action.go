@@ -12,6 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
+	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
 )
@@ -21,8 +22,8 @@ type action struct {
 	effect string
 	// reason says that there is a place for one, needed that it must be given, timed that it may be for a time.
 	reason, needed, timed bool
-	// command is of scutectl too, and can be copied instead.
-	command bool
+	// command of scutectl that does the same, before the name; "" if there is none.
+	command string
 	object  func() client.Object
 	do      func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
 }
@@ -30,38 +31,45 @@ type action struct {
 func actions() map[string]action {
 	return map[string]action{
 		"pause run": {
-			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: true, object: aRun,
+			effect: "The run starts nothing more: what is in flight ends, and its clocks stop.", reason: true, command: "pause run", object: aRun,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				return run.Pause(ctx, k, s, name, a.Reason)
 			},
 		},
 		"resume run": {
 			effect: "The run continues: what is done is skipped, what was aborted or cut off is tried again. A task that waits for a decision keeps waiting.",
-			reason: true, command: true, object: aRun,
+			reason: true, command: "resume run", object: aRun,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				return run.Resume(ctx, k, s, name, a.Reason)
 			},
 		},
 		"abort move": {
 			effect: "The move is rolled back: the copies on the target are removed, the source is as it was found. If it is Verified by then, it only goes forward and this is refused.",
-			reason: true, command: true, object: func() client.Object { return &v1alpha1.Move{} },
+			reason: true, command: "abort move", object: func() client.Object { return &v1alpha1.Move{} },
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
 				return move.Abort(ctx, k, s, name, a.Reason)
 			},
 		},
+		"delete pause": {
+			effect:  "Each of its clusters gets back the pause state that was found on it: one that was paused before, or that another Pause holds, stays paused. The Pause goes when every object is awake, or the time for that is over.",
+			command: "resume cluster", object: func() client.Object { return &v1alpha1.Pause{} },
+			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
+				return pause.Delete(ctx, k, s, name)
+			},
+		},
 		"hold remediation": {
 			effect: "The machine stays marked, and nothing is begun for it until the hold is over or released. What has begun already continues.",
-			reason: true, timed: true, command: true, object: aRemediation, do: hold,
+			reason: true, timed: true, command: "hold remediation", object: aRemediation, do: hold,
 		},
 		"release remediation": {
-			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: true, object: aRemediation,
+			effect: "The hold is taken off, and an abort too: the machine is decided about again, and may be replaced.", command: "release remediation", object: aRemediation,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
 				return remediation.Release(ctx, k, s, name)
 			},
 		},
 		"abort remediation": {
 			effect:  "What was started for the machine is cancelled: its owner gets its replicas back, and the replacement goes. The machine stays, marked, and nothing more is begun for it.",
-			command: true, object: aRemediation,
+			command: "abort remediation", object: aRemediation,
 			do: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
 				return remediation.Abort(ctx, k, s, name)
 			},
@@ -108,6 +116,8 @@ func stands(o client.Object) (state, message, id string) {
 		return string(o.Status.Phase), o.Status.Message, o.Status.RunID
 	case *v1alpha1.Move:
 		return string(o.Status.Phase), o.Status.Message, o.Status.MoveID
+	case *v1alpha1.Pause:
+		return string(o.Status.Phase), o.Status.Message, o.Status.PauseID
 	case *v1alpha1.SurgeRemediation:
 		return string(o.Status.Phase), o.Status.Message, o.Status.RemediationID
 	case *v1alpha1.RepairPolicy:

@@ -95,8 +95,8 @@ func (d *Desk) Look(ctx context.Context, ask Ask) (*Offer, error) {
 			return nil, fmt.Errorf("%w: RepairPolicy %s/%s has no pause request", kit.ErrChanged, ask.Namespace, ask.Name)
 		}
 	}
-	if action.command {
-		o.Command = d.kit.Hint(ask.Namespace, ask.Do, ask.Kind, ask.Name)
+	if action.command != "" {
+		o.Command = d.kit.Hint(ask.Namespace, append(strings.Fields(action.command), ask.Name)...)
 	}
 	nonce := make([]byte, nonceBytes)
 	_, _ = rand.Read(nonce) // it never fails

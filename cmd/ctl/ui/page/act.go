@@ -54,6 +54,13 @@ func (v *view) moveActs(id string, m *v1alpha1.Move) []Act {
 	return v.offer("Abort", act.Ask{Do: "abort", Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: id})
 }
 
+func (v *view) pauseActs(id string, r *v1alpha1.Pause) []Act {
+	if r.Status.FinishedAt != nil || r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
+		return nil
+	}
+	return v.offer("Delete", act.Ask{Do: "delete", Kind: "pause", Namespace: r.Namespace, Name: r.Name, ID: id})
+}
+
 func (v *view) machineActs(r *v1alpha1.SurgeRemediation) (out []Act) {
 	if !remediation.Open(r) {
 		return nil
@@ -129,7 +136,7 @@ func (s *Site) answer(c confirmation) ([]byte, error) {
 // back is the page about what something was done with.
 func back(a act.Ask) string {
 	switch a.Kind {
-	case "run", "move":
+	case "run", "move", "pause":
 		return "/" + a.Kind + "?" + url.Values{"id": {a.ID}}.Encode()
 	case "remediation":
 		return "/owner?" + url.Values{"id": {strings.TrimSuffix(a.ID, "/"+a.Name)}}.Encode()

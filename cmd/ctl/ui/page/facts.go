@@ -83,10 +83,10 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 }
 
 // factsAbout are the last facts about an aggregate, the newest first, and how many commits are earlier.
-func (v *view) factsAbout(a eventlog.Aggregate, most int) (list []Fact, earlier int, err error) {
+func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
 	of := v.site.feed.Commits.Of(a, v.world.Seq)
 	for i, seq := range slices.Backward(of) {
-		if len(list) >= most {
+		if len(list) >= factsOfThing {
 			return list, i + 1, nil
 		}
 		r, err := v.site.feed.Commits.Read(seq)
@@ -95,8 +95,8 @@ func (v *view) factsAbout(a eventlog.Aggregate, most int) (list []Fact, earlier 
 		}
 		told := v.factsOf(r)
 		slices.Reverse(told)
-		if list = append(list, told...); len(list) > most {
-			return list[:most], i + 1, nil
+		if list = append(list, told...); len(list) > factsOfThing {
+			return list[:factsOfThing], i + 1, nil
 		}
 	}
 	return list, 0, nil
@@ -120,6 +120,8 @@ func (v *view) link(a eventlog.Aggregate) string {
 		return v.To("/run", "id", a.ID)
 	case eventlog.KindMove:
 		return v.To("/move", "id", a.ID)
+	case eventlog.KindPause:
+		return v.To("/pause", "id", a.ID)
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
 	default:

@@ -58,7 +58,7 @@ func move(v *view) (any, error) {
 	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Levels: levels(&m.State)}
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
 	p.Commands, p.Acts = v.commands(moveCommands(v, r)), v.moveActs(id, r)
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, factsOfThing)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
 	return p, err
 }
 

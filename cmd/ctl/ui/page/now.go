@@ -122,21 +122,22 @@ func moved(m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d created, %d/%d deleted", c.Created, c.Objects, c.Deleted, c.ToDelete)
 }
 
-// pauses have no separate page: what there is to say of one is short.
 func (p *nowPage) pauses(v *view) {
-	for id, r := range v.world.Pauses() {
+	for id, f := range v.world.Pauses() {
+		r := f.Pause()
 		t := Thing{
-			Chip: chip(r.Status.Phase), Kind: "pause", Name: r.Namespace + "/" + r.Name, Message: r.Status.Message, Next: r.Status.Next,
+			Chip: chip(r.Status.Phase), Kind: "pause", Name: r.Namespace + "/" + r.Name, Link: v.To("/pause", "id", id), Message: r.Status.Message, Next: r.Status.Next,
 			Progress: fmt.Sprintf("%d/%d objects", r.Status.Counts.Acknowledged, r.Status.Counts.Objects), seq: v.world.Last(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id}),
 		}
 		if r.Status.PhaseSince != nil {
 			t.Since = r.Status.PhaseSince.Time
 		}
+		t.Acts = v.pauseActs(id, r)
 		switch {
 		case r.Status.FinishedAt != nil:
 			p.Ended = append(p.Ended, t)
 		case r.Status.Next != "":
-			t.Commands = v.commands([]string{v.command(r.Namespace, "describe", "pause", r.Name) + " shows what it waits for"})
+			t.Commands = v.commands(pauseCommands(v, r))
 			p.Waiting = append(p.Waiting, t)
 		default:
 			p.Busy = append(p.Busy, t)

@@ -37,6 +37,7 @@ type ownerPage struct {
 	Active  []*remediator.Active
 	Cases   []Case
 	Mass    []string
+	Pauses  []Holder
 	Acts    []Act
 	Facts   []Fact
 	Earlier int
@@ -51,8 +52,9 @@ func owner(v *view) (any, error) {
 		return nil, err
 	}
 	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: waitedFor(&f.State), Cases: v.cases(f)}
+	p.Pauses = v.holders()[p.Owner.Namespace+"/"+p.Owner.Cluster]
 	p.Acts = v.policyActs(p.Owner.Namespace, p.Cases)
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}, factsOfThing)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
 	return p, err
 }
 
@@ -136,6 +138,7 @@ type Health struct {
 // Cluster groups the owners of a cluster.
 type Cluster struct {
 	Name   string
+	Pauses []Holder
 	Owners []Health
 }
 
@@ -150,12 +153,12 @@ func (fleetPage) title() string { return "Fleet" }
 
 func fleet(v *view) (any, error) {
 	var p fleetPage
-	byName := make(map[string]*Cluster)
+	byName, holders := make(map[string]*Cluster), v.holders()
 	for id, f := range v.world.Owners() {
 		h := v.health(id, f)
 		name := f.State.Owner.Namespace + "/" + f.State.Owner.Cluster
 		if byName[name] == nil {
-			byName[name] = &Cluster{Name: name}
+			byName[name] = &Cluster{Name: name, Pauses: holders[name]}
 		}
 		byName[name].Owners = append(byName[name].Owners, h)
 		p.Open, p.Machines, p.Mass = p.Open+h.Open, p.Machines+h.Open+h.Ended, append(p.Mass, h.Mass...)

@@ -67,6 +67,8 @@ func TestPages(t *testing.T) {
 		"quorum-lost":  {"quorum-lost", "/owner?id=fleet/quorum-lost/1"},
 		"mass-failure": {"mass-failure", "/fleet"},
 		"facts":        {"power-cycled", "/facts?kind=remediation&text=reboot"},
+		"pause-late":   {"timed-out", "/pause?id=fleet/timed-out/1&at=2"},
+		"pause":        {"killed-while-releasing", "/pause?id=fleet/killed-while-releasing/1"},
 		"event":        {"rolled-back", "/event?at=3&n=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +136,7 @@ func addresses(t testing.TB, f *feed.Feed) []string {
 	}
 	seen := make(map[eventlog.Aggregate]bool)
 	err := f.Commits.Replay(0, f.Commits.Head(), func(r eventlog.Record) error {
-		path := map[eventlog.Kind]string{eventlog.KindRun: "/run", eventlog.KindMove: "/move", eventlog.KindRemediation: "/owner"}[r.Aggregate.Kind]
+		path := map[eventlog.Kind]string{eventlog.KindRun: "/run", eventlog.KindMove: "/move", eventlog.KindPause: "/pause", eventlog.KindRemediation: "/owner"}[r.Aggregate.Kind]
 		if path != "" && !seen[r.Aggregate] {
 			seen[r.Aggregate] = true
 			list = append(list, path+"?"+url.Values{"id": {r.Aggregate.ID}}.Encode())

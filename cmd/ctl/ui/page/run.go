@@ -91,7 +91,7 @@ func run(v *view) (any, error) {
 			return nil, err
 		}
 	}
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, factsOfThing)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
 	return p, err
 }
 

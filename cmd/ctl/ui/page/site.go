@@ -62,6 +62,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 		"/":      {file: "now.html", build: now},
 		"/run":   {file: "run.html", build: run},
 		"/move":  {file: "move.html", build: move},
+		"/pause": {file: "pause.html", build: pausing},
 		"/owner": {file: "owner.html", build: owner},
 		"/fleet": {file: "fleet.html", build: fleet},
 		"/facts": {file: "facts.html", build: facts, commits: true},

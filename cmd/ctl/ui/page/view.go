@@ -163,7 +163,7 @@ func (v *view) Next() uint64 {
 
 // about is the aggregate that the page is about.
 func (v *view) about() (eventlog.Aggregate, bool) {
-	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/owner": eventlog.KindRemediation}[v.path]
+	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.path]
 	return eventlog.Aggregate{Kind: kind, ID: v.query.Get("id")}, ok
 }
 

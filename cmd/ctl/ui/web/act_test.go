@@ -28,10 +28,13 @@ import (
 	"scute.dev/cmd/ctl/ui/uitest"
 )
 
-// api is one SurgeRemediation behind the API of Kubernetes, as far as an action needs it. The tests of the real pages have a real one.
+// api is one SurgeRemediation and one Pause behind the API of Kubernetes, as far as an action needs it. The tests of the real pages have a real one.
 type api struct {
 	t      *testing.T
 	object v1alpha1.SurgeRemediation
+	pause  v1alpha1.Pause
+	// deletes counts how often the Pause was deleted.
+	deletes int
 	// patches counts what was written.
 	patches int
 	// refuses patches as RBAC does, and conflicts is how many are refused because the object was written meanwhile.
@@ -53,8 +56,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/scute.dev/v1alpha1":
 		a.send(w, metav1.APIResourceList{
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version.GroupVersion,
-			APIResources: []metav1.APIResource{{Name: "surgeremediations", SingularName: "surgeremediation", Namespaced: true, Kind: "SurgeRemediation", Verbs: metav1.Verbs{"get", "patch"}}},
+			APIResources: []metav1.APIResource{
+				{Name: "surgeremediations", SingularName: "surgeremediation", Namespaced: true, Kind: "SurgeRemediation", Verbs: metav1.Verbs{"get", "patch"}},
+				{Name: "pauses", SingularName: "pause", Namespaced: true, Kind: "Pause", Verbs: metav1.Verbs{"get", "delete"}},
+			},
 		})
+	case strings.HasSuffix(r.URL.Path, "/namespaces/fleet/pauses/late") && r.Method == http.MethodDelete:
+		a.remove(w, r)
+	case strings.HasSuffix(r.URL.Path, "/namespaces/fleet/pauses/late"):
+		a.send(w, a.pause)
 	case !strings.HasSuffix(r.URL.Path, "/namespaces/fleet/surgeremediations/cp-1"):
 		http.NotFound(w, r)
 	case r.Method == http.MethodPatch:
@@ -101,6 +111,22 @@ func (a *api) patch(w http.ResponseWriter, r *http.Request) {
 	a.send(w, a.object)
 }
 
+// remove marks the Pause as deleted: its finalizer keeps it.
+func (a *api) remove(w http.ResponseWriter, r *http.Request) {
+	var options metav1.DeleteOptions
+	if err := json.NewDecoder(r.Body).Decode(&options); err != nil || options.Preconditions == nil || *options.Preconditions.UID != a.pause.UID {
+		a.t.Errorf("the deletion does not hold what was seen: %v %+v", err, options)
+	}
+	if a.refuses {
+		a.status(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pauses.scute.dev "late" is forbidden: User "jane" cannot delete resource`)
+		return
+	}
+	now := metav1.Now()
+	a.pause.DeletionTimestamp, a.deletes = &now, a.deletes+1
+	a.pause.Generation++
+	a.send(w, a.pause)
+}
+
 func (a *api) status(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.WriteHeader(code)
 	a.send(w, metav1.Status{
@@ -123,6 +149,12 @@ func changing(t *testing.T) (*api, http.Handler) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "cp-1", UID: "8c1f", ResourceVersion: "7", Generation: 1},
 		Status:     v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationSurging, RemediationID: "fleet/cp/0a1b/cp-1", Message: uitest.Markup},
 	}}
+	a.pause = v1alpha1.Pause{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "scute.dev/v1alpha1", Kind: "Pause"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "late", UID: "77aa", ResourceVersion: "9", Generation: 1, Finalizers: []string{"scute.dev/pause"}},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{"prod"}},
+		Status:     v1alpha1.PauseStatus{Phase: v1alpha1.PauseTimedOut, PauseID: "fleet/late/77aa", Message: uitest.Markup},
+	}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -189,10 +221,14 @@ func formOf(ctx context.Context, h http.Handler, values url.Values, header ...st
 // asked opens the page that asks, and gives the form that it has.
 func asked(t *testing.T, h http.Handler, do string) url.Values {
 	t.Helper()
-	q := act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}.Query()
-	w := get(t, h, http.MethodGet, "/act?"+q.Encode())
+	return askedOf(t, h, act.Ask{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
+}
+
+func askedOf(t *testing.T, h http.Handler, ask act.Ask, uid string) url.Values {
+	t.Helper()
+	w := get(t, h, http.MethodGet, "/act?"+ask.Query().Encode())
 	body := w.Body.String()
-	if w.Code != http.StatusOK || !strings.Contains(body, "8c1f") || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
+	if w.Code != http.StatusOK || !strings.Contains(body, uid) || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
 		t.Fatalf("%d %s", w.Code, body)
 	}
 	values := make(url.Values)

@@ -136,6 +136,15 @@ func find[F folder](w *World, a eventlog.Aggregate) (F, error) {
 	return f, nil
 }
 
+// Pause is a Pause by its id.
+func (w *World) Pause(id string) (*pause.Fold, error) {
+	f, err := find[*pause.Fold](w, eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
+	if err == nil && f.Pause() == nil {
+		err = fmt.Errorf("%w: pause/%s was not asked for up to commit %d", ErrNotFound, id, w.Seq)
+	}
+	return f, err
+}
+
 // Runs are those that can be read, the one that changed last first.
 func (w *World) Runs() iter.Seq2[string, *run.Run] {
 	return func(yield func(string, *run.Run) bool) {
@@ -151,13 +160,11 @@ func (w *World) Runs() iter.Seq2[string, *run.Run] {
 func (w *World) Moves() iter.Seq2[string, *Move] { return all[*Move](w, eventlog.KindMove) }
 
 // Pauses are those that can be read, the one that changed last first.
-func (w *World) Pauses() iter.Seq2[string, *v1alpha1.Pause] {
-	return func(yield func(string, *v1alpha1.Pause) bool) {
+func (w *World) Pauses() iter.Seq2[string, *pause.Fold] {
+	return func(yield func(string, *pause.Fold) bool) {
 		for id, f := range all[*pause.Fold](w, eventlog.KindPause) {
-			for _, item := range f.Items() {
-				if !yield(id, item.Value) {
-					return
-				}
+			if f.Pause() != nil && !yield(id, f) {
+				return
 			}
 		}
 	}

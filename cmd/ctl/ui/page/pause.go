@@ -1,0 +1,172 @@
+package page
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/pause"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/pause/request"
+)
+
+// restShown is how many of the objects that have acknowledged a page has.
+const restShown = 200
+
+// Holder is a Pause that holds a cluster.
+type Holder struct {
+	Chip
+	Name, Link string
+}
+
+// Awaited is an object that a Pause waits for: why, and until when it is not late.
+type Awaited struct {
+	Object, Namespace, Why string
+	Until                  time.Time
+}
+
+// Rest is an object that acknowledged a pause: by which signal, and how long after the pause was set.
+type Rest struct {
+	Object, Cluster, Signal string
+	After                   time.Duration
+	BlockMove               bool
+}
+
+type pausePage struct {
+	ID, Selection, Holder string
+	Pause                 *v1alpha1.Pause
+	Phase                 Chip
+	Stages                []Stage
+	Counts                []Count
+	// Waits are those that are waited for, and MoreWaits how many there are besides. Until is when it ends without those that sleep.
+	Waits     []Awaited
+	MoreWaits int
+	Until     time.Time
+	// Cluster is the one whose objects are shown, "" for all.
+	Cluster  string
+	Rest     []Rest
+	MoreRest int
+	Commands []string
+	Acts     []Act
+	Facts    []Fact
+	Earlier  int
+}
+
+func (p pausePage) title() string { return "pause " + p.Pause.Name }
+
+func pausing(v *view) (any, error) {
+	id := v.query.Get("id")
+	f, err := v.world.Pause(id)
+	if err != nil {
+		return nil, err
+	}
+	r := f.Pause()
+	p := pausePage{ID: id, Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.query.Get("cluster")}
+	p.Stages = pauseStages(r.Status.Phase)
+	if c := r.Status.Counts; c.Objects > 0 {
+		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
+	}
+	f.Look(func(s *request.State) {
+		p.Holder = s.Holder
+		p.awaited(s)
+		p.rest(s)
+	})
+	p.Commands, p.Acts = v.commands(pauseCommands(v, r)), v.pauseActs(id, r)
+	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
+	return p, err
+}
+
+// pauseStages are the phases on the way of a Pause, and how far it is. One that is released need not have been acknowledged.
+func pauseStages(phase v1alpha1.PausePhase) (out []Stage) {
+	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
+	switch phase {
+	case v1alpha1.PauseTimedOut:
+		path[2] = phase
+	case v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased:
+		path = path[:2]
+	}
+	path = append(path, v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased)
+	n := slices.Index(path, phase)
+	for i, one := range path {
+		s := Stage{Chip: Chip{Tone{"idle", "·"}, string(one)}}
+		switch {
+		case i < n, i == n && (one == v1alpha1.PauseReleased || one == v1alpha1.PauseAcknowledged):
+			s.Tone = Tone{"ok", "✓"}
+		case i == n && one == v1alpha1.PauseTimedOut:
+			s.Tone = toneOf(string(one))
+		case i == n:
+			s.Tone = Tone{"busy", "▶"}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// awaited are those that have not said that they are at rest or, while it is released, that they are awake.
+func (p *pausePage) awaited(s *request.State) {
+	list, total := s.Pending.For, s.Pending.Total
+	if s.Releasing {
+		list, total = s.Asleep, s.AsleepAll
+		if !s.Finished() {
+			p.Until = s.AwakeBy()
+		}
+	}
+	for _, w := range list {
+		one := Awaited{Object: w.Ref.Short(), Namespace: w.Ref.Namespace, Why: w.Why}
+		if !s.Releasing {
+			one.Until = s.AcknowledgeBy(w.Ref.GroupKind())
+		}
+		p.Waits = append(p.Waits, one)
+	}
+	p.MoreWaits = total - len(list)
+}
+
+// rest are those that have acknowledged, by their clusters.
+func (p *pausePage) rest(s *request.State) {
+	refs := slices.Collect(maps.Keys(s.Acks))
+	if p.Cluster != "" {
+		refs = slices.DeleteFunc(refs, func(ref object.Ref) bool { return s.Acks[ref].Cluster != p.Cluster })
+	}
+	slices.SortFunc(refs, func(a, b object.Ref) int {
+		return cmp.Or(cmp.Compare(s.Acks[a].Cluster, s.Acks[b].Cluster), object.Compare(a, b))
+	})
+	p.MoreRest = max(0, len(refs)-restShown)
+	for _, ref := range refs[:min(len(refs), restShown)] {
+		ack := s.Acks[ref]
+		p.Rest = append(p.Rest, Rest{Object: ref.Short(), Cluster: ack.Cluster, Signal: string(ack.How), After: time.Duration(ack.After), BlockMove: ack.BlockMove})
+	}
+}
+
+// pauseCommands are what an operator can do about a Pause.
+func pauseCommands(v *view, r *v1alpha1.Pause) []string {
+	lines := []string{v.command(r.Namespace, "describe", "pause", r.Name) + " shows what it waits for"}
+	if r.Status.FinishedAt != nil {
+		return lines
+	}
+	lines = append(lines, v.command(r.Namespace, "watch", "pause", r.Name)+" follows it until every object has acknowledged")
+	if r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
+		return lines
+	}
+	return append(lines, v.command(r.Namespace, "resume", "cluster", r.Name)+" deletes it, which restores what was found")
+}
+
+// holders are the Pauses that are not over, by the clusters that they hold: namespace/name.
+func (v *view) holders() map[string][]Holder {
+	by := make(map[string][]Holder)
+	for id, f := range v.world.Pauses() {
+		f.Look(func(s *request.State) {
+			if s.Finished() {
+				return
+			}
+			h := Holder{Chip: chip(s.Phase), Name: s.Spec.Name, Link: v.To("/pause", "id", id)}
+			for _, root := range s.Roots {
+				name := root.Ref.Namespace + "/" + root.Ref.Name
+				by[name] = append(by[name], h)
+			}
+		})
+	}
+	return by
+}
