@@ -29,9 +29,9 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 	return allowed, err
 }
 
-// unauthorized is how an API server words what its authorizer denies. Quota, webhooks and admission policies may answer with
-// the same code and reason, in other words.
-var unauthorized = regexp.MustCompile(`User "[^"]*" cannot [a-z]+ (resource|path) "`)
+// unauthorized is how an API server words what its authorizer denies, in a message and in the JSON that carries it. Quota, webhooks and
+// admission policies may answer with the same code and reason, in other words.
+var unauthorized = regexp.MustCompile(`User \\?"[^"]*" cannot [a-z]+ (resource|path) \\?"`)
 
 // Unpermitted says that an API server's authorizer denied a request: not its quota, nor a webhook or an admission policy. An
 // API server that has just started answers so as long as it has not read its roles.

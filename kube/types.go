@@ -65,6 +65,19 @@ func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []strin
 	if err != nil {
 		return nil, nil, err
 	}
+	movable, unserved, err = c.movable(ctx, labels)
+	if err != nil || len(unserved) == 0 {
+		return movable, unserved, err
+	}
+	if err := c.ready(ctx); err != nil { // one that has just started serves them a moment later
+		return nil, nil, err
+	}
+	return c.movable(ctx, labels)
+}
+
+// movable are those kinds that are served, of definitions with labels.
+func (c *Cluster) movable(ctx context.Context, definitions map[string]map[string]string) (movable []Type, unserved []string, err error) {
+	labels := maps.Clone(definitions)
 	types := []Type{
 		{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true},
 		{Kind: "ConfigMap", Plural: "configmaps", Versions: []string{"v1"}, Namespaced: true},

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"scute.dev/test/cloud"
 	"scute.dev/test/harness"
@@ -48,7 +50,8 @@ func (w *witness) clean(ctx context.Context, t *testing.T) {
 	}
 }
 
-// pauses watches the Clusters of a side: a client that unpauses one there is seen, however short it was.
+// pauses watches the Clusters of a side: a client that unpauses one there is seen, however short it was, also when the
+// API server dies meanwhile.
 type pauses struct {
 	mu       sync.Mutex
 	unpaused []string // of Clusters that had been paused
@@ -65,7 +68,11 @@ func watchPauses(t *testing.T, side *scuted.Installation, namespace string) *pau
 	resource := client.Resource(clusters()).Namespace(namespace)
 	list, err := resource.List(ctx, metav1.ListOptions{})
 	harness.Must(t, err)
-	w, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return resource.Watch(ctx, o)
+		},
+	})
 	harness.Must(t, err)
 	go func() {
 		defer close(p.done)

@@ -1,0 +1,159 @@
+package kube_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"scute.dev/kube"
+)
+
+const (
+	byAuthorizer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"namespaces \"a\" is forbidden: User \"u\" cannot get resource \"namespaces\" in API group \"\""}`
+	byWebhook    = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"admission webhook denied the request: not today"}`
+	found        = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}`
+)
+
+// TestDeniedByAStartingServer: a denial counts when the API server is ready.
+func TestDeniedByAStartingServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		denial string
+		readyz []int // its answers in turn, the last one again and again
+		grants int   // after how many denials it grants; -1 is never
+		fails  bool
+		asked  []string
+	}{
+		"it starts":               {byAuthorizer, []int{500, 500, 200}, 2, false, []string{"get", "readyz", "get", "readyz", "get"}},
+		"it has become ready":     {byAuthorizer, []int{200}, 1, false, []string{"get", "readyz", "get"}},
+		"it is ready":             {byAuthorizer, []int{200}, -1, true, []string{"get", "readyz", "get"}},
+		"it does not say":         {byAuthorizer, []int{403}, -1, true, []string{"get", "readyz"}},
+		"no denial of authorizer": {byWebhook, []int{500}, -1, true, []string{"get"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			denials := 0
+			answer := func(w http.ResponseWriter, code int, body string) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(code)
+				fmt.Fprint(w, body)
+			}
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer secret" {
+					t.Errorf("%s without credentials", r.URL)
+				}
+				switch {
+				case r.URL.Path == "/prefix/readyz":
+					answer(w, c.readyz[min(count(asked, "readyz"), len(c.readyz)-1)], "")
+					asked = append(asked, "readyz")
+				case denials == c.grants:
+					asked = append(asked, "get")
+					answer(w, http.StatusOK, found)
+				default:
+					denials++
+					asked = append(asked, "get")
+					answer(w, http.StatusForbidden, c.denial)
+				}
+			}))
+			defer srv.Close()
+			cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL + "/prefix", BearerToken: "secret"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a")
+			if c.fails != (err != nil) || c.fails && !apierrors.IsForbidden(err) {
+				t.Errorf("error %v", err)
+			}
+			if !slices.Equal(asked, c.asked) {
+				t.Errorf("asked %v, want %v", asked, c.asked)
+			}
+		})
+	}
+}
+
+func count(list []string, of string) (n int) {
+	for _, one := range list {
+		if one == of {
+			n++
+		}
+	}
+	return n
+}
+
+// TestDeniedWriteIsSentWhole: what is sent again has its body.
+func TestDeniedWriteIsSentWhole(t *testing.T) {
+	var bodies [][]byte
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, body)
+		w.Header().Set("Content-Type", "application/json")
+		if len(bodies) == 1 {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, byAuthorizer)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, found)
+	}))
+	defer srv.Close()
+	cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "a"}}}
+	if _, err := cluster.Resource(kube.Namespaces(), "").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(bodies) != 2 || len(bodies[0]) == 0 || !bytes.Equal(bodies[0], bodies[1]) {
+		t.Errorf("bodies %q", bodies)
+	}
+}
+
+// TestKindsOfAStartingServer: the kinds of its definitions are served a moment after it answers.
+func TestKindsOfAStartingServer(t *testing.T) {
+	starting := 3 // answers that it gives before it is ready
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/readyz":
+			if starting--; starting >= 0 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions":
+			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"clusters.cluster.x-k8s.io","labels":{"clusterctl.cluster.x-k8s.io":""}}}]}`)
+		case "/apis":
+			if starting >= 0 {
+				fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+				return
+			}
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"cluster.x-k8s.io","versions":[{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}],"preferredVersion":{"groupVersion":"cluster.x-k8s.io/v1beta2","version":"v1beta2"}}]}`)
+		case "/apis/cluster.x-k8s.io/v1beta2":
+			fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"cluster.x-k8s.io/v1beta2","resources":[{"name":"clusters","kind":"Cluster","namespaced":true}]}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer srv.Close()
+	cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	movable, unserved, err := cluster.Movable(t.Context())
+	if err != nil || len(unserved) > 0 || !slices.ContainsFunc(movable, func(t kube.Type) bool { return t.Kind == "Cluster" }) {
+		t.Errorf("movable %v, unserved %v, %v", movable, unserved, err)
+	}
+}
