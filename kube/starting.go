@@ -27,8 +27,8 @@ func httpClientFor(c *rest.Config) (*http.Client, error) {
 	return rest.HTTPClientFor(c)
 }
 
-// sure asks an API server whose authorizer denies a request whether it is ready. The path /readyz needs no permission unless an operator
-// has changed that, and then the denial is believed.
+// sure asks an API server whose authorizer denies a request whether it is ready. One that has just started denies that, too, until it has
+// read its roles; so does one whose operator has taken away that everybody may ask, and then the denial is believed after a while.
 type sure struct {
 	next   http.RoundTripper
 	readyz *url.URL
@@ -36,6 +36,8 @@ type sure struct {
 
 const (
 	readyTimeout = 5 * time.Second
+	// rolesTimeout is how long a server may deny everything. On a busy machine it was 120 ms.
+	rolesTimeout, rolesInterval = 2 * time.Second, 100 * time.Millisecond
 	// denialSize is how much of an answer is read for the words of a denial, in bytes. One with a longer user name is believed.
 	denialSize = 16 << 10
 )
@@ -55,7 +57,7 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, nil //nolint:nilerr // the denial is the answer
 		}
 	}
-	switch code, err := s.ready(r); {
+	switch code, err := s.awaitRoles(r); {
 	case err != nil:
 		_ = response.Body.Close()
 		return nil, err
@@ -67,6 +69,21 @@ func (s *sure) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, ErrStarting
 	default:
 		return response, nil
+	}
+}
+
+// awaitRoles is the status with which the API server answers whether it is ready, or a denial that lasts.
+func (s *sure) awaitRoles(denied *http.Request) (code int, err error) {
+	for until := time.Now().Add(rolesTimeout); ; {
+		code, err = s.ready(denied)
+		if err != nil || code != http.StatusForbidden || time.Now().After(until) {
+			return code, err
+		}
+		select {
+		case <-denied.Context().Done():
+			return 0, denied.Context().Err()
+		case <-time.After(rolesInterval):
+		}
 	}
 }
 

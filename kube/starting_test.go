@@ -35,7 +35,8 @@ func TestDeniedByAStartingServer(t *testing.T) {
 		"it starts":               {byAuthorizer, []int{500, 500, 200}, 2, false, []string{"get", "readyz", "get", "readyz", "get"}},
 		"it has become ready":     {byAuthorizer, []int{200}, 1, false, []string{"get", "readyz", "get"}},
 		"it is ready":             {byAuthorizer, []int{200}, -1, true, []string{"get", "readyz", "get"}},
-		"it does not say":         {byAuthorizer, []int{403}, -1, true, []string{"get", "readyz"}},
+		"it reads its roles":      {byAuthorizer, []int{403, 403, 200}, 1, false, []string{"get", "readyz", "readyz", "readyz", "get"}},
+		"it does not tell":        {byAuthorizer, []int{404}, -1, true, []string{"get", "readyz"}},
 		"no denial of authorizer": {byWebhook, []int{500}, -1, true, []string{"get"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +77,27 @@ func TestDeniedByAStartingServer(t *testing.T) {
 				t.Errorf("asked %v, want %v", asked, c.asked)
 			}
 		})
+	}
+}
+
+// TestDenialOfAServerThatDoesNotTell: an operator may have taken away that everybody may ask whether it is ready.
+func TestDenialOfAServerThatDoesNotTell(t *testing.T) {
+	gets := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			gets++
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, byAuthorizer)
+	}))
+	defer srv.Close()
+	cluster, err := kube.Connect("target", &rest.Config{Host: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = cluster.Get(t.Context(), kube.Namespaces(), "", "a"); !kube.Unpermitted(err) || gets != 1 {
+		t.Errorf("asked %d times: %v", gets, err)
 	}
 }
 
