@@ -41,7 +41,10 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.UserAgent = "scute/" + name
 	c.Timeout = callTimeout
 	c.WarningHandler = rest.NoWarnings{} // about manifests that scute does not write
-	httpClient, err := httpClientFor(c)
+	if err := ConfirmDenials(c); err != nil {
+		return nil, err
+	}
+	httpClient, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the %s at %s: %w", name, c.Host, err)
 	}

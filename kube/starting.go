@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,15 +17,16 @@ import (
 // ErrStarting is the error of a request that an API server denied, or answered without all that it serves, before it was ready. It passes.
 var ErrStarting = errors.New("the API server is not ready: it has not read its roles and definitions yet")
 
-// httpClientFor is a client that tells a denial from an API server that has just started.
-func httpClientFor(c *rest.Config) (*http.Client, error) {
+// ConfirmDenials has the clients of a configuration tell a denial from an API server that has just started, which denies everything.
+// Then they return ErrStarting.
+func ConfirmDenials(c *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(c)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("reading the address %s: %w", c.Host, err)
 	}
 	base.Path = path.Join("/", base.Path, "readyz")
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &sure{next: next, readyz: base} })
-	return rest.HTTPClientFor(c)
+	return nil
 }
 
 // sure asks an API server whose authorizer denies a request whether it is ready. One that has just started denies that, too, until it has

@@ -206,6 +206,9 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	config.Timeout = connectTimeout
 	config.UserAgent = kube.FieldManager
 	config.WarningHandler = rest.NoWarnings{}
+	if err := kube.ConfirmDenials(config); err != nil {
+		return nil, err
+	}
 	c, err := client.NewWithWatch(config, client.Options{Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)

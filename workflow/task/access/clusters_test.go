@@ -2,10 +2,18 @@ package access
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
 
@@ -17,6 +25,30 @@ func TestConnectIsBounded(t *testing.T) {
 	}
 	if cluster.Config.Timeout <= 0 {
 		t.Error("a request may take for ever")
+	}
+}
+
+// TestDenialOfAStartingServer: a task does not fail for good because an API server has just started, and denies everything.
+func TestDenialOfAStartingServer(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"configmaps \"a\" is forbidden: User \"u\" cannot get resource \"configmaps\""}`)
+	}))
+	defer srv.Close()
+	kinds := meta.NewDefaultRESTMapper(nil)
+	kinds.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	cluster, err := connect(&rest.Config{Host: srv.URL}, kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "a"}, &corev1.ConfigMap{})
+	if !errors.Is(err, kube.ErrStarting) || task.IsFinal(Refusal(err)) {
+		t.Errorf("%v", err)
 	}
 }
 
