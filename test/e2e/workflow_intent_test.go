@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,15 +125,14 @@ tasks:
 func (s *stage) deleted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "tiny"))
 	all := shared.blue.Side.Client()
-	harness.Must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "e2e-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
-	}))
+	s.mayAll(ctx, t, "e2e-"+s.ns)
 	w, err := scuted.NewWorkflowRun(s.ns, "deleted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [tiny]}}\n"+
 		apply("made", configMap("deleted", "1"), ", needs: [hold]")+apply("never", pod("never", ""), ", needs: [made]"))
 	harness.Must(t, err)
 	harness.Must(t, s.admin.Create(ctx, w))
-	s.until(ctx, t, "deleted", func(w *v1alpha1.WorkflowRun) bool { return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning })
+	s.until(ctx, t, "deleted", func(w *v1alpha1.WorkflowRun) bool {
+		return scuted.TaskOf(w, "never").Phase == v1alpha1.TaskRunning && s.exists(ctx, t, &corev1.Pod{}, "never")
+	})
 	paused := func() bool {
 		var c clusterv1.Cluster
 		harness.Must(t, all.Get(ctx, client.ObjectKey{Namespace: s.ns, Name: "tiny"}, &c))
@@ -159,10 +157,7 @@ func (s *stage) deleted(ctx context.Context, t *testing.T) {
 func (s *stage) lifted(ctx context.Context, t *testing.T) {
 	shared.cluster(ctx, t, shared.blue, testbed.Tiny(s.ns, "lifted"))
 	all := shared.blue.Side.Client()
-	harness.Must(t, all.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "e2e-lifted-" + s.ns}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
-	}))
+	s.mayAll(ctx, t, "e2e-lifted-"+s.ns)
 	w, err := scuted.NewWorkflowRun(s.ns, "lifted", "admin", "tasks:\n- {name: hold, kind: Pause, with: {clusters: [lifted]}}\n"+
 		apply("work", configMap("lifted-work", "1"), ", needs: [hold]")+
 		"- {name: free, kind: Resume, needs: [work], with: {task: hold}}\n"+

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,8 +57,25 @@ func workflowStage(ctx context.Context, t *testing.T, ns string) *stage {
 	} {
 		harness.Must(t, all.Create(ctx, o))
 	}
+	harness.Allowed(ctx, t, all, s.user(s.account), authorizationv1.ResourceAttributes{Namespace: ns, Verb: "create", Resource: "configmaps"})
 	s.kubelet = startKubelet(t, admin, ns)
 	return s
+}
+
+// user is what the API server calls an account of the namespace.
+func (s *stage) user(account string) string { return "system:serviceaccount:" + s.ns + ":" + account }
+
+// mayAll lets the account admin of the namespace do everything until the test ends.
+func (s *stage) mayAll(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	all := shared.blue.Side.Client()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: "admin"}},
+	}
+	harness.Must(t, all.Create(ctx, binding))
+	cleanup(t, func(ctx context.Context) error { return all.Delete(ctx, binding) })
+	harness.Allowed(ctx, t, all, s.user("admin"), authorizationv1.ResourceAttributes{Verb: "patch", Group: "cluster.x-k8s.io", Resource: "clusters"})
 }
 
 // create makes a WorkflowRun of a spec in YAML.

@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -184,6 +186,7 @@ func stage(ctx context.Context, t *testing.T, admin client.Client) {
 	} {
 		check(t, admin.Create(ctx, o))
 	}
+	harness.Allowed(ctx, t, admin, "system:serviceaccount:"+fleet+":default", authorizationv1.ResourceAttributes{Namespace: fleet, Verb: "patch", Resource: "configmaps"})
 }
 
 func check(t *testing.T, err error) {

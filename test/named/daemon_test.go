@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -157,4 +158,6 @@ func stage(ctx context.Context, t *testing.T) {
 	} {
 		harness.Must(t, shared.blue.Client().Create(ctx, o))
 	}
+	harness.Allowed(ctx, t, shared.blue.Client(), "system:serviceaccount:"+served+":"+account,
+		authorizationv1.ResourceAttributes{Namespace: served, Verb: "create", Resource: "configmaps"})
 }

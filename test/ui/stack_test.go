@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/test/harness"
 	"scute.dev/test/ports"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
@@ -170,6 +172,8 @@ func (s *scene) viewer(ctx context.Context) string {
 	} {
 		must(s.t, s.blue.Side.Client().Create(ctx, o))
 	}
+	harness.Allowed(ctx, s.t, s.blue.Side.Client(), "system:serviceaccount:"+sceneNamespace+":looks",
+		authorizationv1.ResourceAttributes{Namespace: sceneNamespace, Verb: "get", Group: "scute.dev", Resource: "moves"})
 	_, kubeconfig, err := s.blue.Side.ServiceAccountConfig(ctx, sceneNamespace, "looks")
 	must(s.t, err)
 	file := filepath.Join(s.t.TempDir(), "kubeconfig")
