@@ -338,5 +338,5 @@ func loadsMuch(ctx context.Context, t *testing.T, s *stranding, name string) {
 // refusesOne has the target refuse object 700, which it took in the dry run.
 func refusesOne(ctx context.Context, t *testing.T, s *stranding, name string) {
 	t.Helper()
-	refuseNamed(ctx, t, shared.green, s.ns(name), "", "secrets", "s-0700")
+	refuseNamed(ctx, t, shared.green, s.ns(name), "secrets", "s-0700", &corev1.Secret{})
 }

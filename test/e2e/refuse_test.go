@@ -366,29 +366,9 @@ func badCopies() []refusal {
 			want:    []v1alpha1.MoveFinding{finding("target: Cluster.cluster.x-k8s.io refusals/tiny", "an object of this name is there and is not the same", "rename or remove one")},
 		},
 		{
-			name: "an admission policy of the target",
-			prepare: func(ctx context.Context, t *testing.T) {
-				tried := func(ctx context.Context) error {
-					return shared.green.Side.Client().Create(ctx, devMachine(), client.DryRunAll)
-				}
-				cleanup(t, func(ctx context.Context) error { // after the policy was deleted, which takes a moment to act too
-					harness.Await(ctx, t, "the target takes devmachines again", func() string {
-						if err := tried(ctx); err != nil {
-							return err.Error()
-						}
-						return ""
-					})
-					return nil
-				})
-				refuse(ctx, t, shared.green, refusalsNS, "devmachines")
-				harness.Await(ctx, t, "the policy refuses devmachines", func() string {
-					if err := tried(ctx); !apierrors.IsInvalid(err) {
-						return fmt.Sprint("the answer is ", err)
-					}
-					return ""
-				})
-			},
-			want: []v1alpha1.MoveFinding{finding("target: DevMachine.infrastructure.cluster.x-k8s.io", "no more devmachines here", "admission")},
+			name:    "an admission policy of the target",
+			prepare: func(ctx context.Context, t *testing.T) { refuse(ctx, t, shared.green, refusalsNS) },
+			want:    []v1alpha1.MoveFinding{finding("target: DevMachine.infrastructure.cluster.x-k8s.io", "no more devmachines here", "admission")},
 		},
 	}
 }

@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -26,7 +29,7 @@ func TestRollback(t *testing.T) {
 	stage := func(t *testing.T, ns string) {
 		shared.cluster(ctx, t, shared.blue, testbed.Tiny(ns, "tiny"))
 		harness.Must(t, shared.blue.PutTarget(ctx, ns, shared.green))
-		refuse(ctx, t, shared.green, ns, "devmachines")
+		refuse(ctx, t, shared.green, ns)
 	}
 	t.Run("undisturbed", func(t *testing.T) {
 		const ns = "refused"
@@ -130,42 +133,57 @@ func asBefore(ctx context.Context, t *testing.T, ns string, before map[string]*u
 	w.clean(ctx, t)
 }
 
-// refuse makes a side refuse new objects of one infrastructure resource in a namespace.
-func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns, resource string) {
+// refuse makes a side refuse new DevMachines in a namespace.
+func refuse(ctx context.Context, t *testing.T, on *scuted.Installation, ns string) {
 	t.Helper()
-	refuseNamed(ctx, t, on, ns, "infrastructure.cluster.x-k8s.io", resource, "")
+	refuseNamed(ctx, t, on, ns, "devmachines", "", devMachine())
 }
 
-// refuseNamed makes a side refuse new objects of a resource in a namespace; all of them, or the one of a name.
-func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns, group, resource, object string) {
+// refuseNamed makes a side refuse new objects of a resource in a namespace until the test ends; all of them, or the one of a name. A
+// policy begins to act, and ends, a moment after it was written: that is waited for, with an object like those in another namespace,
+// because that of the test may not exist yet.
+func refuseNamed(ctx context.Context, t *testing.T, on *scuted.Installation, ns, resource, object string, like client.Object) {
 	t.Helper()
-	admin := on.Side.Client()
+	admin, name := on.Side.Client(), "refuse-"+resource+"-in-"+ns
 	expression := "object.metadata.namespace != '" + ns + "'"
 	if object != "" {
 		expression += " || object.metadata.name != '" + object + "'"
 	}
-	name := "refuse-" + resource + "-in-" + ns
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: ptr.To(admissionv1.Fail),
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+				Rule:       admissionv1.Rule{APIGroups: []string{like.GetObjectKind().GroupVersionKind().Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			}}}},
-			Validations: []admissionv1.Validation{{Expression: expression, Message: "no more " + resource + " here"}},
+			Validations: []admissionv1.Validation{
+				{Expression: expression, Message: "no more " + resource + " here"},
+				{Expression: "object.metadata.name != '" + name + "'", Message: "the policy acts"},
+			},
 		},
 	}
-	harness.Must(t, admin.Create(ctx, policy))
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	}
+	like.SetNamespace(metav1.NamespaceDefault)
+	like.SetName(name)
+	acts := func(ctx context.Context, want bool) {
+		harness.Await(ctx, t, fmt.Sprintf("policy %s acts: %t", name, want), func() string {
+			err := admin.Create(ctx, like.DeepCopyObject().(client.Object), client.DryRunAll) //nolint:forcetypeassert // it was one
+			if want && apierrors.IsInvalid(err) || !want && err == nil {
+				return ""
+			}
+			return fmt.Sprint("the answer is ", err)
+		})
+	}
+	harness.Must(t, admin.Create(ctx, policy))
 	harness.Must(t, admin.Create(ctx, binding))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = admin.Delete(ctx, binding)
-		_ = admin.Delete(ctx, policy)
+	cleanup(t, func(ctx context.Context) error {
+		err := errors.Join(admin.Delete(ctx, binding), admin.Delete(ctx, policy))
+		acts(ctx, false)
+		return err
 	})
+	acts(ctx, true)
 }

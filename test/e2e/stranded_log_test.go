@@ -47,7 +47,7 @@ func TestLogLost(t *testing.T) {
 	}
 	s := strand(ctx, t, "lost", namesOf(cases))
 	if _, taken := cases["rolling-back"]; taken {
-		refuse(ctx, t, shared.green, s.ns("rolling-back"), "devmachines")
+		refuse(ctx, t, shared.green, s.ns("rolling-back"))
 	}
 	dir, err := shared.blue.NewLogDir()
 	harness.Must(t, err)
