@@ -79,7 +79,8 @@ func TestOperator(t *testing.T) {
 	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	o.nats = "nats://" + listen
-	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t)})
+	// One call at a time: a status tells the phase that the move is in when it is written, and each phase must be told.
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Health: ports.AddressForTest(t), Args: []string{"--move-workers", "1"}})
 	harness.Must(t, d.WaitReady(ctx))
 
 	t.Run("doctor finds all well", func(t *testing.T) {
