@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -89,13 +90,12 @@ func (s *stage) recreates(ctx context.Context, t *testing.T) {
 	s.create(ctx, t, "recreates", "tasks:\n"+apply("p", held, ", retry: {max: 1, delay: 100ms, recreate: true}"))
 	var first, still corev1.Pod
 	key := client.ObjectKey{Namespace: s.ns, Name: "again"}
-	for i := 0; first.DeletionTimestamp == nil; i++ {
-		if i == 400 {
-			t.Fatal("it is not deleted")
+	harness.Await(ctx, t, "the Pod that failed is being deleted", func() string {
+		if err := s.admin.Get(ctx, key, &first); err != nil || first.DeletionTimestamp == nil {
+			return fmt.Sprint("it is not: ", err)
 		}
-		_ = s.admin.Get(ctx, key, &first)
-		pause(ctx, t, 50*time.Millisecond)
-	}
+		return ""
+	})
 	s.kubelet.set("again", isReady)
 	pause(ctx, t, 2*time.Second)
 	harness.Must(t, s.admin.Get(ctx, key, &still))

@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -180,11 +179,12 @@ func TestApplyRecreates(t *testing.T) {
 	harness.Must(t, s.run(ctx))
 	first := getMap(ctx, t, ns, "c").GetUID()
 
-	short, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	mentions(t, s.takeBack(short), "ConfigMap recreate/c is being deleted and held by example.com/hold")
+	ended, late := make(chan error, 1), expires(ctx)
+	go func() { ended <- s.takeBack(late) }()
+	s.saw(ctx, "held by example.com/hold")
+	close(late.over)
+	mentions(t, <-ended, "ConfigMap recreate/c is being deleted and held by example.com/hold")
 
-	ended := make(chan error, 1)
 	s.says = nil
 	go func() { ended <- s.run(ctx) }()
 	s.saw(ctx, "held by example.com/hold")

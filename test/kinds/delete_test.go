@@ -160,10 +160,11 @@ func TestWait(t *testing.T) {
 		mentions(t, waitStep(t, ns, `{"object": {"apiVersion": "batch/v1", "kind": "Job", "name": "f"}, "for": "ready"}`).run(ctx), "Job.batch wait/f has failed")
 	})
 	t.Run("timeout", func(t *testing.T) {
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		mentions(t, waitStep(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`).run(short),
-			"Nothing.example.com n is not there", context.DeadlineExceeded.Error())
+		s, ended, late := waitStep(t, ns, `{"object": {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n"}, "for": "ready"}`), make(chan error, 1), expires(ctx)
+		go func() { ended <- s.run(late) }()
+		s.saw(ctx, "Nothing.example.com n is not there")
+		close(late.over)
+		mentions(t, <-ended, "Nothing.example.com n is not there", context.DeadlineExceeded.Error())
 	})
 	t.Run("not valid", func(t *testing.T) {
 		for with, says := range map[string]string{

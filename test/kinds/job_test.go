@@ -105,10 +105,12 @@ func TestJob(t *testing.T) {
 	}
 
 	// Running again what has succeeded (always: true) makes another Job; one that runs out of time is deleted.
-	short, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	ended = attempt(short)
+	late := expires(ctx)
+	s.says = nil
+	ended = attempt(late)
+	s.saw(ctx, " runs")
 	jobs(ctx, t, ns, 3)
+	close(late.over)
 	mentions(t, <-ended, context.DeadlineExceeded.Error())
 	jobs(ctx, t, ns, 2)
 

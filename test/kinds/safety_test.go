@@ -103,7 +103,7 @@ func TestAnotherCluster(t *testing.T) {
 
 // TestSelectorReadsAllPages of a list that one answer does not hold.
 func TestSelectorReadsAllPages(t *testing.T) {
-	ctx := harness.Deadline(t, time.Minute)
+	ctx := harness.Deadline(t, 5*time.Minute)
 	ns := namespace(ctx, t, "pages")
 	const many = 501
 	for i := range many {

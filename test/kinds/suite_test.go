@@ -124,6 +124,25 @@ func (s *step) saw(ctx context.Context, text string) {
 	})
 }
 
+// expiring is a context whose time is over when a test says so, and not when a machine has been slow.
+type expiring struct {
+	context.Context //nolint:containedctx // it is one
+	over            chan struct{}
+}
+
+func expires(ctx context.Context) *expiring { return &expiring{ctx, make(chan struct{})} }
+
+func (e *expiring) Done() <-chan struct{} { return e.over }
+
+func (e *expiring) Err() error {
+	select {
+	case <-e.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func eventually(ctx context.Context, t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for !is() {
