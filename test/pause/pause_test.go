@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,6 +20,12 @@ func TestPause(t *testing.T) {
 	cluster(ctx, t, namespace, "a")
 	cluster(ctx, t, namespace, "b")
 	userPauses(ctx, t, namespace, "b")
+	harness.Await(ctx, t, "the Machines of b are at rest for the user", func() string {
+		if paused, all := pausedMachines(ctx, t, namespace, "b"); paused != all || all == 0 {
+			return fmt.Sprintf("%d of %d are", paused, all)
+		}
+		return ""
+	})
 	harness.Daemon(t, shared.blue, scuted.DaemonOptions{})
 
 	p := create(ctx, t, namespace, "maintenance", "a", "b")
