@@ -2,6 +2,7 @@ package remediation
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 				continue
 			}
 			known[m.Name] = true
-			if err := slowStart(ctx, m); err != nil && ctx.Err() == nil {
+			if err := startsIn(ctx, m, stuck); err != nil && ctx.Err() == nil {
 				t.Errorf("holding up %s: %v", m.Name, err)
 			}
 		}
@@ -101,11 +102,25 @@ func (c *cluster) stuckNewMachines(t *testing.T) (release func()) {
 	return release
 }
 
-// slowStart gives a machine an hour for each step.
-func slowStart(ctx context.Context, m *infrav1.DevMachine) error {
-	patch := []byte(`{"spec":{"backend":{"inMemory":{"vm":{"provisioning":{"startupDuration":"1h"}},` +
-		`"node":{"provisioning":{"startupDuration":"1h"}},"apiServer":{"provisioning":{"startupDuration":"1h"}},` +
-		`"etcd":{"provisioning":{"startupDuration":"1h"}}}}}}`)
+// startStuck lets the machines start that were kept from it.
+func (c *cluster) startStuck(ctx context.Context, t *testing.T) {
+	t.Helper()
+	list := &infrav1.DevMachineList{}
+	harness.Must(t, shared.admin.List(ctx, list, client.InNamespace(c.Namespace)))
+	for i := range list.Items {
+		if list.Items[i].Spec.Backend.InMemory.VM.Provisioning.StartupDuration.Duration == stuck {
+			harness.Must(t, startsIn(ctx, &list.Items[i], time.Second))
+		}
+	}
+}
+
+// stuck is what each step of a machine takes that does not start.
+const stuck = time.Hour
+
+// startsIn gives a machine so much time for each step.
+func startsIn(ctx context.Context, m *infrav1.DevMachine, step time.Duration) error {
+	takes := fmt.Sprintf(`{"provisioning":{"startupDuration":"%s"}}`, step)
+	patch := fmt.Appendf(nil, `{"spec":{"backend":{"inMemory":{"vm":%[1]s,"node":%[1]s,"apiServer":%[1]s,"etcd":%[1]s}}}}`, takes)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return shared.admin.Patch(ctx, m, client.RawPatch("application/merge-patch+json", patch))

@@ -32,6 +32,7 @@ func TestPicture(t *testing.T) {
 	policy(ctx, t, c.Namespace, nil)
 	victims := choose(before, 1)
 	victim := victims[0]
+	release := c.stuckNewMachines(t) // the surge stays in its middle until scutectl has shown it
 	harness.Must(t, kubeletDead(ctx, c, &victim))
 
 	args := []string{"get", "machines", "-n", c.Namespace, "--nats", "nats://" + address}
@@ -72,6 +73,8 @@ func TestPicture(t *testing.T) {
 	t.Logf("\n%s", scutectl(ctx, t, args...))
 	t.Logf("without the log:\n%s", scutectl(ctx, t, append(slices.Clone(args[:4]), "--live")...))
 
+	release()
+	c.startStuck(ctx, t)
 	c.replaced(ctx, t, before, victims)
 	c.calm(ctx, t)
 	const last = "RemediationSucceeded"
