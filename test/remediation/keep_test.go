@@ -22,10 +22,11 @@ import (
 // keptForForensics: two workers fail one after the other. Each is replaced, and its infrastructure stays. The first is released by a
 // human, the second when its time is over.
 func keptForForensics(ctx context.Context, t *testing.T) {
+	const keepFor = time.Minute
 	c := newCluster(ctx, t, testbed.Cluster{ControlPlanes: 1, Workers: 2})
 	p := policy(ctx, t, c.Namespace, func(s *v1alpha1.RepairPolicySpec) {
 		workers(s)
-		s.Forensics = &v1alpha1.RepairForensics{KeepFor: v1alpha1.Duration{Duration: time.Minute}}
+		s.Forensics = &v1alpha1.RepairForensics{KeepFor: v1alpha1.Duration{Duration: keepFor}}
 	})
 	before := c.machines(ctx, false)
 	first, second := &before[0], &before[1]
@@ -34,8 +35,7 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 	c.keeps(ctx, t, first)
 	c.annotate(ctx, first, remediator.KeepHook, "72h")
 	harness.Must(t, notReady(ctx, c, second)) // it is replaced though another one is kept
-	c.keeps(ctx, t, second)
-	began := time.Now()
+	deleted := c.keeps(ctx, t, second)
 	harness.Await(ctx, t, "the policy says what is kept", func() string {
 		harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(p), p))
 		if p.Status.Kept == 2 && p.Status.Active == 0 && p.Status.Unhealthy == 0 {
@@ -47,7 +47,7 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 	c.annotate(ctx, first, remediator.KeepHook, "") // what a human does
 	c.vanishes(ctx, t, first)
 	c.vanishes(ctx, t, second)
-	if kept := time.Since(began); kept < 30*time.Second {
+	if kept := time.Since(deleted); kept < keepFor {
 		t.Errorf("%s was kept for %s", second.Name, kept)
 	}
 	now := c.machines(ctx, false)
@@ -63,8 +63,8 @@ func keptForForensics(ctx context.Context, t *testing.T) {
 	})
 }
 
-// keeps waits until a worker is replaced, and is drained and kept.
-func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Machine) {
+// keeps waits until a worker is replaced, and is drained and kept. It returns when it was deleted.
+func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Machine) (deleted time.Time) {
 	t.Helper()
 	last := ""
 	harness.Await(ctx, t, victim.Name+" is replaced and kept", func() (missing string) {
@@ -90,6 +90,7 @@ func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Mac
 		case !note || counted:
 			return fmt.Sprintf("it has scute's note: %t; it has the labels of its MachineSet: %t", note, counted)
 		}
+		deleted = m.DeletionTimestamp.Time
 		return ""
 	})
 	infra := &infrav1.DevMachine{}
@@ -97,6 +98,7 @@ func (c *cluster) keeps(ctx context.Context, t *testing.T, victim *clusterv1.Mac
 	if !infra.DeletionTimestamp.IsZero() {
 		t.Errorf("the infrastructure of %s is being deleted", victim.Name)
 	}
+	return deleted
 }
 
 // vanishes waits until a worker is gone, with its infrastructure.

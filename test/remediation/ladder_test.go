@@ -118,7 +118,10 @@ func tinkerbell(ctx context.Context, t *testing.T) {
 	w.replaced(ctx, t, w.before, []clusterv1.Machine{*w.victim})
 	w.healed(ctx, t)
 	w.quorum.never(t, 3, 4)
-	if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(made), made); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the object of the step is there: %v", err)
-	}
+	harness.Await(ctx, t, "the object of the step is gone", func() string {
+		if err := shared.admin.Get(ctx, client.ObjectKeyFromObject(made), made); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprint("it is there: ", err)
+		}
+		return ""
+	})
 }

@@ -50,7 +50,7 @@ func TestStorm(t *testing.T) {
 		for _, w := range zone {
 			_ = kubeletDead(ctx, w.cluster, w.victim) // one that was replaced has no node any more
 		}
-		awaitPolicy(ctx, t, p, "there is a storm", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Storm })
+		awaitPolicy(ctx, t, p, "there is a storm", func(s *v1alpha1.RepairPolicyStatus) bool { return s.Storm && s.Unhealthy > 0 })
 		for _, w := range zone {
 			_ = wellAgain(ctx, w.cluster, w.victim)
 		}
