@@ -23,15 +23,21 @@ type Writer struct {
 	Workers int
 }
 
-// Set pauses roots and marks them. Doing it again changes nothing.
+// Set pauses roots and marks them. Doing it again changes nothing. The first root comes before all others: of two moves of the same
+// clusters that begin at the same time one gets it, and then the others too. Else each could get one, and both would end.
 func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Mark) error {
-	return all(ctx, w.Workers, roots, func(ctx context.Context, root pause.Root) error {
+	set := func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
 		if err != nil {
 			return err
 		}
 		return Set(ctx, w.Cluster, typ, root, mark)
-	})
+	}
+	first := min(1, len(roots))
+	if err := all(ctx, w.Workers, roots[:first], set); err != nil {
+		return err
+	}
+	return all(ctx, w.Workers, roots[first:], set)
 }
 
 // Restore restores the pause states that were found. A root without the mark is not changed.
