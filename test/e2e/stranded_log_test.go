@@ -107,6 +107,7 @@ func TestLogRestored(t *testing.T) {
 			}
 		}
 		d = s.held(ctx, t, newest, still)
+		s.trusts(ctx, t)                                 // or what they say next was said before
 		s.ends(ctx, t, "put-back", mover.PhaseSucceeded) // before it stops: its status follows the log
 		harness.Must(t, d.Stop(ctx))
 	})

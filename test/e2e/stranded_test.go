@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/trust"
 	"scute.dev/mover"
 	"scute.dev/test/cloud"
 	"scute.dev/test/harness"
@@ -145,6 +146,14 @@ func (s *stranding) distrusts(ctx context.Context, t *testing.T, reason string) 
 			c := stalledBy(m, reason)
 			return m.Status.FinishedAt != nil || c != nil && strings.Contains(c.Message, "scutectl log reconcile")
 		})
+	}
+}
+
+// trusts waits until no Move says any more that its log may not be acted on.
+func (s *stranding) trusts(ctx context.Context, t *testing.T) {
+	t.Helper()
+	for name := range s.before {
+		s.wait(ctx, t, name, func(m *v1alpha1.Move) bool { return stalledBy(m, string(trust.WentBack)) == nil })
 	}
 }
 
