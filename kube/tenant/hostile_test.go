@@ -40,7 +40,7 @@ func TestRedirect(t *testing.T) {
 			http.Redirect(w, r, inner.URL+"/latest/meta-data", http.StatusFound)
 		}))
 		for way, ask := range asks(clusterAt(t, api.URL)) {
-			if err := ask(within(t, 10*time.Second)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
+			if err := ask(within(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
 				t.Errorf("%s, %s: %v", name, way, err)
 			}
 		}
@@ -154,7 +154,7 @@ func TestSlow(t *testing.T) {
 			})
 			for way, ask := range asks(c) {
 				begun := time.Now()
-				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > 5*time.Second {
+				if err := ask(within(t, 300*time.Millisecond)); err == nil || time.Since(begun) > time.Minute {
 					t.Errorf("%s: %v after %s", way, err, time.Since(begun))
 				}
 			}

@@ -242,7 +242,7 @@ func (s *stage) alternative(ctx context.Context, t *testing.T) {
 
 func (s *stage) timeouts(ctx context.Context, t *testing.T) {
 	w := s.run(ctx, t, "attempt-timeout", v1alpha1.RunAborted, "tasks:\n"+
-		apply("slow", pod("slow-1", ""), ", timeout: 1s, retry: {max: 1, delay: 100ms}"))
+		apply("slow", pod("slow-1", ""), ", timeout: 5s, retry: {max: 1, delay: 100ms}")) // in that time it sees what it made
 	if got := scuted.TaskOf(w, "slow"); got.Attempts != 2 || !strings.Contains(got.Message, "the attempt ran out of time") || !strings.Contains(got.Message, "slow-1") {
 		t.Errorf("%+v", got)
 	}

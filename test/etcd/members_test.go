@@ -60,7 +60,7 @@ func start(t *testing.T) *members {
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client, "--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=" + strings.Join(cluster, ","), fmt.Sprintf("--quota-backend-bytes=%d", quota),
 			"--cert-file=" + cert + ".crt", "--key-file=" + cert + ".key", "--trusted-ca-file=" + filepath.Join(m.dir, "ca.crt"), "--client-cert-auth",
-			"--unsafe-no-fsync", "--log-level=warn",
+			"--unsafe-no-fsync", "--log-level=warn", "--heartbeat-interval=250", "--election-timeout=2500", // a busy machine elects nobody else meanwhile
 		}})
 		must(t, err)
 		m.processes = append(m.processes, p)
