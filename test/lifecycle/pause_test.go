@@ -164,6 +164,8 @@ func TestPauseOfClusters(t *testing.T) {
 		harness.Must(t, admin.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "see-definitions"}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "see-definitions"}}))
 		harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
 			authorizationv1.ResourceAttributes{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"})
+		harness.Allowed(ctx, t, admin, "system:serviceaccount:"+namespace+":runner",
+			authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "patch", Group: "cluster.x-k8s.io", Resource: "clusters"})
 		harness.Must(t, as.run(ctx))
 		wantPaused(ctx, t, namespace, map[string]bool{"a": true, "b": true}, true)
 		harness.Must(t, as.undoes(ctx))
