@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,14 @@ func TestThereAndBack(t *testing.T) {
 	share := rotation.Of(t, rounds, "the rounds of two moves")
 	shared.cluster(ctx, t, shared.blue, testbed.Cluster{Namespace: ns, Name: "prod", ControlPlanes: 3, Workers: 2, Topology: true, MachineHealthCheck: true})
 	annotation(ctx, t, shared.blue, ns, "MachineDeployment", "example.org/kept")
+	harness.Await(ctx, t, "the annotation is on the MachineSet too", func() string {
+		for name, u := range objects(ctx, t, shared.blue, ns) {
+			if _, there := u.GetAnnotations()["example.org/kept"]; strings.HasPrefix(name, "MachineSet ") && !there {
+				return "it is not on " + name
+			}
+		}
+		return ""
+	})
 	annotation(ctx, t, shared.blue, ns, "KubeadmConfig", object.PausedAnnotation)
 	harness.Must(t, shared.green.Side.Client().Create(ctx, namespace(ns)))
 
