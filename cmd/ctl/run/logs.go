@@ -3,9 +3,12 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,29 +26,60 @@ func printed(_ context.Context, p *place, r *Run, task string) error {
 	if !slices.ContainsFunc(r.Tasks(), func(t v1alpha1.TaskStatus) bool { return t.Name == task }) {
 		return cli.Usagef("run %s has no task %q", key(r), task)
 	}
-	files, err := outputs(filepath.Join(p.Flags.Dir, "runs", filepath.FromSlash(r.ID)), task)
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		p.Env.Notef("Task %s has printed nothing.", task)
-	}
-	for _, file := range files {
-		if len(files) > 1 {
-			p.Env.Notef("%s:", filepath.Base(file))
+	return outputs(p.Flags.Dir, r.ID, task, func(folder *os.Root, files []string) error {
+		if len(files) == 0 {
+			p.Env.Notef("Task %s has printed nothing.", task)
 		}
-		if err := copyFile(p.Env.Out, file); err != nil {
-			return err
+		for _, file := range files {
+			if len(files) > 1 {
+				p.Env.Notef("%s:", path.Base(file))
+			}
+			if err := copyFile(p.Env.Out, folder, file); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// outputs are the files of a task in the folder of its run, the oldest first: TASK-1.log, TASK@HOOK-1.log, TASK-undo1.log.
-func outputs(folder, task string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("reading what the run has printed: %w", err)
+// Printout is the end of what one attempt of a task printed.
+type Printout struct {
+	Name, Text string
+	// Cut says that it begins earlier.
+	Cut bool
+}
+
+// Printouts are those of the last attempts of a task, the oldest first: of so many attempts and so many bytes of each at most. earlier is how
+// many there are before them. dir is the folder of the log.
+func Printouts(dir, id, task string, attempts int, most int64) (list []Printout, earlier int, err error) {
+	err = outputs(dir, id, task, func(folder *os.Root, files []string) error {
+		earlier = max(0, len(files)-attempts)
+		for _, file := range files[earlier:] {
+			one, err := endOfFile(folder, file, most)
+			if err != nil {
+				return err
+			}
+			list = append(list, one)
+		}
+		return nil
+	})
+	return list, earlier, err
+}
+
+// outputs hands over the files of a task in the folder of its run, the oldest first: TASK-1.log, TASK@HOOK-1.log, TASK-undo1.log. The id is what
+// a log says: it leads nowhere but below the folder of the runs.
+func outputs(dir, id, task string, use func(folder *os.Root, files []string) error) error {
+	folder, err := os.OpenRoot(filepath.Join(dir, "runs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return use(nil, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("reading what the run has printed: %w", err)
+	}
+	defer folder.Close()
+	entries, err := fs.ReadDir(folder.FS(), id)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading what the run has printed: %w", err)
 	}
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(strings.ReplaceAll(task, "/", "+")) + `(@.+)?-(undo)?\d+(-pods)?\.log$`)
 	type file struct {
@@ -54,8 +88,11 @@ func outputs(folder, task string) ([]string, error) {
 	}
 	var files []file
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && name.MatchString(e.Name()) {
-			files = append(files, file{filepath.Join(folder, e.Name()), info.ModTime().UnixNano()})
+		if !name.MatchString(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil {
+			files = append(files, file{path.Join(id, e.Name()), info.ModTime().UnixNano()})
 		}
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.path, b.path)) })
@@ -63,15 +100,36 @@ func outputs(folder, task string) ([]string, error) {
 	for i, f := range files {
 		paths[i] = f.path
 	}
-	return paths, nil
+	return use(folder, paths)
 }
 
-func copyFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+func copyFile(w io.Writer, folder *os.Root, file string) error {
+	f, err := folder.Open(file)
 	if err != nil {
 		return fmt.Errorf("reading what the run has printed: %w", err)
 	}
 	defer f.Close()
 	_, err = io.Copy(w, f)
 	return err
+}
+
+// endOfFile is the end of a file.
+func endOfFile(folder *os.Root, file string, most int64) (Printout, error) {
+	out := Printout{Name: path.Base(file)}
+	f, err := folder.Open(file)
+	if err != nil {
+		return out, fmt.Errorf("reading what the run has printed: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return out, fmt.Errorf("reading what the run has printed: %w", err)
+	}
+	begin := max(0, info.Size()-most)
+	data, err := io.ReadAll(io.NewSectionReader(f, begin, most))
+	if err != nil {
+		return out, fmt.Errorf("reading what the run has printed: %w", err)
+	}
+	out.Text, out.Cut = strings.ToValidUTF8(string(data), ""), begin > 0
+	return out, nil
 }

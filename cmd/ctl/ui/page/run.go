@@ -188,6 +188,7 @@ type Panel struct {
 	Steps    []Step
 	Words    []runs.Word
 	Commands []string
+	Printed  *Printed
 }
 
 // Step is a hook of a task, or its own step (""), with its attempts.
@@ -222,6 +223,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	if h != nil {
 		p.Words = h.Words
 	}
+	p.Printed = v.printed(r, name)
 	if s.Phase == v1alpha1.TaskPaused || s.Phase == v1alpha1.TaskUndoFailed {
 		p.Commands = v.commands([]string{runs.Waits(v.site.kit, r, name)})
 	}
