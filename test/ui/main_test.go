@@ -62,8 +62,8 @@ func newPlace(t *testing.T) *place {
 	return &place{t, t.TempDir()}
 }
 
-// scutectl runs a command to its end. The exit status is that of what the run came to, and not looked at.
-func (p *place) scutectl(args ...string) {
+// scutectl runs a command to its end, and returns what it says. The exit status is that of what the run came to, and not looked at.
+func (p *place) scutectl(args ...string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), built.scutectl, args...)
 	cmd.Dir = p.dir
@@ -71,6 +71,7 @@ func (p *place) scutectl(args ...string) {
 	if err != nil && cmd.ProcessState.ExitCode() == 2 {
 		p.t.Fatalf("scutectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
+	return string(out)
 }
 
 // example runs one of docs/examples.
@@ -82,9 +83,9 @@ func (p *place) example(names ...string) {
 }
 
 // serve starts scutectl ui, and gives the address that it prints.
-func (p *place) serve() string {
+func (p *place) serve(args ...string) string {
 	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), built.scutectl, "ui", "--local")
+	cmd := exec.CommandContext(p.t.Context(), built.scutectl, append([]string{"ui", "--local"}, args...)...)
 	cmd.Dir = p.dir
 	return serve(p.t, cmd)
 }

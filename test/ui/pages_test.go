@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"scute.dev/eventlog"
 )
 
 // TestPagesHaveNoErrorAndNoBarrier opens each page, of the present and of the past, light and dark.
@@ -25,6 +27,26 @@ func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 		}
 		if page == "/run?id=default/none/1" { // a page that is not there is an error of the browser too
 			b.forget()
+		}
+		b.quiet()
+	}
+}
+
+// TestPagesOfSavedHistories opens the pages about clusters on what real ones came to.
+func TestPagesOfSavedHistories(t *testing.T) {
+	p := newPlace(t)
+	p.saved("saved", map[string]eventlog.Kind{
+		"pause/request/timed-out": eventlog.KindPause, "remediator/quorum-lost": eventlog.KindRemediation, "remediator/mass-failure": eventlog.KindRemediation,
+		"mover/target-wiped": eventlog.KindMove,
+	})
+	b := open(t, p.serve("--log", "saved"))
+	for _, page := range []string{
+		"/", "/fleet", "/pause?id=fleet/timed-out/1", "/pause?id=fleet/timed-out/1&at=2&cluster=a", "/owner?id=fleet/quorum-lost/1", "/move?id=fleet/target-wiped/1",
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.colors(scheme)
+			b.visit(page)
+			b.accessible(page + " " + scheme)
 		}
 		b.quiet()
 	}

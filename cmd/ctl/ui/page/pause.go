@@ -142,10 +142,11 @@ func (p *pausePage) rest(s *request.State) {
 
 // pauseCommands are what an operator can do about a Pause.
 func pauseCommands(v *view, r *v1alpha1.Pause) []string {
-	lines := []string{v.command(r.Namespace, "describe", "pause", r.Name) + " shows what it waits for"}
+	describe := v.command(r.Namespace, "describe", "pause", r.Name)
 	if r.Status.FinishedAt != nil {
-		return lines
+		return []string{describe + " shows what happened"}
 	}
+	lines := []string{describe + " shows what it waits for"}
 	lines = append(lines, v.command(r.Namespace, "watch", "pause", r.Name)+" follows it until every object has acknowledged")
 	if r.Status.Phase == v1alpha1.PauseRestoring || r.Status.Phase == v1alpha1.PauseResuming {
 		return lines

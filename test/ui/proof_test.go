@@ -1,0 +1,58 @@
+package ui
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"scute.dev/eventlog/embedded"
+	"scute.dev/eventlog/seal"
+)
+
+// TestProofOfAFact: from a fact to its event, to the proof of it, which `audit check` takes with the public key alone.
+func TestProofOfAFact(t *testing.T) {
+	p := newPlace(t)
+	p.example("06-pause")
+	p.seal(filepath.Join(p.dir, ".scute"))
+	b := open(t, p.serve("--key", "scute.pub", "--checkpoint", "checkpoint"))
+	b.visit("/run?id=default/pause/1&at=5")
+	b.do(chromedp.Click(chromedp.CSS("table.facts tbody tr:last-child a.event")), chromedp.WaitReady(chromedp.CSS("pre[aria-label='Data of the event']")))
+	says(t, eval[string](b, `document.querySelector("main").innerText`), "event 1/0", "dev.scute.run.", "Leaf hash")
+	b.do(chromedp.Click(chromedp.CSS("#seal ~ p a.act")), chromedp.WaitReady(chromedp.CSS("pre[aria-label='Proof']")))
+	for _, scheme := range []string{"light", "dark"} {
+		b.colors(scheme)
+		b.accessible("the proof " + scheme)
+	}
+	shown := eval[string](b, `document.querySelector("pre[aria-label='Proof']").textContent`)
+	file := eval[string](b, `fetch(document.querySelector("a[download]").href).then(r => r.text())`)
+	if shown != file {
+		t.Errorf("the page has\n%s\nthe file\n%s", shown, file)
+	}
+	must(t, os.WriteFile(filepath.Join(p.dir, "proof"), []byte(shown), 0o600))
+	if said := p.scutectl("audit", "check", "proof", "--key", "scute.pub"); !strings.Contains(said, "Proven        commit 1 of log ") {
+		t.Errorf("%s", said)
+	}
+	b.quiet()
+}
+
+// seal seals a log, and keeps the key and the checkpoint in the place.
+func (p *place) seal(dir string) {
+	p.t.Helper()
+	log, err := embedded.Open(p.t.Context(), embedded.Options{Dir: dir})
+	must(p.t, err)
+	key, err := seal.NewKey()
+	must(p.t, err)
+	sealer, err := seal.OpenSealer(p.t.TempDir(), log, key)
+	must(p.t, err)
+	_, signed, err := sealer.Seal(p.t.Context())
+	must(p.t, err)
+	public, err := key.Public(log.ID())
+	must(p.t, err)
+	must(p.t, sealer.Close())
+	must(p.t, log.Close())
+	must(p.t, os.WriteFile(filepath.Join(p.dir, "scute.pub"), []byte(public), 0o600))
+	must(p.t, os.WriteFile(filepath.Join(p.dir, "checkpoint"), signed, 0o600))
+}
