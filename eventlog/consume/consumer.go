@@ -75,9 +75,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		from-- // the commit that was taken last is read again, and compared
 	}
 	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
-		next := after(p.LogID, r)
 		if r.Seq == p.Sequence {
-			if next != p {
+			if !p.Holds(r) {
 				return fmt.Errorf("commit %d: %w", r.Seq, ErrWentBack)
 			}
 			return nil
@@ -85,7 +84,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if err := c.commit(ctx, r, logger); err != nil {
 			return err
 		}
-		s.reached(next)
+		s.reached(After(p.LogID, r))
 		if c.Taken != nil {
 			c.Taken(r.Seq)
 		}

@@ -21,18 +21,25 @@ type Position struct {
 	Sequence uint64 `json:"sequence"`
 	// Commit is the commit at Sequence, as mark writes it. One of another sequence is not used: somebody moved the position.
 	Commit string `json:"commit,omitempty"`
+	// Since is the sequence after which a consumer that folds events has to read again after a restart. A Consumer does not use it.
+	Since uint64 `json:"since,omitempty"`
 }
 
 // ErrWentBack says that the log does not have the commit that was taken last: it was restored from an older backup, and continued.
 var ErrWentBack = errors.New("the log went back before the position, and has another commit there now")
 
-// after is the position after a commit.
-func after(logID string, r eventlog.Record) Position {
+// After is the position after a commit.
+func After(logID string, r eventlog.Record) Position {
 	return Position{LogID: logID, Sequence: r.Seq, Commit: mark(r.Seq) + r.Fingerprint()}
 }
 
 // mark is how Commit begins.
 func mark(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
+
+// Holds says that a log still has what was taken last, as far as the position knows it; r is its commit at Sequence.
+func (p Position) Holds(r eventlog.Record) bool {
+	return !p.marked() || After(p.LogID, r).Commit == p.Commit
+}
 
 // marked says that the commit at the position is known.
 func (p Position) marked() bool {

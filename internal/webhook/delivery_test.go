@@ -21,9 +21,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/consume"
@@ -267,30 +264,5 @@ func TestCertificateOfTheReceiver(t *testing.T) {
 	stranger.Patience = 10 * time.Millisecond
 	if err := stranger.Send(t.Context(), event(1)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody signed was accepted: %v", err)
-	}
-}
-
-func TestConfigMap(t *testing.T) {
-	client := fake.NewClientset().CoreV1().ConfigMaps("scute-system")
-	c := &ConfigMap{Client: client, Object: "scute-webhook"}
-	if p, err := c.Load(t.Context()); err != nil || p != (consume.Position{}) {
-		t.Errorf("of none: %+v, %v", p, err)
-	}
-	for seq := range uint64(2) {
-		want := consume.Position{LogID: "a", Sequence: seq, Commit: "c"}
-		if err := c.Save(t.Context(), want); err != nil {
-			t.Fatal(err)
-		}
-		if p, err := c.Load(t.Context()); err != nil || p != want {
-			t.Errorf("%+v, %v", p, err)
-		}
-	}
-	if _, err := client.Update(t.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "scute-webhook"}, Data: map[string]string{sequenceField: "first"},
-	}, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Load(t.Context()); err == nil || !strings.Contains(err.Error(), "ConfigMap scute-webhook: sequence must be") {
-		t.Error(err)
 	}
 }

@@ -23,7 +23,7 @@ var shared = new(suite) //nolint:gochecknoglobals // a test main has no other wa
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, "e2e", testbed.Options{Audit: true}, func(ctx context.Context, bed *testbed.Bed) (err error) {
 		shared.bed = bed
-		shared.programs, shared.blue, shared.green, err = harness.Install(ctx, bed, "webhook.url=https://webhook.invalid") // for the role of the daemons of TestWebhook
+		shared.programs, shared.blue, shared.green, err = harness.Install(ctx, bed, "webhook.url=https://webhook.invalid", "tracing.endpoint=https://collector.invalid") // for the roles of the daemons of TestWebhook and TestTraces
 		return err
 	}))
 }

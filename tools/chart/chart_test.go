@@ -87,6 +87,43 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+// TestTracing: what the collector asks for comes from the Secret, and only the keys that are named.
+func TestTracing(t *testing.T) {
+	r := render(t, "tracing.endpoint=https://collector:4317", "tracing.secretName=otel", "tracing.headersKey=headers", "tracing.caKey=ca.crt", "tracing.certKey=tls.crt", "tracing.keyKey=tls.key",
+		"tracing.env.OTEL_RESOURCE_ATTRIBUTES=k8s.cluster.name=blue")
+	pod := r.statefulSets[0].Spec.Template.Spec
+	wantRestricted(t, pod)
+	if !slices.Contains(pod.Containers[0].Args, "--tracing-position=scute-system/scute-tracing") {
+		t.Errorf("arguments of scuted: %v", pod.Containers[0].Args)
+	}
+	want := []corev1.EnvVar{
+		{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "https://collector:4317"},
+		{Name: "OTEL_EXPORTER_OTLP_HEADERS", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "otel"}, Key: "headers"}}},
+		{Name: "OTEL_EXPORTER_OTLP_CERTIFICATE", Value: "/etc/scute/tracing/ca.crt"},
+		{Name: "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", Value: "/etc/scute/tracing/tls.crt"},
+		{Name: "OTEL_EXPORTER_OTLP_CLIENT_KEY", Value: "/etc/scute/tracing/tls.key"},
+		{Name: "OTEL_RESOURCE_ATTRIBUTES", Value: "k8s.cluster.name=blue"},
+	}
+	if diff := cmp.Diff(want, pod.Containers[0].Env); diff != "" {
+		t.Errorf("variables of scuted (-want +got):\n%s", diff)
+	}
+	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "otel" }) {
+		t.Error("the Secret is not mounted")
+	}
+	if !slices.ContainsFunc(r.roles, func(role rbacv1.Role) bool {
+		return role.Name == "scute-tracing" && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.ResourceNames, []string{"scute-tracing"}) })
+	}) {
+		t.Error("there is no role for the position")
+	}
+	bare := render(t, "tracing.endpoint=http://collector:4317", "tracing.secretName=otel").statefulSets[0].Spec.Template.Spec.Containers[0].Env
+	if len(bare) != 1 {
+		t.Errorf("without keys: %v", bare)
+	}
+	if off := render(t).statefulSets[0].Spec.Template.Spec.Containers[0].Env; len(off) != 0 {
+		t.Errorf("without tracing: %v", off)
+	}
+}
+
 func wantArgs(t *testing.T, pod corev1.PodSpec, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" {
@@ -356,6 +393,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"log.storage.accessMode=ReadWriteMany":     "accessMode",
 		"nats.url=nats.example:4222":               "url",
 		"webhook.url=events.example":               "url",
+		"tracing.endpoint=collector:4317":          "endpoint",
+		"tracing.env.PATH=/":                       "OTEL_",
 		"webhook.url=https://user:pass@example":    "url",
 		"logging.level=loud":                       "level",
 		"workflows.defaultFailurePolicy=Hope":      "defaultFailurePolicy",

@@ -76,6 +76,9 @@ spec:
         - --webhook-secret=/etc/scute/webhook
         {{- end }}
         {{- end }}
+        {{- if .Values.tracing.endpoint }}
+        - --tracing-position={{ .Release.Namespace }}/{{ include "scute.fullname" . }}-tracing
+        {{- end }}
         {{- if .Values.nats.url }}
         - --nats-url={{ .Values.nats.url }}
         - --snapshot-dir=/tmp/snapshots
@@ -104,6 +107,38 @@ spec:
         - --log-listen={{ . }}
         {{- end }}
         {{- end }}
+      {{- with .Values.tracing }}
+      {{- if .endpoint }}
+      env:
+        - name: OTEL_EXPORTER_OTLP_ENDPOINT
+          value: {{ .endpoint | quote }}
+        {{- if .secretName }}
+        {{- with .headersKey }}
+        - name: OTEL_EXPORTER_OTLP_HEADERS
+          valueFrom:
+            secretKeyRef:
+              name: {{ $.Values.tracing.secretName }}
+              key: {{ . }}
+        {{- end }}
+        {{- with .caKey }}
+        - name: OTEL_EXPORTER_OTLP_CERTIFICATE
+          value: /etc/scute/tracing/{{ . }}
+        {{- end }}
+        {{- with .certKey }}
+        - name: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE
+          value: /etc/scute/tracing/{{ . }}
+        {{- end }}
+        {{- with .keyKey }}
+        - name: OTEL_EXPORTER_OTLP_CLIENT_KEY
+          value: /etc/scute/tracing/{{ . }}
+        {{- end }}
+        {{- end }}
+        {{- range $name, $value := .env }}
+        - name: {{ $name }}
+          value: {{ $value | quote }}
+        {{- end }}
+      {{- end }}
+      {{- end }}
       ports:
         - name: health
           containerPort: 8081
@@ -160,6 +195,11 @@ spec:
           mountPath: /etc/scute/webhook
           readOnly: true
         {{- end }}
+        {{- if and .Values.tracing.endpoint .Values.tracing.secretName }}
+        - name: tracing
+          mountPath: /etc/scute/tracing
+          readOnly: true
+        {{- end }}
         {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
         - name: nats-credentials
           mountPath: /etc/scute/nats-credentials
@@ -188,6 +228,12 @@ spec:
     - name: webhook
       secret:
         secretName: {{ .Values.webhook.secretName }}
+        defaultMode: 0440
+    {{- end }}
+    {{- if and .Values.tracing.endpoint .Values.tracing.secretName }}
+    - name: tracing
+      secret:
+        secretName: {{ .Values.tracing.secretName }}
         defaultMode: 0440
     {{- end }}
     {{- if and .Values.nats.url .Values.nats.credentials.secretName }}

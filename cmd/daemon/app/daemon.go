@@ -157,6 +157,11 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
+	if o.Tracing.Position != "" {
+		if err := d.trace(ctx, o.Tracing, config, home, cluster); err != nil {
+			return nil, err
+		}
+	}
 	return d, d.register(home)
 }
 

@@ -23,6 +23,7 @@ type Options struct {
 	Log             LogOptions
 	Audit           AuditOptions
 	Webhook         WebhookOptions
+	Tracing         TracingOptions
 	LeaderElection  bool
 	HealthAddress   string
 	MetricsAddress  string
@@ -96,6 +97,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
+	o.Tracing.addFlags(f)
 	f.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "act only while holding the Lease scuted.scute.dev in namespace kube-system")
 	f.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "address of /metrics; 0 for none")
@@ -148,6 +150,9 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if err := o.Webhook.validate(); err != nil {
+		return err
+	}
+	if err := o.Tracing.validate(os.Getenv); err != nil {
 		return err
 	}
 	if _, err := guard.New(o.AllowAddresses); err != nil {

@@ -32,6 +32,8 @@ func TestValidateNamesTheFlag(t *testing.T) {
 			o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "https://a:hidden@b", Position: "a/b"}
 		}, "must have no user"},
 		"webhook without position": {func(o *Options) { o.Log.Dir, o.Webhook.URL = "d", "https://example.com" }, "--webhook-position"},
+		"traces":                   {func(o *Options) { o.Log.Dir, o.Tracing.Position = "d", "scute-system/scute-tracing" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"traces without namespace": {func(o *Options) { o.Log.Dir, o.Tracing.Position = "d", "scute-tracing" }, "--tracing-position"},
 		"level":                    {func(o *Options) { o.Log.Dir, o.LogLevel = "d", "loud" }, "--log-level"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +47,25 @@ func TestValidateNamesTheFlag(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestWhereSpansAreSent(t *testing.T) {
+	o := TracingOptions{Position: "scute-system/scute-tracing"}
+	for value, want := range map[string]string{
+		"https://collector:4317": "", "http://127.0.0.1:4317": "", "collector:4317": "must begin with https://", "https://": "must begin with https://", "https://a:hidden@b": "must have no user",
+	} {
+		for _, variable := range []string{endpointVariable, tracesEndpointVariable} {
+			err := o.validate(func(name string) string {
+				if name == variable {
+					return value
+				}
+				return ""
+			})
+			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), variable+" "+want) || strings.Contains(err.Error(), "hidden")) {
+				t.Errorf("%s=%s: %v, want %q", variable, value, err, want)
+			}
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"scute.dev/internal/position"
 	"scute.dev/internal/webhook"
 )
 
@@ -70,7 +71,7 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 	namespace, name, _ := strings.Cut(o.Position, "/")
 	logger := d.logger.With("webhook", host(o.URL))
 	delivery := &webhook.Delivery{
-		Log: home.log, Store: &webhook.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
+		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
 		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, Retried: func(err error, wait time.Duration) {
 			logger.Debug("an event is posted again", "error", err, "in", wait)
 		}},

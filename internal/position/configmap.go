@@ -1,4 +1,7 @@
-package webhook
+// Package position keeps in the management cluster how far a consumer of the event log has come.
+//
+// What never may live here: what is done with the events.
+package position
 
 import (
 	"context"
@@ -18,9 +21,10 @@ const (
 	logField      = "logID"
 	sequenceField = "sequence"
 	commitField   = "commit"
+	sinceField    = "since"
 )
 
-// ConfigMap keeps the position of the delivery in the management cluster, so that it outlives the pod and its volumes.
+// ConfigMap keeps the position of a consumer, so that it outlives the pod and its volumes.
 type ConfigMap struct {
 	Client typed.ConfigMapInterface
 	Object string
@@ -33,18 +37,27 @@ func (c *ConfigMap) Load(ctx context.Context) (consume.Position, error) {
 		return consume.Position{}, nil
 	}
 	if err != nil {
-		return consume.Position{}, fmt.Errorf("reading the position of the webhook: %w", err)
+		return consume.Position{}, fmt.Errorf("reading the position in the event log: %w", err)
 	}
-	seq, err := strconv.ParseUint(found.Data[sequenceField], 10, 64)
-	if err != nil {
-		return consume.Position{}, fmt.Errorf("reading the position of the webhook from ConfigMap %s: %s must be the sequence of a commit: %w", c.Object, sequenceField, err)
+	p := consume.Position{LogID: found.Data[logField], Commit: found.Data[commitField]}
+	for field, into := range map[string]*uint64{sequenceField: &p.Sequence, sinceField: &p.Since} {
+		text, ok := found.Data[field]
+		if field == sinceField && !ok {
+			continue
+		}
+		if *into, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return consume.Position{}, fmt.Errorf("reading the position in the event log from ConfigMap %s: %s must be the sequence of a commit: %w", c.Object, field, err)
+		}
 	}
-	return consume.Position{LogID: found.Data[logField], Sequence: seq, Commit: found.Data[commitField]}, nil
+	return p, nil
 }
 
 // Save implements consume.Store.
 func (c *ConfigMap) Save(ctx context.Context, p consume.Position) error {
 	data := map[string]string{logField: p.LogID, sequenceField: strconv.FormatUint(p.Sequence, 10), commitField: p.Commit}
+	if p.Since > 0 {
+		data[sinceField] = strconv.FormatUint(p.Since, 10)
+	}
 	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -54,7 +67,7 @@ func (c *ConfigMap) Save(ctx context.Context, p consume.Position) error {
 		_, err = c.Client.Update(ctx, found, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("saving the position of the webhook: %w", err)
+		return fmt.Errorf("saving the position in the event log: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	"go.opentelemetry.io/otel"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"scute.dev/internal/position"
+	"scute.dev/internal/tracing/otlp"
+)
+
+// The variables that say where spans are sent.
+const (
+	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+)
+
+// closeTimeout bounds the end of the connection to the collector.
+const closeTimeout = 5 * time.Second
+
+// TracingOptions have the spans of the log sent. Where, and with what, is in the variables of OpenTelemetry.
+type TracingOptions struct {
+	// Position is the ConfigMap, NAMESPACE/NAME, that says up to where the spans were sent; without it none is.
+	Position string
+}
+
+func (o *TracingOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Position, "tracing-position", o.Position, "sends the OpenTelemetry spans of the log by OTLP over gRPC to "+endpointVariable+", and keeps in this ConfigMap, NAMESPACE/NAME, up to where they were sent; none if empty")
+}
+
+func (o *TracingOptions) validate(getenv func(string) string) error {
+	if o.Position == "" {
+		return nil
+	}
+	if !named(o.Position) {
+		return fmt.Errorf("--tracing-position is %q: it must be NAMESPACE/NAME", o.Position)
+	}
+	variable := tracesEndpointVariable
+	if getenv(variable) == "" {
+		variable = endpointVariable
+	}
+	u, err := url.Parse(getenv(variable))
+	switch {
+	case getenv(variable) == "":
+		return fmt.Errorf("--tracing-position needs %s: the URL of a collector, for example https://collector.observability:4317", endpointVariable)
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("%s must begin with https:// or http://, and name a host", variable)
+	case u.User != nil:
+		return errors.New(variable + " must have no user and password: put them into OTEL_EXPORTER_OTLP_HEADERS")
+	}
+	return nil
+}
+
+// trace has the process that acts send the spans of the log.
+func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Config, home *home, cluster string) error {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "tracing")
+	config.Timeout = leaseTimeout
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("preparing the traces: %w", err)
+	}
+	logger := d.logger.With("component", "tracing")
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler())) // it says what of the environment cannot be used
+	sender, err := otlp.NewSender(ctx, cluster)
+	if err != nil {
+		return fmt.Errorf("preparing the traces: %w", err)
+	}
+	namespace, name, _ := strings.Cut(o.Position, "/")
+	delivery := &otlp.Delivery{
+		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Send: sender.Send, Logger: logger,
+		Alarm: func(err error) { logger.Warn("spans of the log are not sent; it is tried again", "error", err) },
+		GivenUp: func(spans int, err error) {
+			logger.Error("spans of the log were refused, and are not sent again; the log still has what they say", "spans", spans, "error", err)
+		},
+	}
+	registerAgain(&tracingMetrics{delivery})
+	return d.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		logger.Info("the spans of the log are sent")
+		delivery.Run(ctx)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		return sender.Close(ctx)
+	}))
+}
+
+// tracingMetrics are the figures of the delivery of spans.
+type tracingMetrics struct{ delivery *otlp.Delivery }
+
+func (tracingMetrics) sequence() *prometheus.Desc {
+	return prometheus.NewDesc("scute_tracing_sequence", "Sequence of the event log up to which the spans that ended were sent.", nil, nil)
+}
+
+func (tracingMetrics) spans() *prometheus.Desc {
+	return prometheus.NewDesc("scute_tracing_spans_total", "Spans that the collector took, and spans that it refused and that are not sent again, since the start.", []string{"result"}, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (m *tracingMetrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.sequence()
+	ch <- m.spans()
+}
+
+// Collect implements prometheus.Collector.
+func (m *tracingMetrics) Collect(ch chan<- prometheus.Metric) {
+	state := m.delivery.State()
+	ch <- prometheus.MustNewConstMetric(m.sequence(), prometheus.GaugeValue, float64(state.Sequence))
+	ch <- prometheus.MustNewConstMetric(m.spans(), prometheus.CounterValue, float64(state.Sent), "sent")
+	ch <- prometheus.MustNewConstMetric(m.spans(), prometheus.CounterValue, float64(state.Refused), "refused")
+}

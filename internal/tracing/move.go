@@ -1,0 +1,72 @@
+package tracing
+
+import "scute.dev/mover"
+
+// The names of open spans of a move.
+const (
+	spanMove  = "move"
+	spanPhase = "phase"
+)
+
+// move is a move that has not ended.
+type move struct {
+	tree
+	state mover.State
+}
+
+func newMove() *move { return &move{} }
+
+func (m *move) over() bool { return len(m.spans) == 0 }
+
+func (m *move) tell(e mover.Event, ev *stored) []Span {
+	if _, requested := e.(mover.Requested); requested && m.over() {
+		m.traceID = TraceID(ev.logID, ev.of, "")
+		s := ev.root("move", "root", "")
+		s.SpanID = RootID(ev.logID, ev.of)
+		m.begin(spanMove, "", s)
+	}
+	if m.over() {
+		return nil // of a move that is over
+	}
+	before := m.state.Phase
+	m.state.Apply(e, ev.Time)
+	switch e := e.(type) {
+	case mover.Claimed:
+		m.mark(spanMove, "claimed", ev)
+	case mover.AbortRequested:
+		m.mark(spanMove, "abort requested", ev)
+	case mover.TransientFailure:
+		if s := m.spans[spanPhase]; s != nil {
+			s.mark("exception", ev, exceptionMessage(e.Message))
+		}
+	}
+	if m.state.Phase != before {
+		m.enter(ev)
+	}
+	return m.take()
+}
+
+// enter ends the span of the phase before, and begins that of the present one.
+func (m *move) enter(ev *stored) {
+	s := &m.state
+	if s.Phase == mover.PhaseFailed && s.Failure.Message != "" {
+		m.end(spanPhase, outcome{failed: true, result: resultFailed, message: s.Failure.Message}, ev)
+	} else {
+		m.end(spanPhase, outcome{}, ev)
+	}
+	if !s.Finished() {
+		m.begin(spanPhase, spanMove, ev.span(string(s.Phase), spanPhase, string(s.Phase)))
+		return
+	}
+	o := outcome{failed: s.Phase != mover.PhaseSucceeded, result: string(s.Phase)}
+	switch {
+	case !o.failed:
+	case s.Failure.Message != "":
+		o.message = s.Failure.Message
+	case s.RollbackCause != "":
+		o.message = s.RollbackCause
+	case len(s.Findings) > 0:
+		o.message = s.Findings[0].Field + ": " + s.Findings[0].Message
+	}
+	m.end(spanMove, o, ev)
+}

@@ -1,0 +1,161 @@
+package tracing
+
+import (
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/remediator"
+)
+
+// The names of the open spans of a machine: they are of one trace each, by the machine's UID.
+const (
+	spanRemediation = "remediation"
+	spanStep        = "step"
+	spanEscalation  = "escalation"
+)
+
+// owner is an owner of machines for which something has begun and has not ended: remediations with their steps, and escalation steps.
+type owner struct {
+	// state begins empty: how far a remediation has come follows from what was recorded since it began.
+	state    remediator.State
+	machines map[types.UID]*machine
+}
+
+// machine has the spans of one machine.
+type machine struct {
+	tree
+	step remediator.Step
+}
+
+func newOwner() *owner { return &owner{machines: map[types.UID]*machine{}} }
+
+func (o *owner) over() bool { return len(o.machines) == 0 }
+
+func (o *owner) tell(e remediator.Event, ev *stored) (ended []Span) {
+	switch e := e.(type) {
+	case remediator.SurgeRequested, remediator.HandedOver:
+	case remediator.EscalationStarted:
+		o.escalation(e, ev)
+	case remediator.EscalationEnded:
+		o.machine(e.Machine, ev).end(spanEscalation, outcome{failed: true, result: cmp.Or(string(e.Outcome), resultFailed), message: e.Reason}, ev)
+	case remediator.MachineMarkCleared:
+		if m := o.machines[e.Machine.UID]; m != nil {
+			m.end(spanEscalation, outcome{result: cmp.Or(string(e.Cause), string(remediator.Recovered))}, ev)
+		}
+	case remediator.TransientFailure:
+		if m := o.active(); m != nil && m.has(spanStep) {
+			m.spans[spanStep].mark("exception", ev, exceptionMessage(e.Message))
+		}
+	case remediator.Frozen:
+		if m := o.active(); m != nil && m.has(spanStep) {
+			m.spans[spanStep].mark("frozen", ev, AttributeCause.String(short(e.Rule)), exceptionMessage(e.Reason))
+		}
+	default:
+		if o.over() {
+			return nil
+		}
+	}
+	o.state.Apply(e, ev.Time)
+	o.follow(ev)
+	uids := make([]types.UID, 0, len(o.machines))
+	for uid := range o.machines {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	for _, uid := range uids {
+		m := o.machines[uid]
+		ended = append(ended, m.take()...)
+		if len(m.spans) == 0 {
+			delete(o.machines, uid)
+		}
+	}
+	return ended
+}
+
+// active is the machine that facts without one are about.
+func (o *owner) active() *machine {
+	if o.state.Active == nil {
+		return nil
+	}
+	return o.machines[o.state.Active.Victim.UID]
+}
+
+// machine has the open spans of a machine.
+func (o *owner) machine(of remediator.Subject, ev *stored) *machine {
+	m := o.machines[of.UID]
+	if m == nil {
+		m = &machine{tree: tree{traceID: TraceID(ev.logID, ev.of, string(of.UID))}}
+		o.machines[of.UID] = m
+	}
+	return m
+}
+
+func (o *owner) escalation(e remediator.EscalationStarted, ev *stored) {
+	m := o.machine(e.Machine, ev)
+	m.end(spanEscalation, outcome{failed: true, result: resultInterrupted}, ev)
+	s := ev.root("escalation step", spanEscalation, string(e.Machine.UID))
+	s.set(AttributeMachine, e.Machine.Name)
+	s.set(AttributeStep, e.Step)
+	m.begin(spanEscalation, "", s)
+}
+
+// follow begins and ends spans as the remediations in progress say.
+func (o *owner) follow(ev *stored) {
+	now := map[types.UID]*remediator.Active{}
+	for _, a := range append(slices.Clone(o.state.Resting), o.state.Active) {
+		if a != nil {
+			now[a.Victim.UID] = a
+		}
+	}
+	for uid, m := range o.machines {
+		if now[uid] == nil && m.has(spanRemediation) {
+			o.ends(uid, m, ev)
+		}
+	}
+	for _, a := range now {
+		m := o.machine(a.Victim, ev)
+		if !m.has(spanRemediation) {
+			m.step = ""
+			m.begin(spanRemediation, "", o.begins(a, ev))
+		}
+		if m.step != a.Step {
+			m.end(spanStep, outcome{}, ev)
+			m.begin(spanStep, spanRemediation, ev.span(string(a.Step), spanStep+string(a.Step), string(a.Victim.UID)))
+			m.step = a.Step
+		}
+	}
+}
+
+func (o *owner) begins(a *remediator.Active, ev *stored) *Span {
+	s := ev.root("remediation", spanRemediation, string(a.Victim.UID))
+	s.set(AttributeMachine, a.Victim.Name)
+	s.set(AttributeMethod, string(a.Request.Method))
+	if a.Request.Attempt > 0 {
+		s.Attributes = append(s.Attributes, AttributeAttempt.Int(a.Request.Attempt))
+	}
+	return s
+}
+
+// ends closes a remediation with what the state remembers of it.
+func (o *owner) ends(uid types.UID, m *machine, ev *stored) {
+	end := outcome{failed: true, result: string(remediator.EndCancelled)}
+	for _, past := range slices.Backward(o.state.History) {
+		if past.Victim.UID == uid {
+			end = outcome{past.Outcome != remediator.EndSucceeded, string(past.Outcome), string(past.Cause), ""}
+			if end.failed {
+				end.message = past.Note
+			}
+			break
+		}
+	}
+	m.end(spanRemediation, end, ev)
+}
+
+// exceptionMessage is what OpenTelemetry calls the message of an error.
+func exceptionMessage(text string) attribute.KeyValue {
+	return semconv.ExceptionMessage(short(text))
+}

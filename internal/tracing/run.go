@@ -1,0 +1,186 @@
+package tracing
+
+import (
+	"cmp"
+	"strconv"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/workflow"
+)
+
+// The results of spans that no word of the API names.
+const (
+	resultSucceeded   = "Succeeded"
+	resultFailed      = "Failed"
+	resultInterrupted = "Interrupted"
+	resultHandedOver  = "HandedOver"
+)
+
+// The names of open spans of a run. Those of tasks and handlers follow a slash.
+const (
+	spanRun      = "run"
+	spanTask     = "task/"
+	spanAttempt  = "attempt/"
+	spanDecision = "decision/"
+	spanUndo     = "undo/"
+	spanHandler  = "handler/"
+)
+
+// run is a run that has not ended, or one that continues after its end.
+type run struct{ tree }
+
+func newRun() *run { return &run{} }
+
+func (r *run) over() bool { return len(r.spans) == 0 }
+
+func (r *run) tell(e workflow.Event, ev *stored) []Span {
+	r.open(e, ev)
+	if r.over() {
+		return nil
+	}
+	switch e := e.(type) {
+	case workflow.Claimed:
+		r.mark(spanRun, "claimed", ev)
+	case workflow.Stranded:
+		r.mark(spanRun, "stranded", ev)
+	case workflow.Paused:
+		r.mark(spanRun, "paused", ev)
+	case workflow.Resumed:
+		r.mark(spanRun, "resumed", ev)
+	case workflow.Migrated:
+		r.mark(spanRun, "migrated", ev)
+	case workflow.Aborted:
+		r.mark(spanRun, "aborted", ev)
+	case workflow.RollbackStarted:
+		r.mark(spanRun, "rollback started", ev)
+	case workflow.Ended:
+		done := e.Phase == v1alpha1.RunSucceeded || e.Phase == v1alpha1.RunDegraded
+		r.end(spanRun, outcome{failed: !done, result: string(e.Phase), message: e.Message}, ev)
+	case workflow.HandedOver:
+		r.end(spanRun, outcome{result: resultHandedOver}, ev)
+	case workflow.HandlerStarted:
+		r.begin(spanHandler+e.Handler+"/"+e.Task, spanRun, r.of(ev, "handler "+e.Handler, spanHandler+e.Handler, e.Task, "", 0))
+	case workflow.HandlerEnded:
+		r.end(spanHandler+e.Handler+"/"+e.Task, outcome{failed: e.Error != "", result: result(e.Error == ""), message: e.Error}, ev)
+	case workflow.UndoStarted, workflow.UndoAttemptFailed, workflow.Undone, workflow.UndoFailed:
+		r.tellUndo(e, ev)
+	default:
+		r.tellTask(e, ev)
+	}
+	return r.take()
+}
+
+// open begins the span of a run. A run that continues after it ended, because an operator says so, is another span of the same
+// trace, below the first one.
+func (r *run) open(e workflow.Event, ev *stored) {
+	if !r.over() {
+		return
+	}
+	r.traceID = TraceID(ev.logID, ev.of, "")
+	switch e.(type) {
+	case workflow.Started:
+		s := ev.root("run", "root", "")
+		s.SpanID = RootID(ev.logID, ev.of)
+		r.begin(spanRun, "", s)
+	case workflow.Resumed, workflow.RollbackStarted, workflow.Received, workflow.TaskStarted, workflow.UndoStarted:
+		s := ev.root("run continued", spanRun, "")
+		r.begin(spanRun, "", s)
+		s.Parent = RootID(ev.logID, ev.of)
+	}
+}
+
+// of begins a span about a task.
+func (*run) of(ev *stored, name, what, task, step string, attempt int) *Span {
+	s := ev.span(name, what, task+"/"+step)
+	s.set(AttributeTask, task)
+	s.set(AttributeStep, step)
+	if attempt > 0 {
+		s.Attributes = append(s.Attributes, AttributeAttempt.Int(attempt))
+	}
+	return s
+}
+
+func (r *run) tellTask(e workflow.Event, ev *stored) {
+	switch e := e.(type) {
+	case workflow.TaskStarted:
+		r.beginTask(e.Task, ev)
+		r.end(spanDecision+e.Task, outcome{}, ev)
+		r.end(spanAttempt+e.Task, outcome{failed: true, result: resultInterrupted}, ev)
+		r.begin(spanAttempt+e.Task, spanTask+e.Task, r.of(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt, e.Task, e.Step, e.Attempt))
+	case workflow.AttemptFailed:
+		r.end(spanAttempt+e.Task, outcome{true, resultFailed, string(e.Cause), e.Message}, ev)
+	case workflow.StepSucceeded:
+		r.end(spanAttempt+e.Task, outcome{result: resultSucceeded}, ev)
+	case workflow.TaskSucceeded:
+		r.end(spanTask+e.Task, outcome{result: resultSucceeded}, ev)
+	case workflow.TaskFailed:
+		r.beginTask(e.Task, ev) // it may fail without an attempt: a template of its inputs, or an approval that expires
+		r.end(spanTask+e.Task, outcome{true, cmp.Or(string(e.Verdict), resultFailed), string(e.Cause), e.Message}, ev)
+	case workflow.TaskPaused:
+		failed := e.Why == workflow.WhyFailed || e.Why == workflow.WhyUnknown
+		r.end(spanAttempt+e.Task, outcome{failed, string(e.Why), string(e.Cause), e.Message}, ev)
+		r.beginTask(e.Task, ev)
+		s := r.of(ev, "decision", spanDecision, e.Task, e.Step, 0)
+		s.set(AttributeCause, string(e.Why))
+		r.begin(spanDecision+e.Task, spanTask+e.Task, s)
+	case workflow.Decided:
+		r.end(spanDecision+e.Task, outcome{result: string(e.Action)}, ev)
+		switch e.Action {
+		case workflow.ActSucceed, workflow.ActIgnore:
+			r.end(spanTask+e.Task, outcome{result: string(e.Action)}, ev)
+		case workflow.ActIgnoreChildren:
+			r.end(spanTask+e.Task, outcome{failed: true, result: string(e.Action)}, ev)
+		}
+	case workflow.TaskReleased:
+		r.end(spanDecision+e.Task, outcome{result: "released"}, ev)
+	case workflow.TaskSkipped:
+		r.end(spanTask+e.Task, outcome{result: string(v1alpha1.TaskSkipped), message: e.Reason}, ev)
+	case workflow.TaskInterrupted:
+		r.end(spanTask+e.Task, outcome{failed: true, result: resultInterrupted, message: e.Message}, ev)
+	}
+}
+
+// beginTask opens the span of a task, if it is not open: it is one from the first attempt to the end.
+func (r *run) beginTask(task string, ev *stored) {
+	if !r.has(spanTask + task) {
+		r.begin(spanTask+task, spanRun, r.of(ev, "task "+task, spanTask, task, "", 0))
+	}
+}
+
+func (r *run) tellUndo(e workflow.Event, ev *stored) {
+	undo := func(task, step string) string { return spanUndo + task + "/" + step }
+	attempt := func(task, step string) string { return spanAttempt + undo(task, step) }
+	switch e := e.(type) {
+	case workflow.UndoStarted:
+		name := undo(e.Task, e.Step)
+		if !r.has(name) {
+			what := "undo "
+			if e.Release {
+				what = "release "
+			}
+			r.begin(name, spanRun, r.of(ev, what+e.Task, spanUndo, e.Task, e.Step, 0))
+		}
+		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultInterrupted}, ev)
+		r.begin(attempt(e.Task, e.Step), name, r.of(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt+spanUndo, e.Task, e.Step, e.Attempt))
+	case workflow.UndoAttemptFailed:
+		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultFailed, message: e.Message}, ev)
+	case workflow.Undone:
+		r.end(undo(e.Task, e.Step), outcome{result: resultSucceeded}, ev)
+	case workflow.UndoFailed:
+		r.end(undo(e.Task, e.Step), outcome{failed: true, result: resultFailed, message: e.Message}, ev)
+	}
+}
+
+func attemptName(what, step string, n int) string {
+	if step != "" {
+		what += " of " + step
+	}
+	return what + " " + strconv.Itoa(n)
+}
+
+func result(ok bool) string {
+	if ok {
+		return resultSucceeded
+	}
+	return resultFailed
+}

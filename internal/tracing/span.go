@@ -1,0 +1,138 @@
+package tracing
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"scute.dev/eventlog"
+)
+
+// Bounds of a span, so that a batch of them fits into a request.
+const (
+	maxText  = 1000 // bytes of a message
+	maxMarks = 100  // marks of one span; later ones are left out
+)
+
+// The attributes that are scute's own.
+const (
+	AttributeKind      = attribute.Key("scute.kind")         // run, move or remediation
+	AttributeAggregate = attribute.Key("scute.aggregate.id") // what `scutectl log` calls it
+	AttributeEvent     = attribute.Key("scute.event.id")     // the event with which the span begins
+	AttributeSequence  = attribute.Key("scute.log.sequence") // of the commit that has it
+	AttributeActor     = attribute.Key("scute.actor")        // who began it
+	AttributeEndActor  = attribute.Key("scute.end.actor")    // who ended it
+	AttributeCausation = attribute.Key("scute.causation")    // the event that it follows from
+	AttributeName      = attribute.Key("scute.name")         // of the run, the move or the owner
+	AttributeTask      = attribute.Key("scute.task.name")
+	AttributeStep      = attribute.Key("scute.step")
+	AttributeAttempt   = attribute.Key("scute.attempt")
+	AttributeResult    = attribute.Key("scute.result")
+	AttributeCause     = attribute.Key("scute.cause")
+	AttributeMachine   = attribute.Key("scute.machine.name")
+	AttributeMethod    = attribute.Key("scute.remediation.method")
+)
+
+// Span is one span that has ended.
+type Span struct {
+	Name       string
+	TraceID    trace.TraceID
+	SpanID     trace.SpanID
+	Parent     trace.SpanID // zero for the root of a trace
+	Start, End time.Time
+	Attributes []attribute.KeyValue
+	Marks      []Mark
+	// Failed says that what the span is about has failed; Message says why.
+	Failed  bool
+	Message string
+}
+
+// Mark is something that happened at a moment of a span: an event of OpenTelemetry.
+type Mark struct {
+	Name       string
+	At         time.Time
+	Attributes []attribute.KeyValue
+}
+
+// set adds an attribute, unless it says nothing.
+func (s *Span) set(key attribute.Key, text string) {
+	if text != "" {
+		s.Attributes = append(s.Attributes, key.String(short(text)))
+	}
+}
+
+func (s *Span) mark(name string, ev *stored, attributes ...attribute.KeyValue) {
+	if len(s.Marks) < maxMarks {
+		s.Marks = append(s.Marks, Mark{Name: name, At: ev.Time, Attributes: attributes})
+	}
+}
+
+// short cuts a message to a sane length.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "..."
+}
+
+// TraceID is that of a run or a move; with the UID of a machine as part, that of its remediations.
+func TraceID(logID string, of eventlog.Aggregate, part string) trace.TraceID {
+	sum := digest("trace", logID, string(of.Kind), of.ID, part)
+	return trace.TraceID(sum[:16])
+}
+
+// RootID is the identifier of the span of a whole run or move.
+func RootID(logID string, of eventlog.Aggregate) trace.SpanID {
+	return spanID(logID, of, "root", "", "")
+}
+
+// spanID is that of a span which begins with an event. What tells it from others that begin with the same one.
+func spanID(logID string, of eventlog.Aggregate, what, name, event string) trace.SpanID {
+	sum := digest("span", logID, string(of.Kind), of.ID, what, name, event)
+	return trace.SpanID(sum[:8])
+}
+
+// digest is a hash of texts that no other texts have.
+func digest(texts ...string) [sha256.Size]byte {
+	var all []byte
+	for _, text := range texts {
+		all = binary.AppendUvarint(all, uint64(len(text)))
+		all = append(all, text...)
+	}
+	return sha256.Sum256(all)
+}
+
+// stored is an event and where it is in the log.
+type stored struct {
+	eventlog.Event
+	of    eventlog.Aggregate
+	seq   uint64
+	logID string
+}
+
+// span begins a span with an event.
+func (ev *stored) span(name, what, part string) *Span {
+	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.of, what, part, ev.ID), Start: ev.Time}
+	s.Attributes = append(s.Attributes, AttributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence stays far below 2^63
+	s.set(AttributeEvent, ev.ID)
+	s.set(AttributeActor, ev.Actor)
+	s.set(AttributeCausation, ev.Causation)
+	return s
+}
+
+// root begins a span of a trace that has no other one above it.
+func (ev *stored) root(name, what, part string) *Span {
+	s := ev.span(name, what, part)
+	s.set(AttributeKind, string(ev.of.Kind))
+	s.set(AttributeAggregate, ev.of.ID)
+	if parts := strings.Split(ev.of.ID, "/"); len(parts) > 1 {
+		s.Attributes = append(s.Attributes, semconv.K8SNamespaceName(parts[0]))
+		s.set(AttributeName, parts[1])
+	}
+	return s
+}

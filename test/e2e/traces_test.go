@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
+	"scute.dev/internal/tracing"
+	"scute.dev/test/collector"
+	"scute.dev/test/harness"
+	"scute.dev/test/ports"
+	"scute.dev/test/scuted"
+)
+
+// sent is what a span is compared by.
+type sent struct {
+	Trace, Parent, Name string
+	Start, End          int64
+	Failed              bool
+}
+
+// arrived are the spans of a collector by their identifiers. One that came twice was the same twice.
+func arrived(t *testing.T, c *collector.Collector) map[string]sent {
+	t.Helper()
+	out := map[string]sent{}
+	for _, s := range c.Spans() {
+		got := sent{
+			Trace: s.TraceID().String(), Parent: s.ParentSpanID().String(), Name: s.Name(), Failed: s.Status().Code() == ptrace.StatusCodeError,
+			Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp()), //nolint:gosec // times of today
+		}
+		if before, ok := out[s.SpanID().String()]; ok && before != got {
+			t.Errorf("span %s came as %+v and as %+v", s.SpanID(), before, got)
+		}
+		out[s.SpanID().String()] = got
+	}
+	return out
+}
+
+// logged are the spans that the log in a folder has.
+func logged(ctx context.Context, t *testing.T, dir string) (log string, head uint64, spans map[string]sent) {
+	t.Helper()
+	l, err := embedded.Open(ctx, embedded.Options{Dir: dir})
+	harness.Must(t, err)
+	defer l.Close()
+	fold, spans := tracing.New(l.ID()), map[string]sent{}
+	head, err = l.Replay(ctx, 0, func(r eventlog.Record) error {
+		ended, err := fold.Apply(r)
+		for i := range ended {
+			s := &ended[i]
+			out := sent{Trace: s.TraceID.String(), Name: s.Name, Start: s.Start.UnixNano(), End: s.End.UnixNano(), Failed: s.Failed}
+			if s.Parent.IsValid() {
+				out.Parent = s.Parent.String()
+			}
+			spans[s.SpanID.String()] = out
+		}
+		return err
+	})
+	harness.Must(t, err)
+	return l.ID(), head, spans
+}
+
+// TestTraces: a run fails and is tried again, its daemon is killed, and a collector is away meanwhile. The spans that arrive are those that
+// the log has, no more and no less, and their identifiers are those that the log gives.
+func TestTraces(t *testing.T) {
+	ctx := harness.Deadline(t, 3*time.Minute)
+	const ns, install = "traces", scuted.Namespace
+	dir, err := shared.blue.NewLogDir()
+	harness.Must(t, err)
+	c := &collector.Collector{Address: ports.AddressForTest(t)}
+	harness.Must(t, c.Start(ctx))
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+c.Address)
+	position := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: install, Name: "scute-tracing"}}
+	t.Cleanup(func() { _ = shared.blue.Side.Client().Delete(context.WithoutCancel(ctx), position) })
+	life := func() *scuted.Daemon {
+		return harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Args: []string{"--enable-exec", "--tracing-position", install + "/scute-tracing"}})
+	}
+	d := life()
+	ready := filepath.Join(t.TempDir(), "ready")
+	admin, err := shared.blue.Client()
+	harness.Must(t, err)
+	harness.Must(t, shared.blue.Side.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
+	w, err := scuted.NewWorkflowRun(ns, "flaky", "default", fmt.Sprintf("tasks:\n- {name: first, kind: Exec, with: {command: ['true']}}\n"+
+		"- {name: flaky, kind: Exec, needs: [first], with: {command: [test, -e, %q]}, retry: {max: 1000, delay: 500ms, maxDelay: 500ms}}\n", ready))
+	harness.Must(t, err)
+	harness.Must(t, admin.Create(ctx, w))
+	failed := func() (n int) {
+		for _, s := range arrived(t, c) {
+			if s.Failed {
+				n++
+			}
+		}
+		return n
+	}
+	harness.Await(ctx, t, "an attempt that failed arrives", func() string {
+		if failed() > 0 {
+			return ""
+		}
+		return fmt.Sprint(arrived(t, c))
+	})
+	harness.Must(t, c.Stop(ctx))
+	harness.Must(t, d.Kill(ctx))
+	d = life()
+	before := scuted.TaskOf(untilRun(ctx, t, shared.blue, ns, "flaky", func(*v1alpha1.WorkflowRun) bool { return true }), "flaky")
+	untilRun(ctx, t, shared.blue, ns, "flaky", func(w *v1alpha1.WorkflowRun) bool {
+		now := scuted.TaskOf(w, "flaky")
+		return now.Attempts > before.Attempts+2
+	})
+	harness.Must(t, os.WriteFile(ready, nil, 0o600))
+	untilRun(ctx, t, shared.blue, ns, "flaky", func(w *v1alpha1.WorkflowRun) bool { return w.Status.Phase == v1alpha1.RunSucceeded })
+	harness.Must(t, c.Start(ctx))
+	harness.Await(ctx, t, "the whole run arrives", func() string {
+		for _, s := range arrived(t, c) {
+			if s.Name == "run" {
+				return ""
+			}
+		}
+		return fmt.Sprint(arrived(t, c))
+	})
+	harness.Must(t, d.Stop(ctx))
+	harness.Must(t, c.Stop(ctx))
+
+	log, head, want := logged(ctx, t, dir)
+	if diff := cmp.Diff(want, arrived(t, c)); diff != "" {
+		t.Errorf("spans (-of the log +arrived):\n%s", diff)
+	}
+	harness.Must(t, shared.blue.Side.Client().Get(ctx, client.ObjectKeyFromObject(position), position))
+	if position.Data["logID"] != log || position.Data["sequence"] != strconv.FormatUint(head, 10) {
+		t.Errorf("the position is %v, the log is %s and ends at %d", position.Data, log, head)
+	}
+	if n := failed(); n < 3 {
+		t.Errorf("%d spans of failures", n)
+	}
+	var root bytes.Buffer
+	for id, s := range want {
+		if s.Parent == "" {
+			fmt.Fprintf(&root, "%s %s of trace %s", s.Name, id, s.Trace)
+		}
+	}
+	t.Logf("%d spans, %d arrived in all, %d failures: %s", len(want), len(c.Spans()), failed(), &root)
+}
