@@ -62,7 +62,6 @@ func TestThereAndBack(t *testing.T) {
 			t.Fatalf("after round %d:\n%s", n, diff)
 		}
 	}
-	harness.Must(t, shared.blue.Side.WaitAvailable(ctx, ns, "prod"))
 	w.clean(ctx, t)
 }
 
@@ -132,6 +131,7 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 	if left := objects(ctx, t, from, j.namespace); len(left) > 0 {
 		t.Fatalf("%s: left at the source: %v", name, names(left))
 	}
+	harness.Must(t, to.Side.WaitAvailable(ctx, j.namespace, "prod"))
 	admin, err := from.Client()
 	harness.Must(t, err)
 	harness.Must(t, admin.Delete(ctx, m))
