@@ -153,6 +153,10 @@ format: $(GOLANGCI_LINT) ## Format the sources of all modules.
 comparison: testbed $(HELM) ## Play faults with scute and without it, and write the table of docs/comparison.md.
 	cd test && ROTATION=all go test ./remediation -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestComparison$$' -comparison "$(CURDIR)/docs/comparison.md"
 
+.PHONY: comparison-move
+comparison-move: testbed $(HELM) ## Kill moves of clusterctl and of scute, and write the table of docs/move.md.
+	cd test && ROTATION=all go test ./crash -count=1 -timeout $(TEST_E2E_TIMEOUT) -run '^TestClusterctlCrashes$$' -comparison "$(CURDIR)/docs/move.md"
+
 .PHONY: bench
 bench: ## Print the benchmark figures, one per line; GROUP=log for one group. GROUP=move and GROUP=remediation build and use the test bed.
 	@[ -n "$(GROUP)" ] && [ -z "$(filter-out $(STACK_GROUPS),$(GROUP))" ] || go run ./internal/bench $(filter-out $(STACK_GROUPS),$(GROUP))

@@ -51,15 +51,25 @@ func (o *Outcome) cells() string {
 	return strings.Join([]string{end, after, members}, " | ")
 }
 
-// marks of the part of a page that is written by this program. A page may have one for each version.
-func marks(version string) (begin, end string) {
-	return "<!-- make comparison writes this: Cluster API " + version + " -->\n", "<!-- end of Cluster API " + version + " -->\n"
+// marks of the part of a page that a target of make writes. A page may have one for each version.
+func marks(target, version string) (begin, end string) {
+	return "<!-- make " + target + " writes this: Cluster API " + version + " -->\n", "<!-- end of Cluster API " + version + " -->\n"
 }
 
 // Write returns a page with the table of these cases in the place of the one of the same version, or at its end.
 func Write(page, version string, cases []Case) (string, error) {
-	begin, end := marks(version)
-	block := begin + "\n" + table(version, cases) + "\n" + end
+	return place(page, "comparison", version, table(version, cases))
+}
+
+// WriteCrashes is Write for the table of these crashes.
+func WriteCrashes(page, version string, crashes []Crash) (string, error) {
+	return place(page, "comparison-move", version, crashTable(version, crashes))
+}
+
+// place puts a table between the marks of a page.
+func place(page, target, version, table string) (string, error) {
+	begin, end := marks(target, version)
+	block := begin + "\n" + table + "\n" + end
 	before, rest, found := strings.Cut(page, begin)
 	if !found {
 		return strings.TrimRight(page, "\n") + "\n\n" + block, nil
