@@ -117,8 +117,9 @@ func (r remediation) goesAnyway() bool {
 }
 
 // giveBack hands a surplus new machine to its owner's own remediation, if the owner's scale-down is blocked, at least
-// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses. The
-// replacement comes last: when the others are gone, the owner may be able to delete the unhealthy machine.
+// by the broken components of the unhealthy machine. Where etcd is external, that remediation always refuses. One that
+// is handed over already comes first, then those that the surge made in excess, the replacement last: when the others
+// are gone, the owner may be able to delete the unhealthy machine.
 func (r remediation) giveBack() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling) || r.facts.leaving() > 0:
