@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -166,11 +165,7 @@ func (j *journey) live(ctx context.Context, t *testing.T, on *scuted.Installatio
 // fault is what fails during a life of scuted, at any time in its first two seconds, and comes again a second later at most.
 func (j *journey) fault(from, to *scuted.Installation) (what string, fails func(context.Context) error) {
 	side := []*testbed.Side{from.Side, to.Side}[j.chance.IntN(2)]
-	what, stop, start := "the API server of ", side.KillAPIServer, func(ctx context.Context) error {
-		// Controllers that only find their watches broken come back one kind at a time: one that sees a MachineSet again and not yet
-		// its Machines makes new ones.
-		return errors.Join(side.StartAPIServer(ctx), side.StopControllers(), side.StartControllers(ctx))
-	}
+	what, stop, start := "the API server of ", side.KillAPIServer, side.ReviveAPIServer
 	if j.chance.IntN(2) == 0 {
 		what, start = "the controllers of ", side.StartControllers
 		stop = func(context.Context) error { return side.StopControllers() }

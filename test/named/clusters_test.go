@@ -14,16 +14,6 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// revive starts a killed API server again, and the controllers again. Those that only find their watches broken come back
-// one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, and a
-// cluster that is moved to such a side has its machines replaced.
-func revive(ctx context.Context, t *testing.T, side *testbed.Side) {
-	t.Helper()
-	harness.Must(t, side.StartAPIServer(ctx))
-	harness.Must(t, side.StopControllers())
-	harness.Must(t, side.StartControllers(ctx))
-}
-
 // exists says whether a side has the cluster.
 func exists(side *testbed.Side, namespace, name string) func(context.Context) bool {
 	return func(ctx context.Context) bool {

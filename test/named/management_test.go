@@ -68,7 +68,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "management-upgrade", strings.ReplaceAll(params, `networkVersion: "1"`, `networkVersion: "2"`)+"upgrade: {version: v1.36.1}\n")
 		harness.Must(t, blue.KillAPIServer(ctx))
 		s.run(ctx, 1) // the bootstrap cluster does not answer
-		revive(ctx, t, blue)
+		harness.Must(t, blue.ReviveAPIServer(ctx))
 		s.killWhen(ctx, "machines are being replaced", rolls(blue, "fleet", "m", newer))
 		s.run(ctx, 0)
 		harness.Must(t, green.WaitAvailable(ctx, "fleet", "m"))

@@ -90,7 +90,7 @@ writeConfig: {file: CONFIG}
 		s := newSession(t, "workload-delete", params)
 		harness.Must(t, side.KillAPIServer(ctx))
 		s.run(ctx, 1)
-		revive(ctx, t, side)
+		harness.Must(t, side.ReviveAPIServer(ctx))
 		s.killWhen(ctx, "the cluster is being deleted", goes(side, "works", "w"))
 		s.run(ctx, 0)
 		s.checkOnce(ctx, "pre-delete delete-cluster post-delete", "delete-cluster")

@@ -135,6 +135,19 @@ func (s *Side) KillAPIServer(ctx context.Context) error { return s.api.KillAPISe
 // StartAPIServer starts a killed kube-apiserver again, under its old address, and waits until it is ready.
 func (s *Side) StartAPIServer(ctx context.Context) error { return s.api.StartAPIServer(ctx) }
 
+// ReviveAPIServer starts a killed kube-apiserver again, and the controllers again. Those that only find their watches broken come back
+// one kind at a time, over half a minute; one that sees a MachineSet again and not yet its Machines makes new ones, and a
+// cluster that is moved to such a side has its machines replaced.
+func (s *Side) ReviveAPIServer(ctx context.Context) error {
+	if err := s.StartAPIServer(ctx); err != nil {
+		return err
+	}
+	if err := s.StopControllers(); err != nil {
+		return err
+	}
+	return s.StartControllers(ctx)
+}
+
 // KillEtcd ends the etcd of the API server with SIGKILL; its data stays.
 func (s *Side) KillEtcd(ctx context.Context) error { return s.api.KillEtcd(ctx) }
 
