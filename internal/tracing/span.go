@@ -72,6 +72,24 @@ func (s *Span) mark(name string, ev *stored, attributes ...attribute.KeyValue) {
 	}
 }
 
+// Size is about how many bytes a span has in a request, and not less than its texts.
+func (s *Span) Size() int {
+	const each = 64 // identifiers, times and keys of the format
+	size := 2*each + len(s.Name) + len(s.Message) + sizeOf(s.Attributes)
+	for _, m := range s.Marks {
+		size += each + len(m.Name) + sizeOf(m.Attributes)
+	}
+	return size
+}
+
+func sizeOf(attributes []attribute.KeyValue) (size int) {
+	const each = 16
+	for _, a := range attributes {
+		size += each + len(a.Key) + len(a.Value.AsString())
+	}
+	return size
+}
+
 // short cuts a message to a sane length.
 func short(text string) string {
 	if len(text) <= maxText {

@@ -19,6 +19,8 @@ const (
 	// atOnce bounds the spans of one request, and ahead the commits that are read before the spans of earlier ones were taken.
 	atOnce = 512
 	ahead  = 64
+	// atOnceBytes bounds the bytes of one request. A collector denies one of more than 4 MiB, and would deny it again and again.
+	atOnceBytes = 1 << 20
 	// saveEvery is how often the position is saved, and so how much is sent again after a crash.
 	saveEvery   = 5 * time.Second
 	saveTimeout = 10 * time.Second
@@ -204,10 +206,21 @@ func more(b batch, ready <-chan batch) batch {
 	return b
 }
 
+// fit is how many of the spans a request has.
+func fit(spans []tracing.Span) int {
+	most, size := min(len(spans), atOnce), 0
+	for i := range most {
+		if size += spans[i].Size(); size > atOnceBytes && i > 0 {
+			return i
+		}
+	}
+	return most
+}
+
 // send sends spans until the collector has taken or refused each of them. It fails only when ctx ends.
 func (d *Delivery) send(ctx context.Context, spans []tracing.Span) error {
 	for len(spans) > 0 {
-		now := spans[:min(len(spans), atOnce)]
+		now := spans[:fit(spans)]
 		err := backoff.RetryNotify(func() error {
 			refused, err := d.Send(ctx, now)
 			if err != nil && !errors.Is(err, ErrRefused) {

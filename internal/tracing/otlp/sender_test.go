@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,27 @@ func TestAnswers(t *testing.T) {
 	s.response = &collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{ErrorMessage: "be slower"}}
 	if n, err := sender.Send(t.Context(), []tracing.Span{span()}); n != 0 || err != nil {
 		t.Errorf("a warning: %d, %v", n, err)
+	}
+}
+
+// TestLargeSpansAreTaken: spans that together are more than a collector takes at once come in several requests, and hold up no others.
+func TestLargeSpansAreTaken(t *testing.T) {
+	_, sender := serve(t)
+	large := span()
+	for range 100 { // what a span has at most
+		large.Marks = append(large.Marks, tracing.Mark{
+			Name: "exception", At: large.Start, Attributes: []attribute.KeyValue{attribute.String("exception.message", strings.Repeat("x", 1000))},
+		})
+	}
+	spans := slices.Repeat([]tracing.Span{large}, 50)
+	d := &Delivery{Send: sender.Send, First: time.Millisecond, GivenUp: func(n int, err error) { t.Errorf("%d are given up: %v", n, err) }}
+	ctx := within(t, time.Minute)
+	d.Alarm = func(err error) { t.Fatalf("denied: %v", err) }
+	if err := d.send(ctx, spans); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.State(); s.Sent != 50 || s.Refused != 0 {
+		t.Errorf("the state is %+v", s)
 	}
 }
 
