@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +38,9 @@ func TestAFailureDialsAgain(t *testing.T) {
 			failed := x.failure(c.step, c.err)
 			if failed.Final != c.final || failed.Next == "" && name[:3] != "404" {
 				t.Errorf("%+v", failed)
+			}
+			if !failed.Final && strings.Contains(failed.Next, "continues by itself") {
+				t.Errorf("the status says of every step that is tried again that the move continues: %q", failed.Next)
 			}
 			x.types = map[string]kube.Type{"ConfigMap": {}} // as the next look at the source finds them
 			again, err := x.Reach(t.Context(), &mover.State{}, mover.CreateCopies)

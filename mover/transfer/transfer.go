@@ -136,7 +136,7 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	case apierrors.IsUnauthorized(err):
 		// Credentials expire and are rotated, and a rollback would need the target, too.
 		failed.Final = step == mover.RunPreflight
-		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef: the move continues by itself"
+		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef"
 	case kube.Unpermitted(err):
 		failed.Next, failed.Unpermitted = "grant it to the identity that scute uses there", true
 	case apierrors.IsForbidden(err):
