@@ -23,9 +23,7 @@ func TestEditedManifest(t *testing.T) {
 	dir, err := in.NewLogDir()
 	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
-	d, err := in.Start(scuted.DaemonOptions{LogDir: dir, Listen: listen})
-	harness.Must(t, err)
-	defer func() { harness.Must(t, d.Stop(ctx)) }()
+	harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir, Listen: listen})
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	run := func(message string) (code int, said string) {
 		t.Helper()

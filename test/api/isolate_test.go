@@ -94,8 +94,7 @@ func install(ctx context.Context, t *testing.T) *scuted.Installation {
 // daemon runs scuted; what it returns stops it.
 func daemon(ctx context.Context, t *testing.T, in *scuted.Installation, dir string) (stop func()) {
 	t.Helper()
-	d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
-	harness.Must(t, err)
+	d := harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir})
 	return func() {
 		if err := d.Stop(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)

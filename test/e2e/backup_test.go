@@ -33,8 +33,7 @@ func TestRestoreDrill(t *testing.T) {
 	o, kept := &operator{namespace: ns}, filepath.Join(t.TempDir(), "backup")
 	before := objects(ctx, t, shared.blue, ns)
 
-	d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: dir})
-	harness.Must(t, err)
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir})
 	s.create(ctx, t, "release", "tasks:\n"+apply("first", configMap("first", "1"), "")+
 		"- {name: ask, kind: Approve, needs: [first], with: {message: 'go on?'}}\n"+apply("second", configMap("second", "1"), ", needs: [ask]"))
 	s.until(ctx, t, "release", asks)
@@ -47,8 +46,7 @@ func TestRestoreDrill(t *testing.T) {
 	dies := func(folder, at string) {
 		t.Helper()
 		t.Setenv("SCUTE_FAULT", at)
-		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: folder, Program: shared.programs.Faulty, Args: []string{"--move-workers", "1"}})
-		harness.Must(t, err)
+		d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: folder, Program: shared.programs.Faulty, Args: []string{"--move-workers", "1"}})
 		if over := lifeOf(ctx, t, d, m); over != nil {
 			t.Fatalf("the move is over before the daemon dies: %s", over.Status.Phase)
 		}

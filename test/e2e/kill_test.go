@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -111,8 +112,7 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 	harness.Must(t, err)
 	for ; ; deaths++ {
 		t.Setenv("SCUTE_FAULT", o.faults.Point(deaths))
-		d, err := from.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--move-workers", o.workers}})
-		harness.Must(t, err)
+		d := harness.Daemon(t, from, scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--move-workers", o.workers}})
 		life, cancel := context.WithTimeout(ctx, time.Minute)
 		ended := make(chan *v1alpha1.Move, 1)
 		go func() {
@@ -136,8 +136,14 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 			return over, logDir, deaths
 		case <-life.Done():
 			cancel()
-			last, err := from.Wait(life, m.Namespace, m.Name, scuted.Over)
-			t.Fatalf("after %d deaths the daemon neither dies nor ends the move: %v %v", deaths, last.Status.Message, err)
+			stuck(ctx, t, from, m, fmt.Sprintf("after %d deaths the daemon neither dies nor ends the move", deaths))
 		}
 	}
+}
+
+// stuck ends a test with where a move stands.
+func stuck(ctx context.Context, t *testing.T, on *scuted.Installation, m *v1alpha1.Move, what string) {
+	t.Helper()
+	now, err := on.Wait(ctx, m.Namespace, m.Name, func(*v1alpha1.Move) bool { return true })
+	t.Fatalf("%s: %s: %s: waiting for %v: %v", what, now.Status.Phase, now.Status.Message, now.Status.WaitingFor, err)
 }

@@ -33,8 +33,7 @@ func TestKilledBetweenSnapshots(t *testing.T) {
 	faults := scuted.Faults{Class: "move", First: 25, Step: 7}
 	for life := 0; ; life++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(life))
-		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--snapshot-every", "3"}})
-		harness.Must(t, err)
+		d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: logDir, Program: shared.programs.Faulty, Args: []string{"--snapshot-every", "3"}})
 		over := lifeOf(ctx, t, d, m)
 		text, err := os.ReadFile(d.Log())
 		harness.Must(t, err)

@@ -114,12 +114,14 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 			point = fmt.Sprintf("after:%d:move", 1+j.chance.IntN(60))
 		}
 		t.Setenv("SCUTE_FAULT", point)
-		d, err := from.Start(scuted.DaemonOptions{LogDir: j.logs[from], Program: shared.programs.Faulty})
-		harness.Must(t, err)
+		d := harness.Daemon(t, from, scuted.DaemonOptions{LogDir: j.logs[from], Program: shared.programs.Faulty})
 		what, fails := j.fault(from, to)
 		failed := make(chan error, 1)
-		go func() { failed <- fails(ctx) }()
-		over = j.live(ctx, t, from, d, m)
+		go func() {
+			defer close(failed)
+			failed <- fails(ctx)
+		}()
+		over = j.live(ctx, t, from, d, m, failed)
 		harness.Must(t, <-failed)
 		t.Logf("%s: life %d, %q: status %d; meanwhile %s", name, life, point, d.ExitCode(), what)
 	}
@@ -138,8 +140,10 @@ func (j *journey) move(ctx context.Context, t *testing.T, name string, from, to 
 }
 
 // live waits until scuted has ended, which is nil, or the move is over. scuted ends by itself where it starts while the API server does:
-// that one knows of no permissions in its first moment. A kubelet starts it again, and so does move.
-func (j *journey) live(ctx context.Context, t *testing.T, on *scuted.Installation, d *scuted.Daemon, m *v1alpha1.Move) *v1alpha1.Move {
+// that one knows of no permissions in its first moment. A kubelet starts it again, and so does move. What failed must come again.
+func (j *journey) live(
+	ctx context.Context, t *testing.T, on *scuted.Installation, d *scuted.Daemon, m *v1alpha1.Move, failed <-chan error,
+) *v1alpha1.Move {
 	t.Helper()
 	life, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -149,16 +153,19 @@ func (j *journey) live(ctx context.Context, t *testing.T, on *scuted.Installatio
 			ended <- over
 		}
 	}()
-	select {
-	case <-d.Done():
-		return nil
-	case over := <-ended:
-		harness.Must(t, d.Stop(ctx))
-		return over
-	case <-life.Done():
-		last, err := on.Wait(life, m.Namespace, m.Name, scuted.Over)
-		t.Fatalf("the daemon neither dies nor ends the move: %s: %v: %v: see %s", last.Status.Phase, last.Status.WaitingFor, err, d.Log())
-		return nil
+	for {
+		select {
+		case err := <-failed:
+			harness.Must(t, err)
+			failed = nil
+		case <-d.Done():
+			return nil
+		case over := <-ended:
+			harness.Must(t, d.Stop(ctx))
+			return over
+		case <-life.Done():
+			stuck(ctx, t, on, m, "the daemon neither dies nor ends the move")
+		}
 	}
 }
 

@@ -95,8 +95,7 @@ func (m *matrix) play(ctx context.Context, t *testing.T, n int) (end map[string]
 		died = m.doomed(ctx, t, name, n)
 	}
 	if n == 0 || died {
-		d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir})
-		harness.Must(t, err)
+		d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: m.dir})
 		m.rests(ctx, t, name, m.phase)
 		harness.Must(t, d.Stop(ctx))
 	}
@@ -111,8 +110,7 @@ func (m *matrix) doomed(ctx context.Context, t *testing.T, name string, n int) b
 	journal := scuted.NewJournal(t.TempDir())
 	t.Setenv("SCUTE_FAULT", faults.Point(0))
 	t.Setenv("SCUTE_FAULT_JOURNAL", journal.Path())
-	d, err := shared.blue.Start(scuted.DaemonOptions{LogDir: m.dir, Program: shared.programs.Faulty})
-	harness.Must(t, err)
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: m.dir, Program: shared.programs.Faulty})
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan error, 1)

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 
 	"scute.dev/test/scuted"
 )
+
+// logged is how many bytes of a daemon's log a test that failed prints.
+const logged = 8 << 10
 
 // look is how long Await waits between two looks.
 const look = 200 * time.Millisecond
@@ -49,7 +53,8 @@ func Await(ctx context.Context, t testing.TB, what string, is func() string) {
 	}
 }
 
-// Daemon starts a daemon that is stopped at the end of the test, if it still runs. Without a folder for its log it gets a new one.
+// Daemon starts a daemon that is stopped at the end of the test, if it still runs: it would act on what the next test makes. Without
+// a folder for its log it gets a new one. The output of a test that fails has the end of what the daemon wrote.
 func Daemon(t testing.TB, on *scuted.Installation, o scuted.DaemonOptions) *scuted.Daemon {
 	t.Helper()
 	if o.LogDir == "" {
@@ -62,8 +67,12 @@ func Daemon(t testing.TB, on *scuted.Installation, o scuted.DaemonOptions) *scut
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
+		ended := d.Exited() != nil
 		if err := d.Stop(ctx); err != nil {
 			t.Error(err)
+		}
+		if text, err := os.ReadFile(d.Log()); t.Failed() && !ended && err == nil {
+			t.Logf("%s ends with\n%s", d.Log(), text[max(0, len(text)-logged):])
 		}
 	})
 	return d

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -43,20 +42,7 @@ func startDaemon(ctx context.Context, t *testing.T) {
 	}
 	harness.Must(t, blue().Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scuted.Namespace}}))
 	in := &scuted.Installation{Side: blue(), Kubeconfig: blue().KubeconfigPath()}
-	d, err := in.Start(scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: program})
-	harness.Must(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := d.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			if log, err := os.ReadFile(d.Log()); err == nil {
-				t.Logf("the daemon's log ends with\n%s", log[max(0, len(log)-4000):])
-			}
-		}
-	})
+	harness.Daemon(t, in, scuted.DaemonOptions{LogDir: filepath.Join(t.TempDir(), "log"), Program: program})
 }
 
 // TestMoveByResource drives the kind as the daemon does: by a Move resource, in the name of the run's ServiceAccount.

@@ -40,10 +40,7 @@ func TestDaemon(t *testing.T) {
 	harness.Must(t, err)
 	start := func() *scuted.Daemon {
 		t.Helper()
-		d, err := in.Start(scuted.DaemonOptions{LogDir: dir})
-		harness.Must(t, err)
-		t.Cleanup(func() { _ = d.Kill(context.Background()) })
-		return d
+		return harness.Daemon(t, in, scuted.DaemonOptions{LogDir: dir})
 	}
 	d := start()
 	request := func(t *testing.T, name, params string) {

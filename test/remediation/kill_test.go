@@ -90,8 +90,7 @@ func (w *ward) live(ctx context.Context, t *testing.T, faults scuted.Faults, los
 	}()
 	for ; ; deaths++ {
 		t.Setenv("SCUTE_FAULT", faults.Point(deaths))
-		d, err := in.Start(scuted.DaemonOptions{LogDir: logDir, Program: programs.Faulty, Args: []string{"--leader-elect=false"}})
-		harness.Must(t, err)
+		d := harness.Daemon(t, in, scuted.DaemonOptions{LogDir: logDir, Program: programs.Faulty, Args: []string{"--leader-elect=false"}})
 		life, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		select {
 		case <-d.Done():

@@ -133,7 +133,10 @@ func eval[T any](b *browser, expression string) T {
 // until waits for an expression to become true.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	b.do(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute)))
+	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))
+	if _, err := chromedp.Run(b.ctx, poll); err != nil {
+		b.t.Fatalf("waiting until %s: %v: %s shows\n%s", expression, err, eval[string](b, `location.href`), eval[string](b, `document.body.innerText`))
+	}
 }
 
 // accessible holds the page to the rules of axe-core.

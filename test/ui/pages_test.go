@@ -35,10 +35,11 @@ func TestPagesHaveNoErrorAndNoBarrier(t *testing.T) {
 // TestPagesOfSavedHistories opens the pages about clusters on what real ones came to.
 func TestPagesOfSavedHistories(t *testing.T) {
 	p := newPlace(t)
-	p.saved("saved", map[string]eventlog.Kind{
-		"pause/request/timed-out": eventlog.KindPause, "remediator/quorum-lost": eventlog.KindRemediation, "remediator/mass-failure": eventlog.KindRemediation,
-		"mover/target-wiped": eventlog.KindMove,
-	})
+	p.saved("saved",
+		history{"pause/request/timed-out", eventlog.KindPause}, // at the commits that a page below names
+		history{"remediator/quorum-lost", eventlog.KindRemediation}, history{"remediator/mass-failure", eventlog.KindRemediation},
+		history{"mover/target-wiped", eventlog.KindMove},
+	)
 	b := open(t, p.serve("--log", "saved"))
 	for _, page := range []string{
 		"/", "/fleet", "/pause?id=fleet/timed-out/1", "/pause?id=fleet/timed-out/1&at=2&cluster=a", "/owner?id=fleet/quorum-lost/1", "/move?id=fleet/target-wiped/1",

@@ -10,17 +10,23 @@ import (
 	"scute.dev/test/assets"
 )
 
-// saved writes saved histories of real clusters to a log: DOMAIN/NAME becomes fleet/NAME/1.
-func (p *place) saved(dir string, histories map[string]eventlog.Kind) {
+// history is a saved history of a real cluster: DOMAIN/NAME becomes fleet/NAME/1.
+type history struct {
+	name string
+	kind eventlog.Kind
+}
+
+// saved writes histories to a log, one after the other.
+func (p *place) saved(dir string, histories ...history) {
 	p.t.Helper()
 	root, err := assets.Root()
 	must(p.t, err)
 	log, err := embedded.Open(p.t.Context(), embedded.Options{Dir: filepath.Join(p.dir, dir)})
 	must(p.t, err)
-	for name, kind := range histories {
-		events, err := pinned.Load(filepath.Join(root, path.Dir(name), "testdata", "histories", path.Base(name)+".jsonl"))
+	for _, h := range histories {
+		events, err := pinned.Load(filepath.Join(root, path.Dir(h.name), "testdata", "histories", path.Base(h.name)+".jsonl"))
 		must(p.t, err)
-		c := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: kind, ID: "fleet/" + path.Base(name) + "/1"}}
+		c := eventlog.Commit{Aggregate: eventlog.Aggregate{Kind: h.kind, ID: "fleet/" + path.Base(h.name) + "/1"}}
 		for len(events) > 0 {
 			n := min(3, len(events))
 			c.Events, events = events[:n], events[n:]
