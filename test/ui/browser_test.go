@@ -135,6 +135,7 @@ func (b *browser) until(expression string) {
 	b.t.Helper()
 	poll := chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))
 	if _, err := chromedp.Run(b.ctx, poll); err != nil {
+		b.quiet()
 		b.t.Fatalf("waiting until %s: %v: %s shows\n%s", expression, err, eval[string](b, `location.href`), eval[string](b, `document.body.innerText`))
 	}
 }
