@@ -28,7 +28,10 @@ func TestWorkflow(t *testing.T) {
 	harness.Must(t, err)
 	listen := ports.AddressForTest(t)
 	s.nats = "nats://" + listen
-	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{LogDir: dir, Listen: listen, Args: []string{"--run-concurrency", "32"}})
+	d := harness.Daemon(t, shared.blue, scuted.DaemonOptions{
+		LogDir: dir, Listen: listen, Health: ports.AddressForTest(t), Args: []string{"--run-concurrency", "32"},
+	})
+	harness.Must(t, d.WaitReady(ctx)) // some begin with what they write to its log
 
 	t.Run("", func(t *testing.T) { // all at once, and then the rest
 		for name, play := range map[string]func(context.Context, *testing.T){
