@@ -96,12 +96,16 @@ func Start(ctx context.Context, opts Options) (*Controllers, error) {
 }
 
 // Stop ends the controllers as a terminated process would: at once, but for the reconciles in flight. Webhooks end too,
-// so the API then refuses writes to Cluster API objects.
+// so the API then refuses writes to Cluster API objects. What is still in flight when the time for it is over, as a kubelet
+// would kill it, can write no more: its context has ended.
 func (c *Controllers) Stop() error {
 	c.cancel()
 	select {
 	case <-c.done:
 		c.clusters.Shutdown()
+		if errors.Is(c.err, context.DeadlineExceeded) {
+			return nil
+		}
 		return c.err
 	case <-time.After(2 * stopTimeout):
 		return fmt.Errorf("stopping controllers: still running after %s", 2*stopTimeout)
