@@ -17,6 +17,7 @@ type suite struct {
 	dir     string
 	command []string
 	events  bool // it writes the events of `go test -json`
+	story   bool // it tells for minutes what happens, and what was wrong at its end
 }
 
 // Groups of suites, which can be named like a suite.
@@ -47,6 +48,9 @@ func catalog(ctx context.Context, o *options) ([]suite, error) {
 		target(groupAlone, "build", "test-build"),
 	}
 	last := []suite{target(groupAlone, "demo", "demo"), target(groupAlone, "soak", "soak", "DURATION=5m")}
+	for i := range last {
+		last[i].story = true
+	}
 	packages, err := o.packages(ctx)
 	if err != nil {
 		return nil, err

@@ -74,6 +74,9 @@ func (o *options) perform(ctx context.Context, suites []suite, out io.Writer) ([
 	return report.results, nil
 }
 
+// ending is how many lines are printed of a story that failed.
+const ending = 60
+
 // once runs a suite once and returns what there is to say about it.
 func (o *options) once(ctx context.Context, s suite, now turn) (result, string) {
 	path := filepath.Join(o.root, logs, strings.NewReplacer("/", "-", " ", "-").Replace(strings.TrimSpace(s.name+" "+now.label))+".log")
@@ -113,9 +116,12 @@ func (o *options) once(ctx context.Context, s suite, now turn) (result, string) 
 	if !r.failed {
 		return r, text
 	}
-	if s.events {
+	switch {
+	case s.events:
 		text += tests.failures()
-	} else {
+	case s.story:
+		text += lastLines(readAll(path), ending)
+	default:
 		text += readAll(path)
 	}
 	return r, text + fmt.Sprintf("        %s: %v; all of its output is in %s\n", s.name, err, path)
@@ -126,6 +132,15 @@ func outcome(failed bool) string {
 		return "FAILED"
 	}
 	return "ok"
+}
+
+// lastLines are the last n lines of a text, after a word on how many are left out.
+func lastLines(text string, n int) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) <= n {
+		return text
+	}
+	return fmt.Sprintf("        ... %d lines before\n%s\n", len(lines)-n, strings.Join(lines[len(lines)-n:], ""))
 }
 
 func readAll(path string) string {

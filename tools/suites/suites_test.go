@@ -80,7 +80,9 @@ no event, of the compiler
 JSON
 exit 1`)
 	failing.events = true
-	return []suite{shell(groupChecks, "fine", "echo said by fine"), shell(groupChecks, "broken", "echo said by broken; exit 3"), failing, shell(groupStack, "other", "echo ROTATION is $ROTATION")}
+	story := shell(groupAlone, "story", "for i in $(seq 100); do echo it happened $i; done; echo violations: one; exit 1")
+	story.story = true
+	return []suite{shell(groupChecks, "fine", "echo said by fine"), shell(groupChecks, "broken", "echo said by broken; exit 3"), failing, shell(groupStack, "other", "echo ROTATION is $ROTATION"), story}
 }
 
 func TestPerform(t *testing.T) {
@@ -94,16 +96,16 @@ func TestPerform(t *testing.T) {
 	for _, r := range results {
 		failed[r.suite] = r.failed
 	}
-	if len(results) != 4 || failed["fine"] || !failed["broken"] || !failed["failing"] || failed["other"] {
+	if len(results) != 5 || failed["fine"] || !failed["broken"] || !failed["failing"] || failed["other"] || !failed["story"] {
 		t.Errorf("%+v", results)
 	}
 	said := out.String()
-	for _, part := range []string{"said by broken\n", "--- FAIL: TestA/one (0.1 s)\n    a_test.go:7: it is 3, want 4\n", "--- FAIL: TestC (did not end)", "no event, of the compiler", "TestB: rotation 2 of 5: took b"} {
+	for _, part := range []string{"said by broken\n", "--- FAIL: TestA/one (0.1 s)\n    a_test.go:7: it is 3, want 4\n", "--- FAIL: TestC (did not end)", "no event, of the compiler", "TestB: rotation 2 of 5: took b", "... 41 lines before\nit happened 42\n", "violations: one\n"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("it does not say %q:\n%s", part, said)
 		}
 	}
-	for _, part := range []string{"said by fine", "=== RUN", "FAIL: TestB"} {
+	for _, part := range []string{"said by fine", "it happened 41\n", "=== RUN", "FAIL: TestB"} {
 		if strings.Contains(said, part) {
 			t.Errorf("it says %q:\n%s", part, said)
 		}
@@ -127,7 +129,7 @@ func TestRepeat(t *testing.T) {
 	if got, want := strings.Fields(strings.Split(repeats(results), "\n")[1])[:6], "broken 3 1 2 4 9"; strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}
-	results, err = o.perform(t.Context(), fake(o.root)[3:], &bytes.Buffer{})
+	results, err = o.perform(t.Context(), fake(o.root)[3:4], &bytes.Buffer{})
 	if err != nil || len(results) != 3 {
 		t.Fatalf("%v %+v", err, results)
 	}
