@@ -11,9 +11,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMAGE   ?= localhost/scute:$(VERSION)
 GROUP   ?=
 
-# Of make soak: how long faults happen, which ones (the same for the same seed; a random seed if empty), and of which kinds.
+# Of make soak: how long faults happen, which ones (the same for the same seed; that of ROTATION, or else a random one), and of
+# which kinds.
 DURATION ?= 5m
-SEED     ?=
+SEED     ?= $(filter-out all,$(ROTATION))
 FAULTS   ?=
 
 # The groups that are measured on the real stack, by the module test/.
