@@ -54,7 +54,7 @@ const (
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
 	// CreateRequest creates Machine's SurgeRemediation, and has it say what Value does, the JSON of a spec or "": the hold and the
-	// abort that an earlier one said. DeleteRequest deletes it, and removes its finalizer.
+	// abort that an earlier one said. DeleteRequest deletes it as long as it says what Value does, and removes its finalizer.
 	CreateRequest ActionType = "make the request"
 	DeleteRequest ActionType = "drop the request"
 	// Defragment has the member of etcd on node Value defragmented until Until, if its database still has Size bytes. If it leads, the

@@ -130,7 +130,7 @@ func (s *State) request(u *UnhealthyMachine, m *Machine, now time.Time) []Action
 		return []Action{{Type: DeleteRequest, Machine: m.subject()}} // what an operator said is written on the next one, where it can be taken back
 	case u.Mark == nil && m.Request != nil && !m.Request.Deleting && m.Request.Created.Before(u.ClearedAt) &&
 		m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status != object.False:
-		return []Action{{Type: DeleteRequest, Machine: m.subject()}}
+		return []Action{{Type: DeleteRequest, Machine: m.subject(), Value: m.Request.orders()}}
 	default:
 		return nil
 	}
@@ -150,10 +150,17 @@ func (m *Machine) forgotten(now time.Time) bool {
 
 // orders are what a request for the machine says from its beginning: the spec of one, as operators wrote it on an earlier one.
 func (u *UnhealthyMachine) orders(now time.Time) string {
+	return requestSpec(u.Aborted, u.held(now), u.HoldUntil, u.HoldWhy)
+}
+
+// orders are what operators wrote on the request: its spec, "" where they wrote nothing.
+func (r *Request) orders() string { return requestSpec(r.Abort, r.Hold, r.HoldUntil, r.HoldWhy) }
+
+func requestSpec(abort, hold bool, until time.Time, why string) string {
 	const longest = 512 // of a reason
-	spec := v1alpha1.SurgeRemediationSpec{Abort: u.Aborted}
-	if u.held(now) {
-		spec.Hold = &v1alpha1.RemediationHold{Until: stamp(u.HoldUntil), Reason: strings.ToValidUTF8(u.HoldWhy[:min(len(u.HoldWhy), longest)], "")}
+	spec := v1alpha1.SurgeRemediationSpec{Abort: abort}
+	if hold {
+		spec.Hold = &v1alpha1.RemediationHold{Until: stamp(until), Reason: strings.ToValidUTF8(why[:min(len(why), longest)], "")}
 	}
 	if !spec.Abort && spec.Hold == nil {
 		return ""

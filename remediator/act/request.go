@@ -76,7 +76,8 @@ func (d *execution) order(spec *v1alpha1.SurgeRemediationSpec) error {
 }
 
 // dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
-// it stays: only a check that finds its request still there says later that the machine is healthy.
+// it stays: only a check that finds its request still there says later that the machine is healthy. One on which an operator
+// has taken back what was seen there stays too, until that is in the log.
 func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
@@ -93,8 +94,19 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		if m != nil && is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 			return foreign("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
 		}
+		seen := client.Preconditions{UID: &r.UID}
+		if d.Value != "" {
+			asked := r.Spec.DeepCopy()
+			if err := d.order(asked); err != nil {
+				return err
+			}
+			if asked.Abort != r.Spec.Abort || (asked.Hold == nil) != (r.Spec.Hold == nil) {
+				return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
+			}
+			seen.ResourceVersion = &r.ResourceVersion
+		}
 		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {
-			return d.Client.Delete(ctx, r, client.Preconditions{UID: &r.UID})
+			return d.Client.Delete(ctx, r, seen)
 		})
 		if err := ignoreGone(err); err != nil {
 			return err

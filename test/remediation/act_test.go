@@ -347,6 +347,9 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	if said := fresh(ctx, t, made).Spec; !said.Abort || said.Hold == nil || said.Hold.Reason != "disk" {
 		t.Errorf("it was to say what an earlier request said: %+v", said)
 	}
+	// What an operator has just taken back is not lost with the request.
+	harness.Must(t, shared.admin.Patch(ctx, made, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":null}}`))))
+	p.refused(ctx, on(m, remediator.DeleteRequest, `{"abort":true,"hold":{"reason":"disk"}}`), "taken back")
 	harness.Must(t, shared.admin.Delete(ctx, made))
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
 		t.Error("it is not being deleted")

@@ -25,6 +25,7 @@ type player struct {
 	begun  int
 	moves  map[string]int // ended, by phase
 	runs   []promise
+	orders []order // which are still to be taken back
 	// removed and made are machines, by why they were removed.
 	removed map[string]int
 	made    int

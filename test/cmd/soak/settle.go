@@ -33,6 +33,9 @@ func (w *watcher) settle(ctx context.Context, what string) error {
 	var missing []string
 	since, told := time.Time{}, started
 	for {
+		if err := w.takeBack(ctx); err != nil {
+			w.report.note("undo", "taking back what was said to remediations: %v", err)
+		}
 		now := w.unsettled(ctx)
 		if ctx.Err() == nil { // else the reasons of the last look tell more
 			missing = now

@@ -201,6 +201,29 @@ func (p *player) paused(ctx context.Context, f soak.Fault) (undo, string, error)
 	return func(ctx context.Context) error { return pause(ctx, false) }, "Cluster " + f.Where, pause(ctx, true)
 }
 
+// order is what a human said to the remediation of a machine, and is to take back: the patch that does.
+type order struct {
+	of    client.ObjectKey
+	unsay string
+}
+
+// takeBack what humans said to remediations that had ended when they wanted to take it back: an abort and a hold belong to the
+// machine, and are written on the request of its next remediation.
+func (p *player) takeBack(ctx context.Context) error {
+	p.mu.Lock()
+	orders := slices.Clone(p.orders)
+	p.mu.Unlock()
+	for _, o := range orders {
+		for _, one := range p.sides {
+			request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: o.of.Namespace, Name: o.of.Name}}
+			if err := merge(ctx, one, request, o.unsay); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // remediation waits for one of a cluster, and says something to it.
 func (p *player) remediation(ctx context.Context, f soak.Fault, say, unsay string) (undo, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.For)
@@ -230,6 +253,9 @@ func (p *player) remediation(ctx context.Context, f soak.Fault, say, unsay strin
 	u := func(ctx context.Context) error {
 		err := merge(ctx, on, &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: found.Namespace, Name: found.Name}}, unsay)
 		if apierrors.IsNotFound(err) {
+			p.mu.Lock()
+			p.orders = append(p.orders, order{client.ObjectKeyFromObject(found), unsay})
+			p.mu.Unlock()
 			return nil
 		}
 		return err
