@@ -141,7 +141,7 @@ func live(ctx context.Context, t *testing.T, o sweepOptions) (over *v1alpha1.Mov
 	}
 }
 
-// stuck ends a test with where a move stands.
+// stuck ends a test with what a move says of itself.
 func stuck(ctx context.Context, t *testing.T, on *scuted.Installation, m *v1alpha1.Move, what string) {
 	t.Helper()
 	now, err := on.Wait(ctx, m.Namespace, m.Name, func(*v1alpha1.Move) bool { return true })
