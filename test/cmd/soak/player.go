@@ -161,7 +161,7 @@ func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin faultFu
 	case <-chaos.Done():
 	case <-time.After(time.Until(begun.Add(f.For))):
 	}
-	for ctx.Err() == nil {
+	for over := time.Now(); ctx.Err() == nil; {
 		tried, cancel := context.WithTimeout(ctx, beginTime)
 		err := u(tried)
 		cancel()
@@ -170,6 +170,10 @@ func (p *player) perform(ctx, chaos context.Context, f soak.Fault, begin faultFu
 			return
 		}
 		p.report.note("undo", "#%d %s on %s: %v", f.Number, f.Kind, f.Where, err)
+		if time.Since(over) > settleTime {
+			p.violated(fmt.Errorf("undo: %s: not after %s: %w", f, settleTime, err))
+			return
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
