@@ -360,8 +360,8 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 			"paused":          func() error { m.Paused = word(3) != "off"; return nil },
 			"out-of-service":  func() error { m.OutOfService = word(3); return nil },
 			"certificates":    func() error { m.Certificates = word(3); return nil },
-			"rungs":           func() error { m.StepObjects = words[3:]; return nil },
-			"rung-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
+			"steps":           func() error { m.StepObjects = words[3:]; return nil },
+			"step-failed":     func() error { m.FailedSteps = map[string]string{word(3): rest(4)}; return nil },
 			"expiry":          func() error { m.CertificatesStatus, w.behind = word(3), true; return nil },
 		}[value])
 	case "infra": // on, gone, or off, and for how long that is said
@@ -482,7 +482,7 @@ func (s *story) policy(t *testing.T, d *datadriven.TestData, pairs []string) {
 			"cooldown": span(&p.Limits.Cooldown), "attempts": integer(&p.Attempts, value),
 			"at-once": integer(&p.Limits.AtOnce, value), "per-window": integer(&p.Limits.PerWindow, value),
 			"workers-at-once": integer(&p.Limits.WorkersAtOnce, value),
-			"rung": func() error {
+			"step": func() error {
 				name, timeout, _ := strings.Cut(value, "/")
 				if p.Escalation = slices.Clone(p.Escalation); timeout == "-" {
 					p.Escalation = slices.DeleteFunc(p.Escalation, func(step remediator.EscalationStep) bool { return step.Name == name })

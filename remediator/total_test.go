@@ -238,7 +238,7 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 		w.policy.Survey = 5 * time.Minute
 		w.policy.Defragmentation = remediator.Defragmentation{Wanted: true, FreePercent: 45, MinSize: 100 << 20, Pause: time.Minute, Deadline: time.Minute, Disarm: rapid.Bool().Draw(t, "disarm")}
 	}
-	if rapid.IntRange(0, 5).Draw(t, "ladder") == 0 {
+	if rapid.IntRange(0, 5).Draw(t, "escalation") == 0 {
 		w.policy.Escalation = []remediator.EscalationStep{{Name: "reboot", Timeout: 5 * time.Minute}}
 	}
 	return w

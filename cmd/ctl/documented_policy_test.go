@@ -23,7 +23,7 @@ func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, file := range map[string]string{"RepairPolicy": "docs/examples/repair/ladder.yaml", "RepairLimits": "docs/examples/repair/limits.yaml"} {
+	for kind, file := range map[string]string{"RepairPolicy": "docs/examples/repair/policy.yaml", "RepairLimits": "docs/examples/repair/limits.yaml"} {
 		text, err := os.ReadFile("../../" + file)
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if there, err := d.rungThere(ctx, made); err != nil || there {
+	if there, err := d.stepObjectThere(ctx, made); err != nil || there {
 		return err
 	}
 	if err := d.allowed(ctx, m); err != nil {
@@ -64,13 +64,13 @@ func (d *execution) createStepObject(ctx context.Context) error {
 	}
 	err = d.create(ctx, made.DeepCopy())
 	if apierrors.IsAlreadyExists(err) { // the answer to a first try was lost
-		_, err = d.rungThere(ctx, made)
+		_, err = d.stepObjectThere(ctx, made)
 	}
 	return err
 }
 
-// rungThere says whether the object is there already.
-func (d *execution) rungThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
+// stepObjectThere says whether the object is there already.
+func (d *execution) stepObjectThere(ctx context.Context, made *unstructured.Unstructured) (bool, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(made.GroupVersionKind())
 	err := d.get(ctx, client.ObjectKeyFromObject(made), found)

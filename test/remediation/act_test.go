@@ -362,7 +362,7 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 
 func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Machine) {
 	template := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
-	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "ladder"}}
+	policy := &v1alpha1.RepairPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "escalation"}}
 	policy.Spec.Selector.MatchLabels = map[string]string{"nobody": "here"}
 	policy.Spec.Escalation = []v1alpha1.EscalationStep{
 		{Name: "reboot", Template: template(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","annotations":{"for":"${node}"},"finalizers":["a.b/c"]},` +

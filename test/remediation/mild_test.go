@@ -83,7 +83,7 @@ func (w *ward) moves(ctx context.Context, t *testing.T, name string) string {
 	return strings.Join(found, "\n")
 }
 
-// reboot is a step of the ladder, asked for by an object that a stand-in of a machine's console answers.
+// reboot is a step of the escalation, asked for by an object that a stand-in of a machine's console answers.
 func reboot(timeout time.Duration) func(*v1alpha1.RepairPolicySpec) {
 	return func(s *v1alpha1.RepairPolicySpec) {
 		s.Escalation = []v1alpha1.EscalationStep{{

@@ -19,19 +19,19 @@ import (
 // What the mass failure is made of: 30 clusters, of which some have three control plane machines, one of them in the zone that
 // dies.
 const (
-	stormClusters = 30
-	stormLarge    = 10
-	stormFlaps    = 3
-	stormLimit    = 4 // remediations begun in all
+	failingClusters = 30
+	failingLarge    = 10
+	failingFlaps    = 3
+	failingLimit    = 4 // remediations begun in all
 )
 
-// TestStorm: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
+// TestMassFailure: a zone dies, its machines come and go, and then stay. Within the limits something may be replaced before the
 // mass failure is seen; nothing beyond, and in the end all is well without a human.
-func TestStorm(t *testing.T) {
+func TestMassFailure(t *testing.T) {
 	ctx := harness.Deadline(t, 15*time.Minute)
 	daemon(t, scuted.DaemonOptions{})
 	namespace := namespaceOf(t)
-	clusters := stormFleet(ctx, t, namespace)
+	clusters := massFailureFleet(ctx, t, namespace)
 	d := keepDiary(t, namespace)
 	before := map[types.UID]string{}
 	var zone []*ward
@@ -41,12 +41,12 @@ func TestStorm(t *testing.T) {
 			before[machines[i].UID] = machines[i].Name
 		}
 		w := &ward{cluster: c, before: machines, diary: d, quorum: c.watchQuorum(t), victim: &choose(machines, 1)[0]}
-		if c.spec.ControlPlanes == 3 || len(zone) < stormLarge+2 {
+		if c.spec.ControlPlanes == 3 || len(zone) < failingLarge+2 {
 			zone = append(zone, w)
 		}
 	}
-	p := policy(ctx, t, namespace, func(s *v1alpha1.RepairPolicySpec) { s.Limits.AtOnce, s.Limits.PerWindow = 2, stormLimit })
-	for flap := range stormFlaps {
+	p := policy(ctx, t, namespace, func(s *v1alpha1.RepairPolicySpec) { s.Limits.AtOnce, s.Limits.PerWindow = 2, failingLimit })
+	for flap := range failingFlaps {
 		for _, w := range zone {
 			_ = kubeletDead(ctx, w.cluster, w.victim) // one that was replaced has no node any more
 		}
@@ -74,9 +74,9 @@ func TestStorm(t *testing.T) {
 		c.calm(ctx, t)
 	}
 	gone := len(before)
-	t.Logf("%d of %d machines were replaced in the storm, of at most %d", gone, stormClusters-stormLarge+3*stormLarge, stormLimit)
-	if gone > stormLimit || made != gone {
-		t.Errorf("%d machines are gone and %d were made; the limit is %d", gone, made, stormLimit)
+	t.Logf("%d of %d machines were replaced in the storm, of at most %d", gone, failingClusters-failingLarge+3*failingLarge, failingLimit)
+	if gone > failingLimit || made != gone {
+		t.Errorf("%d machines are gone and %d were made; the limit is %d", gone, made, failingLimit)
 	}
 	for _, w := range zone {
 		if w.spec.ControlPlanes == 3 {
@@ -85,15 +85,15 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// stormFleet makes the clusters, a few at a time.
-func stormFleet(ctx context.Context, t *testing.T, namespace string) []*cluster {
+// massFailureFleet makes the clusters, a few at a time.
+func massFailureFleet(ctx context.Context, t *testing.T, namespace string) []*cluster {
 	t.Helper()
-	clusters := make([]*cluster, stormClusters)
+	clusters := make([]*cluster, failingClusters)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 6)
 	for i := range clusters {
 		spec := testbed.Cluster{Namespace: namespace, Name: fmt.Sprintf("c%02d", i), ControlPlanes: 1, CertificateExpiryDays: 30}
-		if i < stormLarge {
+		if i < failingLarge {
 			spec.ControlPlanes = 3
 		}
 		w, err := shared.side.CreateCluster(ctx, spec)

@@ -21,7 +21,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// documented is the ladder of a documented example.
+// documented is the escalation of a documented example.
 func documented(t *testing.T, example string) []v1alpha1.EscalationStep {
 	t.Helper()
 	root, err := assets.Root()
@@ -33,7 +33,7 @@ func documented(t *testing.T, example string) []v1alpha1.EscalationStep {
 	return p.Spec.Escalation
 }
 
-// step waits for the object of the only step of the ladder.
+// step waits for the object of the only step of the escalation.
 func (w *ward) step(ctx context.Context, t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	step := w.policy.Spec.Escalation[0]
