@@ -216,7 +216,7 @@ func (p *player) takeBack(ctx context.Context) error {
 	for _, o := range orders {
 		for _, one := range p.sides {
 			request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: o.of.Namespace, Name: o.of.Name}}
-			if err := merge(ctx, one, request, o.unsay); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(merge(ctx, one, request, o.unsay)); err != nil {
 				return err
 			}
 		}
