@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -121,6 +122,61 @@ func TestTracing(t *testing.T) {
 	}
 	if off := render(t).statefulSets[0].Spec.Template.Spec.Containers[0].Env; len(off) != 0 {
 		t.Errorf("without tracing: %v", off)
+	}
+}
+
+// TestBackup: the job of an embedded log may reach it and nothing else, that of an external one has the credentials that are named for it
+// and nothing of the API server. Neither has the labels by which the daemon's pods are found.
+func TestBackup(t *testing.T) {
+	r := render(t, "backup.schedule=17 * * * *", "backup.existingClaim=copies")
+	job := r.cronJobs[0].Spec
+	pod := job.JobTemplate.Spec.Template
+	want := []string{"backup", "log", "/backup/scute", "--scute-namespace=scute-system"}
+	if diff := cmp.Diff(want, pod.Spec.Containers[0].Args); diff != "" || job.Schedule != "17 * * * *" || job.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		t.Errorf("%s %s, arguments (-want +got):\n%s", job.Schedule, job.ConcurrencyPolicy, diff)
+	}
+	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "copies"
+	}) {
+		t.Error("the volume of the copies is not mounted")
+	}
+	daemon := r.statefulSets[0].Spec.Template.Spec
+	if diff := cmp.Diff(daemon.SecurityContext, pod.Spec.SecurityContext) + cmp.Diff(daemon.Containers[0].SecurityContext, pod.Spec.Containers[0].SecurityContext); diff != "" {
+		t.Errorf("it is not secured as the daemon is (-daemon +backup):\n%s", diff)
+	}
+	if pod.Labels["app.kubernetes.io/name"] == r.statefulSets[0].Spec.Selector.MatchLabels["app.kubernetes.io/name"] {
+		t.Error("the pod of a backup is taken for the daemon")
+	}
+	var granted []string
+	for _, binding := range r.nsBindings {
+		if slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return s.Name == pod.Spec.ServiceAccountName }) {
+			granted = append(granted, binding.RoleRef.Name)
+		}
+	}
+	if !slices.Equal(granted, []string{"scute-log"}) {
+		t.Errorf("a backup is granted %v", granted)
+	}
+
+	r = render(t, slices.Concat(external, []string{"backup.schedule=@daily", "backup.existingClaim=copies", "backup.nats.credentialsSecretName=auditor"})...)
+	pod = r.cronJobs[0].Spec.JobTemplate.Spec.Template
+	want = []string{
+		"backup", "log", "/backup/scute", "--nats=tls://nats.example:4222", "--nats-creds=/etc/scute/nats-credentials/nats.creds",
+		"--nats-ca=/etc/scute/nats-tls/ca.crt", "--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key",
+	}
+	if diff := cmp.Diff(want, pod.Spec.Containers[0].Args); diff != "" {
+		t.Errorf("arguments with an external log (-want +got):\n%s", diff)
+	}
+	var secrets []string
+	for _, v := range pod.Spec.Volumes {
+		if v.Secret != nil {
+			secrets = append(secrets, v.Secret.SecretName)
+		}
+	}
+	if !slices.Equal(secrets, []string{"auditor", "tls"}) || *pod.Spec.AutomountServiceAccountToken {
+		t.Errorf("a backup of an external log is given the Secrets %v, a token: %t", secrets, *pod.Spec.AutomountServiceAccountToken)
+	}
+	if off := render(t); len(off.cronJobs) != 0 || len(off.accounts) != 1 {
+		t.Error("without a schedule there is something of backups")
 	}
 }
 
@@ -384,31 +440,34 @@ func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
 
 func TestSchemaRefuses(t *testing.T) {
 	for value, names := range map[string]string{
-		"replicas=2":                               "replicas", // With an embedded log.
-		"replicas=-1":                              "replicas",
-		"replica=1":                                "replica",
-		"log.maxBytes=many":                        "maxBytes",
-		"nats.streamReplicas=7":                    "streamReplicas",
-		"log.listen=0.0.0.0:4222":                  "listen",
-		"log.storage.accessMode=ReadWriteMany":     "accessMode",
-		"nats.url=nats.example:4222":               "url",
-		"webhook.url=events.example":               "url",
-		"tracing.endpoint=collector:4317":          "endpoint",
-		"tracing.env.PATH=/":                       "OTEL_",
-		"webhook.url=https://user:pass@example":    "url",
-		"logging.level=loud":                       "level",
-		"workflows.defaultFailurePolicy=Hope":      "defaultFailurePolicy",
-		"workflows.parallel=0":                     "parallel",
-		"workflows.exec=true":                      "exec",
-		"remediation.concurrency=0":                "concurrency",
-		"remediation.escalation[0].group=*":        "group",
-		"remediation.policy=x":                     "policy",
-		"image.repository=":                        "repository",
-		"resources.request.cpu=1":                  "request",
-		"providers.mine[0].group=*":                "group",
-		"providers.mine[0].resources[0]=*":         "resources",
-		"providers.core[0].resources[0]=clusters/": "resources",
-		"providers.core=null":                      "core",
+		"replicas=2":                           "replicas", // With an embedded log.
+		"replicas=-1":                          "replicas",
+		"replica=1":                            "replica",
+		"log.maxBytes=many":                    "maxBytes",
+		"nats.streamReplicas=7":                "streamReplicas",
+		"log.listen=0.0.0.0:4222":              "listen",
+		"log.storage.accessMode=ReadWriteMany": "accessMode",
+		"nats.url=nats.example:4222":           "url",
+		"webhook.url=events.example":           "url",
+		"backup.schedule=hourly":               "schedule",
+		"backup.schedule=@hourly":              "existingClaim",
+		"backup.schedule=@hourly,backup.existingClaim=copies,log.listen=": "listen",
+		"tracing.endpoint=collector:4317":                                 "endpoint",
+		"tracing.env.PATH=/":                                              "OTEL_",
+		"webhook.url=https://user:pass@example":                           "url",
+		"logging.level=loud":                                              "level",
+		"workflows.defaultFailurePolicy=Hope":                             "defaultFailurePolicy",
+		"workflows.parallel=0":                                            "parallel",
+		"workflows.exec=true":                                             "exec",
+		"remediation.concurrency=0":                                       "concurrency",
+		"remediation.escalation[0].group=*":                               "group",
+		"remediation.policy=x":                                            "policy",
+		"image.repository=":                                               "repository",
+		"resources.request.cpu=1":                                         "request",
+		"providers.mine[0].group=*":                                       "group",
+		"providers.mine[0].resources[0]=*":                                "resources",
+		"providers.core[0].resources[0]=clusters/":                        "resources",
+		"providers.core=null":                                             "core",
 	} {
 		t.Run(value, func(t *testing.T) {
 			_, complaint := template(t, value)

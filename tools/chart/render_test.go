@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -35,6 +36,7 @@ type rendered struct {
 	roles        []rbacv1.Role
 	bindings     []rbacv1.ClusterRoleBinding
 	nsBindings   []rbacv1.RoleBinding
+	cronJobs     []batchv1.CronJob
 	crds         []apiextensionsv1.CustomResourceDefinition
 }
 
@@ -104,6 +106,8 @@ func render(t *testing.T, values ...string) rendered {
 			add(t, document, &r.bindings)
 		case "RoleBinding":
 			add(t, document, &r.nsBindings)
+		case "CronJob":
+			add(t, document, &r.cronJobs)
 		case "CustomResourceDefinition":
 			add(t, document, &r.crds)
 		default:
