@@ -161,8 +161,8 @@ func orders(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// after says that an order was said on an earlier request than this one. Older logs do not know on which.
-func (r *Request) after(said types.UID) bool { return said != "" && said != r.UID }
+// after says that an order was said on an earlier request than this one, and was not written on it. Older logs do not know on which.
+func (r *Request) after(said types.UID) bool { return said != "" && said != r.UID && !r.Carried }
 
 // missed says that an order of an earlier request is not on this one. It counts as long as the machine lives, so it is written
 // there, where an operator can take it off.

@@ -106,6 +106,10 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if err := json.Unmarshal([]byte(cmp.Or(a.Value, "{}")), &spec); err != nil {
 			return err
 		}
+		if m.Request.Carried || a.Value == "" {
+			return nil
+		}
+		m.Request.Carried = true
 		m.Request.Abort = m.Request.Abort || spec.Abort
 		if hold := spec.Hold; hold != nil && !m.Request.Hold {
 			m.Request.Hold, m.Request.HoldUntil, m.Request.HoldWhy = true, time.Time{}, hold.Reason

@@ -189,6 +189,7 @@ type Request struct {
 	HoldUntil time.Time // zero with Hold: until it is taken off
 	HoldWhy   string
 	Abort     bool
+	Carried   bool // what earlier requests of the machine said has been written on it
 }
 
 // Etcd is what each member answered, asked itself.

@@ -302,6 +302,7 @@ func (s *story) happen(t *testing.T, d *datadriven.TestData, b *strings.Builder,
 		m.Request = w.request(m)
 		m.Request.ByHand = value == "by-hand"
 		m.Request.Deleting = value == "deleting"
+		m.Request.Carried = value == "carried"
 	case "hold":
 		if m.Request == nil {
 			d.Fatalf(t, "no request of %s to hold", m.Name)

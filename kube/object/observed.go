@@ -61,6 +61,9 @@ const (
 	OutOfServiceAnnotation = OwnPrefix + "out-of-service"
 	// KeptAnnotation on a Machine is scute's note that it keeps the machine for forensics, or kept it. It is JSON: see remediator.KeepNote.
 	KeptAnnotation = OwnPrefix + "kept"
+	// CarriedAnnotation on a SurgeRemediation says that the hold and the abort that earlier ones of its Machine said have been written
+	// on it: what it does not say was taken off.
+	CarriedAnnotation = OwnPrefix + "carried"
 	// ReservedAnnotation on an address pool is a user's word that the pool hands out no address that a moved cluster uses.
 	ReservedAnnotation = OwnPrefix + "addresses-reserved"
 )

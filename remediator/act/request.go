@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/kube/object"
 )
 
 // RequestFinalizer keeps a request until what it asked for is over.
@@ -36,7 +37,7 @@ func (d *execution) makeRequest(ctx context.Context) error {
 		Labels:          map[string]string{clusterv1.ClusterNameLabel: m.Spec.ClusterName},
 		OwnerReferences: []metav1.OwnerReference{machineReference(m)},
 	}}
-	if err := d.order(&request.Spec); err != nil {
+	if err := d.order(request); err != nil {
 		return err
 	}
 	err = d.create(ctx, request)
@@ -55,24 +56,34 @@ func (d *execution) holdRequest(ctx context.Context, m *clusterv1.Machine) error
 			return foreign("the SurgeRemediation %s is being deleted", r.Name)
 		}
 		controllerutil.AddFinalizer(r, RequestFinalizer)
-		return d.order(&r.Spec)
+		return d.order(r)
 	})
 }
 
-// order has a request say what an operator said on an earlier one. What it says already stays.
-func (d *execution) order(spec *v1alpha1.SurgeRemediationSpec) error {
-	if d.Value == "" {
+// order has a request say what an operator said on an earlier one, once: what is taken off afterwards stays off. What it says already
+// stays.
+func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
+	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
 	}
-	var said v1alpha1.SurgeRemediationSpec
-	if err := json.Unmarshal([]byte(d.Value), &said); err != nil {
-		return fmt.Errorf("reading what the request is to say: %w", err)
+	said, err := d.said()
+	if err != nil {
+		return err
 	}
-	spec.Abort = spec.Abort || said.Abort
-	if spec.Hold == nil {
-		spec.Hold = said.Hold
+	r.Spec.Abort = r.Spec.Abort || said.Abort
+	if r.Spec.Hold == nil {
+		r.Spec.Hold = said.Hold
 	}
+	metav1.SetMetaDataAnnotation(&r.ObjectMeta, object.CarriedAnnotation, "true")
 	return nil
+}
+
+// said is the value of the action: what an operator said on a request.
+func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
+	if err := json.Unmarshal([]byte(d.Value), &said); err != nil {
+		return said, fmt.Errorf("reading what a request says: %w", err)
+	}
+	return said, nil
 }
 
 // dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
@@ -96,11 +107,11 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		}
 		seen := client.Preconditions{UID: &r.UID}
 		if d.Value != "" {
-			asked := r.Spec.DeepCopy()
-			if err := d.order(asked); err != nil {
+			said, err := d.said()
+			if err != nil {
 				return err
 			}
-			if asked.Abort != r.Spec.Abort || (asked.Hold == nil) != (r.Spec.Hold == nil) {
+			if said.Abort && !r.Spec.Abort || said.Hold != nil && r.Spec.Hold == nil {
 				return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
 			}
 			seen.ResourceVersion = &r.ResourceVersion

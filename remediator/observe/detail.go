@@ -15,6 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
@@ -48,6 +49,7 @@ func about(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	f := &remediator.Request{UID: r.UID, Created: r.CreationTimestamp.Time, Deleting: r.DeletionTimestamp != nil, ByHand: len(r.OwnerReferences) == 0, Abort: r.Spec.Abort}
+	_, f.Carried = r.Annotations[object.CarriedAnnotation]
 	if wrong := r.Unreadable.Spec; wrong != nil { // it may ask for a hold: that is the safe side
 		f.Hold, f.HoldWhy = true, wrong.String()
 	}

@@ -273,3 +273,16 @@ func TestUnwired(t *testing.T) {
 		}
 	}
 }
+
+// TestRequest: what an operator says, and whether what was said earlier has been written on it.
+func TestRequest(t *testing.T) {
+	r := &v1alpha1.SurgeRemediation{}
+	if f := request(r); f.Carried || f.Abort || f.Hold || !f.ByHand {
+		t.Errorf("%+v", f)
+	}
+	r.Spec.Abort = true
+	r.Annotations = map[string]string{object.CarriedAnnotation: "true"}
+	if f := request(r); !f.Carried || !f.Abort {
+		t.Errorf("%+v", f)
+	}
+}

@@ -350,6 +350,10 @@ func requests(ctx context.Context, t *testing.T, p *performer, m *clusterv1.Mach
 	// What an operator has just taken back is not lost with the request.
 	harness.Must(t, shared.admin.Patch(ctx, made, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":null}}`))))
 	p.refused(ctx, on(m, remediator.DeleteRequest, `{"abort":true,"hold":{"reason":"disk"}}`), "taken back")
+	p.do(ctx, on(m, remediator.CreateRequest, `{"abort":true,"hold":{"reason":"disk"}}`))
+	if fresh(ctx, t, made).Spec.Abort {
+		t.Error("what an operator has taken back is written on the request once more")
+	}
 	harness.Must(t, shared.admin.Delete(ctx, made))
 	if fresh(ctx, t, made).DeletionTimestamp.IsZero() {
 		t.Error("it is not being deleted")
