@@ -2,7 +2,9 @@ package ui
 
 import (
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
@@ -18,6 +20,38 @@ func TestPageFollowsThoughItsFirstConnectionFailed(t *testing.T) {
 	b.block()
 	p.example("09-approval")
 	b.until(`document.querySelector("#waiting ~ .cards")?.innerText.includes("default/approval")`)
+}
+
+// TestPageFollowsThoughAScriptCameLate: the extension for streams is there before htmx looks what the page asks for, whichever comes first.
+func TestPageFollowsThoughAScriptCameLate(t *testing.T) {
+	p := newPlace(t)
+	p.example("01-order")
+	b := open(t, p.serve())
+	b.delay("*/static/hx-sse.min.js", time.Second)
+	b.visit("/")
+	p.example("09-approval")
+	b.until(`document.querySelector("#waiting ~ .cards")?.innerText.includes("default/approval")`)
+	b.quiet()
+}
+
+// delay holds requests up whose addresses match a pattern.
+func (b *browser) delay(pattern string, by time.Duration) {
+	b.t.Helper()
+	continued := func(event any) {
+		paused, ok := event.(*fetch.EventRequestPaused)
+		if !ok {
+			return
+		}
+		time.AfterFunc(by, func() {
+			_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: paused.RequestID}) // the tab may be gone
+		})
+	}
+	if err := chromedp.Listen(b.ctx, continued); err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := chromedp.Call(b.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}}); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // block has requests fail whose addresses match a pattern.
