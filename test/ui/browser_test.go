@@ -120,10 +120,11 @@ func (b *browser) colors(scheme string) {
 	}
 }
 
-// eval evaluates an expression.
+// eval evaluates an expression, when all of the page is there.
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	loaded := `(async () => { if (document.readyState !== "complete") await new Promise(r => addEventListener("load", r, {once: true})); return (` + expression + `) })()`
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](loaded, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatal(err)
 	}
