@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// settleTime bounds the time until everything has settled, on a busy machine.
-	settleTime = 8 * time.Minute
+	// settleTime bounds the time until everything has settled, on a busy machine. A machine that never joins may be waited for as long as
+	// the policy's checks.nodeStartup, and then be replaced within its timeouts: 11 minutes.
+	settleTime = 13 * time.Minute
 	// calm is how long it must stay settled.
 	calm = 3 * time.Second
 )
