@@ -1,5 +1,73 @@
+{{- define "scute.image" -}}
+"{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+{{- end -}}
+
+{{- define "scute.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "scute.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* How a program reaches an external log, with the Secrets "credentials" and "tls", each "" for none. Nothing for an embedded log. */}}
+{{- define "scute.natsArgs" -}}
+{{- if and .nats.url .credentials }}
+- --nats-creds=/etc/scute/nats-credentials/{{ .nats.credentials.key }}
+{{- end }}
+{{- if and .nats.url .tls }}
+{{- with .nats.tls.caKey }}
+- --nats-ca=/etc/scute/nats-tls/{{ . }}
+{{- end }}
+{{- with .nats.tls.certKey }}
+- --nats-cert=/etc/scute/nats-tls/{{ . }}
+{{- end }}
+{{- with .nats.tls.keyKey }}
+- --nats-key=/etc/scute/nats-tls/{{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "scute.natsMounts" -}}
+{{- if and .nats.url .credentials }}
+- name: nats-credentials
+  mountPath: /etc/scute/nats-credentials
+  readOnly: true
+{{- end }}
+{{- if and .nats.url .tls }}
+- name: nats-tls
+  mountPath: /etc/scute/nats-tls
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "scute.natsVolumes" -}}
+{{- if and .nats.url .credentials }}
+- name: nats-credentials
+  secret:
+    secretName: {{ .credentials }}
+    defaultMode: 0440
+{{- end }}
+{{- if and .nats.url .tls }}
+- name: nats-tls
+  secret:
+    secretName: {{ .tls }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
 {{/* The pod of both modes: with the embedded log on a volume (a StatefulSet), or with an external NATS (a Deployment). */}}
 {{- define "scute.pod" -}}
+{{- $nats := dict "nats" .Values.nats "credentials" .Values.nats.credentials.secretName "tls" .Values.nats.tls.secretName -}}
 metadata:
   labels:
     {{- include "scute.labels" . | nindent 4 }}
@@ -15,18 +83,12 @@ spec:
   priorityClassName: {{ . }}
   {{- end }}
   securityContext:
-    runAsNonRoot: true
-    runAsUser: 65532
-    runAsGroup: 65532
-    fsGroup: 65532
-    fsGroupChangePolicy: OnRootMismatch
-    seccompProfile:
-      type: RuntimeDefault
+    {{- include "scute.podSecurity" . | nindent 4 }}
   # Time to finish the write under way and to hand the lease back. Being killed later loses nothing either.
   terminationGracePeriodSeconds: 30
   containers:
     - name: scuted
-      image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+      image: {{ include "scute.image" . }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args:
         - --health-address=:8081
@@ -83,24 +145,7 @@ spec:
         - --nats-url={{ .Values.nats.url }}
         - --snapshot-dir=/tmp/snapshots
         - --log-replicas={{ .Values.nats.streamReplicas }}
-        {{- with .Values.nats.credentials }}
-        {{- if .secretName }}
-        - --nats-creds=/etc/scute/nats-credentials/{{ .key }}
-        {{- end }}
-        {{- end }}
-        {{- with .Values.nats.tls }}
-        {{- if .secretName }}
-        {{- with .caKey }}
-        - --nats-ca=/etc/scute/nats-tls/{{ . }}
-        {{- end }}
-        {{- with .certKey }}
-        - --nats-cert=/etc/scute/nats-tls/{{ . }}
-        {{- end }}
-        {{- with .keyKey }}
-        - --nats-key=/etc/scute/nats-tls/{{ . }}
-        {{- end }}
-        {{- end }}
-        {{- end }}
+        {{- with include "scute.natsArgs" $nats | trim }}{{ . | nindent 8 }}{{- end }}
         {{- else }}
         - --log-dir=/var/lib/scute
         {{- with .Values.log.listen }}
@@ -170,10 +215,7 @@ spec:
       resources:
         {{- toYaml .Values.resources | nindent 8 }}
       securityContext:
-        allowPrivilegeEscalation: false
-        readOnlyRootFilesystem: true
-        capabilities:
-          drop: [ALL]
+        {{- include "scute.containerSecurity" . | nindent 8 }}
       volumeMounts:
         # What tasks of a run write while they run: commands, and clusterctl's library.
         - name: tmp
@@ -200,16 +242,7 @@ spec:
           mountPath: /etc/scute/tracing
           readOnly: true
         {{- end }}
-        {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
-        - name: nats-credentials
-          mountPath: /etc/scute/nats-credentials
-          readOnly: true
-        {{- end }}
-        {{- if and .Values.nats.url .Values.nats.tls.secretName }}
-        - name: nats-tls
-          mountPath: /etc/scute/nats-tls
-          readOnly: true
-        {{- end }}
+        {{- with include "scute.natsMounts" $nats | trim }}{{ . | nindent 8 }}{{- end }}
   volumes:
     - name: tmp
       emptyDir:
@@ -236,18 +269,7 @@ spec:
         secretName: {{ .Values.tracing.secretName }}
         defaultMode: 0440
     {{- end }}
-    {{- if and .Values.nats.url .Values.nats.credentials.secretName }}
-    - name: nats-credentials
-      secret:
-        secretName: {{ .Values.nats.credentials.secretName }}
-        defaultMode: 0440
-    {{- end }}
-    {{- if and .Values.nats.url .Values.nats.tls.secretName }}
-    - name: nats-tls
-      secret:
-        secretName: {{ .Values.nats.tls.secretName }}
-        defaultMode: 0440
-    {{- end }}
+    {{- with include "scute.natsVolumes" $nats | trim }}{{ . | nindent 4 }}{{- end }}
   {{- with .Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
