@@ -1,7 +1,6 @@
 package remediator_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,12 +101,12 @@ func (w *world) perform(f *remediator.Facts, a remediator.Action) error {
 		if m.Request == nil {
 			m.Request = w.request(m)
 		}
-		var spec v1alpha1.SurgeRemediationSpec
-		if err := json.Unmarshal([]byte(cmp.Or(a.Value, "{}")), &spec); err != nil {
-			return err
-		}
 		if m.Request.Carried || a.Value == "" {
 			return nil
+		}
+		var spec v1alpha1.SurgeRemediationSpec
+		if err := json.Unmarshal([]byte(a.Value), &spec); err != nil {
+			return err
 		}
 		m.Request.Carried = true
 		m.Request.Abort = m.Request.Abort || spec.Abort

@@ -111,7 +111,7 @@ func (d *execution) dropRequest(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if said.Abort && !r.Spec.Abort || said.Hold != nil && r.Spec.Hold == nil {
+			if takenBack(said, r) {
 				return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
 			}
 			seen.ResourceVersion = &r.ResourceVersion
@@ -130,6 +130,11 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		return nil
 	})
 	return ignoreGone(err)
+}
+
+// takenBack says that a request no longer says what was seen on it. One that cannot be read was seen as a hold.
+func takenBack(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
+	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
 
 // isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
