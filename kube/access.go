@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,41 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 		return err
 	})
 	return allowed, err
+}
+
+// Rules are what an API server says, in one answer, that scute's credentials may do in a namespace. The zero value says nothing.
+type Rules struct {
+	namespace string
+	granted   []authorizationv1.ResourceRule
+}
+
+// Rules asks for them. They are empty where the API server does not know all that counts, because an authorizer that it
+// asks, a webhook for example, cannot say its rules: May has to ask for each verb then.
+func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
+	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
+		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+		}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Incomplete {
+			rules = Rules{namespace: namespace, granted: review.Status.ResourceRules}
+		}
+		return err
+	})
+	return rules, err
+}
+
+// Grant says that they grant a verb on every object of a kind in a namespace. That they do not is no denial: May has the last
+// word. Objects of the whole cluster are not in them, because a Role of the namespace grants nothing there.
+func (r Rules) Grant(verb string, t Type, namespace string) bool {
+	if !t.Namespaced || namespace != r.namespace {
+		return false
+	}
+	covers := func(list []string, what string) bool {
+		return slices.Contains(list, what) || slices.Contains(list, "*")
+	}
+	return slices.ContainsFunc(r.granted, func(rule authorizationv1.ResourceRule) bool {
+		return len(rule.ResourceNames) == 0 && covers(rule.Verbs, verb) && covers(rule.APIGroups, t.Group) && covers(rule.Resources, t.Plural)
+	})
 }
 
 // unauthorized is how an API server words what its authorizer denies, in a message and in the JSON that carries it. Quota, webhooks and

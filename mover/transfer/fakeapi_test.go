@@ -40,6 +40,8 @@ type fakeAPI struct {
 	deny func(r *http.Request) string
 	// mayNot is a plural that nothing may be done with, as a review of the access says.
 	mayNot string
+	// incomplete: it does not know all rules of its authorizers.
+	incomplete bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
 	page int
 }
@@ -56,6 +58,9 @@ func fakeKinds() []fakeKind {
 		{"", "v1", "Namespace", "namespaces", false},
 		{"", "v1", "Secret", "secrets", true},
 		{"", "v1", "ConfigMap", "configmaps", true},
+		{"", "v1", "ResourceQuota", "resourcequotas", true},
+		{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false},
+		{"admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", false},
 		{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false},
 		{object.CoreGroup, "v1beta2", "Cluster", "clusters", true},
 		{object.CoreGroup, "v1beta2", "ClusterClass", "clusterclasses", true},
@@ -185,6 +190,9 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 	if strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
 		return http.StatusCreated, obj{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": obj{"allowed": f.mayNot == "" || !strings.Contains(string(body), f.mayNot)}}
 	}
+	if strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews") {
+		return http.StatusCreated, obj{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "status": f.rules()}
+	}
 	for _, k := range fakeKinds() {
 		namespace, ok := k.lists(r.URL.Path)
 		switch {
@@ -209,6 +217,17 @@ func (f *fakeAPI) answer(r *http.Request, body []byte) (int, any) {
 
 func refusal(code int, reason metav1.StatusReason) (int, any) {
 	return code, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": string(reason), "code": code}
+}
+
+// rules grant every verb on every kind but the one that nothing may be done with.
+func (f *fakeAPI) rules() obj {
+	var granted []any
+	for _, k := range fakeKinds() {
+		if k.plural != f.mayNot {
+			granted = append(granted, obj{"verbs": []string{"*"}, "apiGroups": []string{k.group}, "resources": []string{k.plural}})
+		}
+	}
+	return obj{"resourceRules": granted, "nonResourceRules": []any{}, "incomplete": f.incomplete}
 }
 
 // discovery answers in the form without aggregation.

@@ -3,6 +3,7 @@ package transfer
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,41 @@ func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 			f.step()
 			if f.state.Phase != mover.PhaseRollingBack || !strings.Contains(f.state.RollbackCause, "forbidden") && !strings.Contains(f.state.RollbackCause, "denied") {
 				t.Errorf("%s: %q", f.state.Phase, f.state.TransientFailure)
+			}
+		})
+	}
+}
+
+// One question for all rules of a namespace replaces one for each verb on each kind, unless the API server does not know them all. What
+// they do not grant is asked for: that they lack it is no denial.
+func TestPermissionsAreAskedForAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		incomplete    bool
+		mayNot        string
+		rules, single int // questions to each side
+	}{
+		"granted":          {rules: 1},
+		"a missing one":    {rules: 1, mayNot: "machines", single: 5},
+		"incomplete rules": {rules: 1, incomplete: true, single: 5 * 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rules, single atomic.Int32
+			fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
+				f.dst.incomplete, f.dst.mayNot = c.incomplete, c.mayNot
+				f.dst.hook = func(r *http.Request) {
+					switch {
+					case strings.HasSuffix(r.URL.Path, "selfsubjectrulesreviews"):
+						rules.Add(1)
+					case strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews"):
+						single.Add(1)
+					}
+				}
+			}, nil)
+			if int(rules.Load()) != c.rules || int(single.Load()) != c.single {
+				t.Errorf("asked %d times for all, %d times for one, want %d and %d", rules.Load(), single.Load(), c.rules, c.single)
+			}
+			if denied := len(fields) > 0; denied != (c.mayNot != "") {
+				t.Errorf("%v", fields)
 			}
 		})
 	}

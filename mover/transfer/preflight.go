@@ -300,7 +300,8 @@ func (t *Transfer) ownMark(members mover.Members) bool {
 // access is a verb on a kind in a namespace.
 type access struct{ kind, namespace, verb string }
 
-// checkAccess asks for each verb on each kind that the move works with, and returns what is denied.
+// checkAccess asks for each verb on each kind that the move works with, and returns what is denied. One question for all that
+// is granted in a namespace answers most of it.
 func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) (map[access]bool, error) {
 	asked := make(map[access]bool)
 	var questions []access
@@ -318,6 +319,17 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 	if c != t.Source {
 		field = t.targetField()
 	}
+	rules := make(map[string]kube.Rules)
+	for _, q := range questions {
+		if _, known := rules[q.namespace]; known || q.namespace == "" {
+			continue
+		}
+		var err error
+		if rules[q.namespace], err = c.Rules(ctx, q.namespace); err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grant(q.verb, types[q.kind], q.namespace) })
 	type answer struct {
 		access
 		allowed bool

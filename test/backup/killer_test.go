@@ -110,5 +110,5 @@ func (k *killer) run(ctx context.Context, t *testing.T, n int, late bool, args .
 
 // writes are the requests that change something.
 func writes(r *http.Request) bool {
-	return r.Method != http.MethodGet && !strings.Contains(r.URL.RawQuery, "dryRun") && !strings.Contains(r.URL.Path, "selfsubjectaccessreviews")
+	return r.Method != http.MethodGet && !strings.Contains(r.URL.RawQuery, "dryRun") && !strings.Contains(r.URL.Path, "selfsubject")
 }

@@ -69,7 +69,7 @@ func (r request) changes() bool {
 	}
 	bookkeeping := []string{
 		"moves.scute.dev", "moves/status.scute.dev", "workflowruns.scute.dev", "workflowruns/status.scute.dev", "events.events.k8s.io", "leases.coordination.k8s.io",
-		"selfsubjectaccessreviews.authorization.k8s.io",
+		"selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectrulesreviews.authorization.k8s.io",
 	}
 	return !strings.Contains(r.RequestURI, "dryRun=All") && !slices.Contains(bookkeeping, r.resource())
 }

@@ -170,7 +170,7 @@ type transport struct {
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	path := r.URL.Path
 	if r.Method == http.MethodGet || strings.Contains(path, "/leases") || strings.Contains(path, "/events") ||
-		strings.Contains(path, "selfsubjectaccessreviews") || r.URL.Query().Has("dryRun") {
+		strings.Contains(path, "selfsubject") || r.URL.Query().Has("dryRun") {
 		return t.next.RoundTrip(r)
 	}
 	of := ofMove
