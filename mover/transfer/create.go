@@ -27,15 +27,19 @@ type made struct {
 
 // create makes every planned object on the target that is not there yet, owners first, parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
+	first := !t.command && !s.Posted
 	if err := emit(mover.CreateStarts{}); err != nil {
 		return nil, err
 	}
 	if err := t.ensureNamespaces(ctx, s.Plan); err != nil {
 		return nil, err
 	}
-	there, err := t.present(ctx, t.target, t.onto, s.Plan)
-	if err != nil {
-		return nil, err
+	var there objects
+	if !first { // what is there the first time is found where its name is taken
+		var err error
+		if there, err = t.present(ctx, t.target, t.onto, s.Plan); err != nil {
+			return nil, err
+		}
 	}
 	roots := rootsOf(s)
 	var mu sync.Mutex

@@ -37,7 +37,7 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 			parts = append(parts, listing{typ, g.selection.Namespace})
 		}
 	}
-	w := &world{hashes: make(map[object.Ref]string)}
+	w := newWorld()
 	if err := g.transfer.read(ctx, w, parts, false); err != nil {
 		return nil, nil, err
 	}

@@ -38,6 +38,7 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 
 // survey is one look at the source with everything at rest.
 type survey struct {
+	world *world
 	items []mover.Item
 	left  []mover.Wait
 	// awake are objects whose acknowledgement no longer holds.
@@ -64,6 +65,7 @@ func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, er
 	if err := t.hashConfigMaps(ctx, members, w); err != nil {
 		return found, err
 	}
+	found.world = w
 	found.items, found.left = make([]mover.Item, 0, len(members.Objects)), members.Left
 	for _, f := range members.Findings {
 		if f.Severity == mover.Error {

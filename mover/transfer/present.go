@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,43 +39,75 @@ func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[strin
 	})
 }
 
-// dependants is present for the source, with everything else that the deletion of the plan would remove: an object that
-// is not in the plan, and is owned by one that the plan deletes. The garbage collector removes it, because its owner is
-// gone.
-func (t *Transfer) dependants(ctx context.Context, s *mover.State) (there objects, unplanned []mover.Wait, err error) {
-	moves := make(map[types.UID]object.Ref, len(s.Plan))
-	wanted := make(map[object.Ref]bool, len(s.Plan))
-	planned := make(map[types.UID]bool, len(s.Plan))
-	namespaces := map[string]bool{s.Spec.Namespace: true}
-	for _, item := range s.Plan {
-		wanted[item.Ref], planned[item.UID] = true, true
+// beside finds what the deletion of a plan would remove beside it: an object that is not in the plan, and is owned by one that the
+// plan deletes. The garbage collector removes it, because its owner is gone.
+type beside struct {
+	moves   map[types.UID]object.Ref
+	planned map[types.UID]bool
+	found   []mover.Wait
+}
+
+func besidePlan(plan []mover.Item) *beside {
+	b := &beside{moves: make(map[types.UID]object.Ref, len(plan)), planned: make(map[types.UID]bool, len(plan))}
+	for _, item := range plan {
+		b.planned[item.UID] = true
 		if item.Keep == "" {
-			moves[item.UID] = item.Ref
+			b.moves[item.UID] = item.Ref
 		}
+	}
+	return b
+}
+
+func (b *beside) see(o object.Observed) {
+	if b.planned[o.UID] || o.Ref.Group == object.OwnGroup || o.Deleting {
+		return
+	}
+	for _, owner := range o.Owners {
+		if of, ok := b.moves[owner.UID]; ok {
+			b.found = append(b.found, mover.Wait{Ref: o.Ref, Why: "it is not in the plan, and " + of.String() + ", which moves, owns it"})
+			return
+		}
+	}
+}
+
+// dependants is present for the source, with what the deletion of the plan would remove beside it.
+func (t *Transfer) dependants(ctx context.Context, s *mover.State) (there objects, unplanned []mover.Wait, err error) {
+	wanted := make(map[object.Ref]bool, len(s.Plan))
+	for _, item := range s.Plan {
+		wanted[item.Ref] = true
+	}
+	there = make(objects, len(s.Plan))
+	b := besidePlan(s.Plan)
+	err = t.listAll(ctx, t.Source, t.everything(s), func(ref object.Ref, u *unstructured.Unstructured) {
+		if wanted[ref] {
+			there[ref] = u
+		}
+		b.see(object.Observe(u))
+	})
+	return there, b.found, err
+}
+
+// unplanned is what dependants finds beside the plan, in a look at the source that was just taken. Only what that look did not
+// list is listed.
+func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *world) ([]mover.Wait, error) {
+	b := besidePlan(s.Plan)
+	for _, o := range w.objects {
+		b.see(o)
+	}
+	rest := slices.DeleteFunc(t.everything(s), func(l listing) bool { return w.has(l) })
+	err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.see(object.Observe(u)) })
+	return b.found, err
+}
+
+// everything is what a move looks at in its own namespace and in those of its plan.
+func (t *Transfer) everything(s *mover.State) []listing {
+	own := s.Spec.Namespace
+	namespaces := map[string]bool{own: true}
+	for _, item := range s.Plan {
 		if item.Ref.Namespace != "" {
 			namespaces[item.Ref.Namespace] = true
 		}
 	}
-	there = make(objects, len(s.Plan))
-	err = t.listAll(ctx, t.Source, t.everything(s.Spec.Namespace, namespaces), func(ref object.Ref, u *unstructured.Unstructured) {
-		if wanted[ref] {
-			there[ref] = u
-		}
-		if planned[u.GetUID()] || ref.Group == object.OwnGroup || u.GetDeletionTimestamp() != nil {
-			return
-		}
-		for _, owner := range u.GetOwnerReferences() {
-			if of, ok := moves[owner.UID]; ok {
-				unplanned = append(unplanned, mover.Wait{Ref: ref, Why: "it is not in the plan, and " + of.String() + ", which moves, owns it"})
-				return
-			}
-		}
-	})
-	return there, unplanned, err
-}
-
-// everything is what a move looks at in the given namespaces, its own among them.
-func (t *Transfer) everything(own string, namespaces map[string]bool) []listing {
 	var parts []listing
 	for _, typ := range t.types {
 		switch {

@@ -19,6 +19,17 @@ import (
 type world struct {
 	objects []object.Observed
 	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
+	listed  map[part]bool
+}
+
+func newWorld() *world {
+	return &world{hashes: make(map[object.Ref]string), listed: make(map[part]bool)}
+}
+
+// has says that a look has listed a kind in a namespace.
+func (w *world) has(l listing) bool {
+	kind := l.typ.GroupKind()
+	return w.listed[part{kind, l.namespace}] || w.listed[part{kind, ""}]
 }
 
 func selection(s mover.Spec) mover.Selection {
@@ -28,7 +39,7 @@ func selection(s mover.Spec) mover.Selection {
 // look reads the source once, whole: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
 // else may use a class), what is labelled for moving in the whole cluster, and the credentials of that.
 func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world, error) {
-	w := &world{hashes: make(map[object.Ref]string)}
+	w := newWorld()
 	clusterType, err := t.clusters()
 	if err != nil {
 		return nil, err
@@ -120,6 +131,9 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 	var mu sync.Mutex
 	counted := make(sizes)
 	defer func() { t.sizes = t.sizes.with(counted) }()
+	for _, p := range parts {
+		w.listed[part{p.typ.GroupKind(), p.namespace}] = true
+	}
 	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
 		if p.typ.Plain() {

@@ -17,7 +17,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	if err != nil {
 		return nil, err
 	}
-	_, unplanned, err := t.dependants(ctx, s)
+	unplanned, err := t.unplanned(ctx, s, found.world)
 	if err != nil {
 		return nil, err
 	}
