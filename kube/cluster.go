@@ -177,6 +177,11 @@ func Namespaces() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
+// Quotas is the kind ResourceQuota.
+func Quotas() Type {
+	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
+}
+
 // Providers is the kind in which clusterctl keeps its inventory. Its CRD does not have clusterctl's label.
 func Providers() Type {
 	v := clusterctlv1.GroupVersion

@@ -54,9 +54,8 @@ func (t Type) Plain() bool { return t.Group == "" }
 // Movable are the kinds that a move looks at: those of Cluster API providers, Secrets and ConfigMaps. unserved are the
 // names of definitions that are labelled like them, and that the API server does not serve.
 func (c *Cluster) Movable(ctx context.Context) (movable []Type, unserved []string, err error) {
-	definitions := Type{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions", Versions: []string{"v1"}}
 	labels := make(map[string]map[string]string) // by "plural.group"
-	err = c.ListMetadata(ctx, definitions, "", func(u *unstructured.Unstructured) error {
+	err = c.ListMetadata(ctx, definitions(), "", func(u *unstructured.Unstructured) error {
 		if _, ok := u.GetLabels()[clusterctlv1.ClusterctlLabel]; ok && u.GetDeletionTimestamp() == nil {
 			labels[u.GetName()] = u.GetLabels()
 		}

@@ -1,3 +1,3 @@
-// Package crd holds scute's own definitions against objects, by the library with which kube-apiserver does it: what a
-// cluster would refuse is refused without one, for the same reason.
+// Package crd holds scute's own definitions against objects: what a cluster would refuse is refused without one, for the same
+// reason.
 package crd

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -14,31 +16,85 @@ import (
 	"scute.dev/pause"
 )
 
-// tryRemoval releases and deletes every object at the source in a dry run: a webhook or a policy that denies it would
-// otherwise stop the move when the source is half empty. What has no finalizers is released only if its deletion is denied
-// without that, so the preflight tries no more than the move will do.
+// tryRemoval releases and deletes every object at the source in a dry run that the source may not let go: a webhook or a policy
+// that denies it would otherwise stop the move when the source is half empty. What has no finalizers is released only if its
+// deletion is denied without that, so the preflight tries no more than the move will do. A release is an update of the whole
+// object, so the source's validation may refuse it too.
 func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
-	return parallel(ctx, t.workers(), members.Objects, func(ctx context.Context, m mover.Member) error {
+	tr, err := t.newTrials(ctx, t.Source)
+	if err != nil {
+		return err
+	}
+	var tried, unsure []removal
+	var validated []kube.Type
+	for _, m := range members.Objects {
 		may := func(verb string) bool { return !denied[access{m.Ref.GroupKind(), m.Ref.Namespace, verb}] }
 		if m.Keep != "" || m.Deleting || !may("patch") || !may("delete") {
-			return nil
+			continue
 		}
 		typ, err := t.sourceType(m.Ref, m.Version)
 		if err != nil {
 			return err
 		}
-		released := m.Finalizers > 0 || pause.IsRoot(m.Ref)
-		if released {
-			if refused, err := t.tryRelease(ctx, typ, m, f); refused || err != nil {
-				return err
-			}
+		r := removal{Member: m, typ: typ, released: m.Finalizers > 0 || pause.IsRoot(m.Ref)}
+		r.release = r.released && tr.needs(admissionv1.Update, typ, m)
+		r.remove = tr.needs(admissionv1.Delete, typ, m)
+		if r.release || r.remove {
+			tried = append(tried, r)
 		}
-		denied, err := t.tryDelete(ctx, typ, m, f)
-		if denied && !released && err == nil {
-			_, err = t.tryRelease(ctx, typ, m, f)
+		if r.released && !r.release && !typ.Plain() {
+			unsure, validated = append(unsure, r), append(validated, typ)
 		}
+	}
+	if err := tr.learn(ctx, t.Source, t.workers(), validated); err != nil {
 		return err
-	})
+	}
+	err = parallel(ctx, t.workers(), tried, func(ctx context.Context, r removal) error { return t.tryOne(ctx, r, f) })
+	if err != nil {
+		return err
+	}
+	return t.tryUnsure(ctx, tr, unsure, f)
+}
+
+// removal is what the preflight tries of taking one object away.
+type removal struct {
+	mover.Member
+
+	typ kube.Type
+	// released: the move will release it before it deletes it.
+	released        bool
+	release, remove bool
+}
+
+func (t *Transfer) tryOne(ctx context.Context, r removal, f *findings) error {
+	if r.release {
+		if refused, err := t.tryRelease(ctx, r.typ, r.Member, f); refused || err != nil {
+			return err
+		}
+	}
+	if !r.remove {
+		return nil
+	}
+	denied, err := t.tryDelete(ctx, r.typ, r.Member, f)
+	if denied && !r.released && err == nil {
+		_, err = t.tryRelease(ctx, r.typ, r.Member, f)
+	}
+	return err
+}
+
+// tryUnsure tries to release the objects that the validation of the source does not accept as they are.
+func (t *Transfer) tryUnsure(ctx context.Context, tr *trials, unsure []removal, f *findings) error {
+	want := make([]wanted, len(unsure))
+	for i, r := range unsure {
+		want[i] = wanted{r.typ, r.Ref}
+	}
+	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+		if u == nil || tr.passes(ctx, want[i].typ, u) {
+			return struct{}{}, nil
+		}
+		_, err := t.tryRelease(ctx, want[i].typ, unsure[i].Member, f)
+		return struct{}{}, err
+	}, func([]struct{}) error { return nil })
 }
 
 // tryRelease: the patch carries the annotation that webhooks go by, so its refusal is an error.

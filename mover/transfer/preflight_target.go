@@ -194,62 +194,102 @@ func compareProviders(want, have map[string]string, f *findings) {
 	}
 }
 
-// tryAll creates every object on the target in a dry run.
+// tryAll creates every object on the target in a dry run that the target may refuse.
 func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
-	missing := make(map[string]bool)
+	missing, doubtful, err := t.checkNamespaces(ctx, members, f)
+	if err != nil {
+		return err
+	}
+	var possible []mover.Member
+	for _, m := range members.Objects {
+		onto, served := t.onto[m.Ref.GroupKind()]
+		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] || !served || !slices.Contains(onto.Versions, m.Version) {
+			continue // said there, or by checkKinds
+		}
+		possible = append(possible, m)
+	}
+	tr, tried, byAdmission, err := t.creations(ctx, possible, doubtful)
+	if err != nil {
+		return err
+	}
+	want := make([]mover.Item, len(tried))
+	for i, m := range tried {
+		want[i] = mover.ItemOf(m, "")
+	}
+	return originals(ctx, t, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
+		if source == nil {
+			return struct{}{}, nil // it went away meanwhile; the pause will show what there is
+		}
+		copied, err := t.trialOf(tried[i], source)
+		onto := t.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
+		if err != nil || !byAdmission[i] && tr.passes(ctx, onto, copied) {
+			return struct{}{}, err
+		}
+		return struct{}{}, t.try(ctx, tried[i], onto, copied, f)
+	}, func([]struct{}) error { return nil })
+}
+
+// checkNamespaces finds the namespaces that the target does not have, and those in which any object may be refused, because they
+// are being deleted or have a quota.
+func (t *Transfer) checkNamespaces(ctx context.Context, members mover.Members, f *findings) (missing, doubtful map[string]bool, err error) {
+	missing, doubtful = make(map[string]bool), make(map[string]bool)
 	for _, m := range members.Objects {
 		namespace := m.Ref.Namespace
 		if _, known := missing[namespace]; namespace == "" || known {
 			continue
 		}
-		_, err := t.target.NamespaceUID(ctx, namespace)
+		have, err := t.target.Get(ctx, kube.Namespaces(), "", namespace)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return err
+			return nil, nil, err
 		}
 		if missing[namespace] = err != nil; !missing[namespace] {
+			limited, err := t.limited(ctx, namespace)
+			if err != nil {
+				return nil, nil, err
+			}
+			doubtful[namespace] = limited || have.GetDeletionTimestamp() != nil
 			continue
 		}
 		allowed, err := t.target.May(ctx, "create", kube.Namespaces(), "", "")
 		switch {
 		case err != nil:
-			return err
+			return nil, nil, err
 		case !allowed:
 			f.fail("target: namespace "+namespace, "it does not exist and scute may not create namespaces there", "create the namespace on the target, or grant create on namespaces")
 		default:
 			f.warn("target: namespace "+namespace, "it does not exist, so no object could be tried in it; "+t.field("the move", "the restore")+" will create it", "create it first to have every object tried")
 		}
 	}
-	var tried []mover.Member
-	var want []mover.Item
-	for _, m := range members.Objects {
-		onto, served := t.onto[m.Ref.GroupKind()]
-		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] || !served || !slices.Contains(onto.Versions, m.Version) {
-			continue // said here, or by checkKinds
-		}
-		tried, want = append(tried, m), append(want, mover.ItemOf(m, ""))
-	}
-	return originals(ctx, t, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (struct{}, error) {
-		if source == nil {
-			return struct{}{}, nil // it went away meanwhile; the pause will show what there is
-		}
-		return struct{}{}, t.try(ctx, tried[i], source, f)
-	}, func([]struct{}) error { return nil })
+	return missing, doubtful, nil
 }
 
-func (t *Transfer) try(ctx context.Context, m mover.Member, source *unstructured.Unstructured, f *findings) error {
-	onto := t.onto[m.Ref.GroupKind()].At(m.Version)
+// limited says whether a namespace of the target has a quota, also where that may not be read.
+func (t *Transfer) limited(ctx context.Context, namespace string) (limited bool, err error) {
+	err = t.target.ListMetadata(ctx, kube.Quotas(), namespace, func(*unstructured.Unstructured) error {
+		limited = true
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		return true, nil
+	}
+	return limited, err
+}
+
+// trialOf is the copy of an object as it is tried.
+func (t *Transfer) trialOf(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uids := make(map[object.Ref]types.UID)
 	for _, o := range m.Within {
 		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored: the owner need not be there
 	}
 	copied, err := mover.Rewrite(source, mover.ItemOf(m, ""), t.copyMarks(mover.ItemOf(m, ""), false), uids)
-	if err != nil {
-		return err
-	}
-	if m.Keep == "" {
+	if err == nil && m.Keep == "" {
 		pauseCopy(copied)
 	}
-	_, err = t.target.Create(ctx, onto, copied, metav1.DryRunAll)
+	return copied, err
+}
+
+func (t *Transfer) try(ctx context.Context, m mover.Member, onto kube.Type, copied *unstructured.Unstructured, f *findings) error {
+	_, err := t.target.Create(ctx, onto, copied, metav1.DryRunAll)
 	switch {
 	case err == nil:
 	case apierrors.IsAlreadyExists(err):

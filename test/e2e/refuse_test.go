@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -370,6 +371,13 @@ func badCopies() []refusal {
 			prepare: func(ctx context.Context, t *testing.T) { refuse(ctx, t, shared.green, refusalsNS) },
 			want:    []v1alpha1.MoveFinding{finding("target: DevMachine.infrastructure.cluster.x-k8s.io", "no more devmachines here", "admission")},
 		},
+		{
+			name: "an admission policy of the target that refuses one Secret",
+			prepare: func(ctx context.Context, t *testing.T) {
+				refuseNamed(ctx, t, shared.green, refusalsNS, "secrets", "tiny-sa", &corev1.Secret{})
+			},
+			want: []v1alpha1.MoveFinding{finding("target: Secret refusals/tiny-sa", "no more secrets here", "admission")},
+		},
 	}
 }
 
@@ -432,16 +440,59 @@ func dryRun(ctx context.Context) func(*testing.T) {
 		}
 		here.unchanged(t, ofDaemon)
 		there.unchanged(t, onTarget)
-		if tried := there.requests(t, func(r request) bool {
+		tried := make(map[string]int)
+		for _, r := range there.requests(t, func(r request) bool {
 			return onTarget(r) && r.Verb == "create" && strings.Contains(r.RequestURI, "dryRun=All")
-		}); len(tried) != len(before) {
-			t.Errorf("%d objects were tried on the target, want %d", len(tried), len(before))
+		}) {
+			tried[r.resource()]++
+		}
+		guarded := guardedCreations(ctx, t, shared.green)
+		if len(guarded) == 0 {
+			t.Error("the target has no webhooks")
+		}
+		for resource, n := range count(t, shared.blue, objects(ctx, t, shared.blue, refusalsNS)) {
+			switch {
+			case guarded[resource] && tried[resource] != n:
+				t.Errorf("a webhook may refuse %s: %d were tried on the target, want %d", resource, tried[resource], n)
+			case tried[resource] == 0:
+				t.Errorf("none of %d %s was tried on the target", n, resource)
+			}
 		}
 		sameContents(t, before, contents(objects(ctx, t, shared.blue, refusalsNS)))
 		if left := objects(ctx, t, shared.green, refusalsNS); len(left) > 0 {
 			t.Errorf("on the target: %v", names(left))
 		}
 	}
+}
+
+// guardedCreations are the resources of Cluster API whose creation a webhook of a side may refuse.
+func guardedCreations(ctx context.Context, t *testing.T, on *scuted.Installation) map[string]bool {
+	t.Helper()
+	guarded := make(map[string]bool)
+	hooks := &admissionv1.ValidatingWebhookConfigurationList{}
+	harness.Must(t, on.Side.Client().List(ctx, hooks))
+	for _, config := range hooks.Items {
+		for _, hook := range config.Webhooks {
+			for _, rule := range hook.Rules {
+				for _, resource := range rule.Resources {
+					guarded[resource+"."+rule.APIGroups[0]] = slices.Contains(rule.Operations, admissionv1.Create)
+				}
+			}
+		}
+	}
+	return guarded
+}
+
+// count tells how many objects there are of each resource.
+func count(t *testing.T, on *scuted.Installation, list map[string]*unstructured.Unstructured) map[string]int {
+	t.Helper()
+	n := make(map[string]int)
+	for _, u := range list {
+		m, err := on.Side.Client().RESTMapper().RESTMapping(u.GroupVersionKind().GroupKind())
+		harness.Must(t, err)
+		n[strings.TrimSuffix(m.Resource.Resource+"."+m.Resource.Group, ".")]++
+	}
+	return n
 }
 
 // rivals: of two Moves made at the same time one moves the cluster, the other does no harm; one that comes later is told.

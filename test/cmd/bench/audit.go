@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type requests struct {
 	leases  int // of the leader's Lease
 	other   int
 	by      map[string]int // other, by verb and resource
+	verbs   map[string]int // other, by verb; dry runs apart
 }
 
 // auditSize is where a count begins.
@@ -42,7 +44,7 @@ func requestsSince(path string, from int64) (*requests, error) {
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
-	r := &requests{by: make(map[string]int)}
+	r := &requests{by: make(map[string]int), verbs: make(map[string]int)}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -76,8 +78,21 @@ func (r *requests) count(stage, verb, resource, uri string) {
 		if resource == "" {
 			resource = uri
 		}
+		if strings.Contains(uri, "dryRun=All") {
+			verb += " in a dry run"
+		}
 		r.by[verb+" "+resource]++
+		r.verbs[verb]++
 	}
+}
+
+// perObject says how many requests of each verb there were for each of some objects.
+func (r *requests) perObject(objects int) string {
+	var parts []string
+	for _, verb := range slices.Sorted(maps.Keys(r.verbs)) {
+		parts = append(parts, fmt.Sprintf("%s %.2f", verb, float64(r.verbs[verb])/float64(objects)))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (r *requests) String() string {

@@ -304,7 +304,9 @@ func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err
 		if err != nil {
 			return 0, err
 		}
-		s.bench.say("%s: %s", []string{"blue", "green"}[i], r)
+		side := []string{"blue", "green"}[i]
+		s.bench.say("%s: %s", side, r)
+		s.bench.say("%s, for each object: %s", side, r.perObject(s.clusters*perCluster))
 		made += r.other
 	}
 	return float64(made) / float64(s.clusters*perCluster), nil

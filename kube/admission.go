@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Admission is what an API server may refuse a write for besides its own validation: webhooks and admission policies. Of them
+// only the rules are looked at. What selectors, conditions or bindings exempt counts as concerned. The zero value concerns
+// nothing, nil everything.
+type Admission struct {
+	rules []admissionv1.RuleWithOperations
+}
+
+// Admission reads the webhooks and policies of an API server. It is nil where they cannot be known: they may not be read, or
+// there is a kind of them that is not known here.
+func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
+	served, err := c.served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &Admission{}
+	found := 0
+	for _, t := range served {
+		if t.Group != admissionv1.GroupName || strings.HasSuffix(t.Kind, "Binding") {
+			continue
+		}
+		read := map[string]func(*unstructured.Unstructured) error{
+			"ValidatingWebhookConfiguration": a.webhooks, "MutatingWebhookConfiguration": a.webhooks,
+			"ValidatingAdmissionPolicy": a.policy, "MutatingAdmissionPolicy": a.policy,
+		}[t.Kind]
+		if read == nil {
+			return nil, nil
+		}
+		found++
+		switch err := c.List(ctx, t, "", read); {
+		case apierrors.IsForbidden(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	if found == 0 { // every API server has some
+		return nil, nil
+	}
+	return a, nil
+}
+
+func (a *Admission) webhooks(u *unstructured.Unstructured) error {
+	var config struct {
+		Webhooks []struct {
+			Rules []admissionv1.RuleWithOperations `json:"rules"`
+		} `json:"webhooks"`
+	}
+	if err := decode(u, &config); err != nil {
+		return err
+	}
+	for _, webhook := range config.Webhooks {
+		a.rules = append(a.rules, webhook.Rules...)
+	}
+	return nil
+}
+
+func (a *Admission) policy(u *unstructured.Unstructured) error {
+	var policy struct {
+		Spec struct {
+			MatchConstraints struct {
+				ResourceRules []admissionv1.RuleWithOperations `json:"resourceRules"`
+			} `json:"matchConstraints"`
+		} `json:"spec"`
+	}
+	if err := decode(u, &policy); err != nil {
+		return err
+	}
+	a.rules = append(a.rules, policy.Spec.MatchConstraints.ResourceRules...)
+	return nil
+}
+
+func decode(u *unstructured.Unstructured, into any) error {
+	raw, err := u.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", u.GetKind(), u.GetName(), err)
+	}
+	return nil
+}
+
+// Concerns says whether an operation on an object of a kind, in whichever version, may be refused.
+func (a *Admission) Concerns(operation admissionv1.OperationType, t Type) bool {
+	if a == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.rules, func(r admissionv1.RuleWithOperations) bool {
+		return (slices.Contains(r.Operations, operation) || slices.Contains(r.Operations, admissionv1.OperationAll)) &&
+			(slices.Contains(r.APIGroups, t.Group) || slices.Contains(r.APIGroups, "*")) &&
+			slices.ContainsFunc(r.Resources, func(resource string) bool {
+				name, subresource, _ := strings.Cut(resource, "/")
+				return (name == t.Plural || name == "*") && (subresource == "" || subresource == "*")
+			})
+	})
+}

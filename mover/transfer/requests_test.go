@@ -1,0 +1,110 @@
+package transfer
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+)
+
+// TestRequestsOfAMove bounds what a move costs both API servers, so that it cannot grow unnoticed: requests for each of 200 objects.
+func TestRequestsOfAMove(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(f *fakes)
+		most    float64
+	}{
+		// 1 creation, 1 removal of the mark, 1 deletion, 0.5 releases; the rest is what a move costs once.
+		"nothing may be refused": {func(*fakes) {}, 4.4},
+		// 2.5 more: each of them is tried, but for the removal of the mark.
+		"all may be refused": {func(f *fakes) {
+			f.src.webhook("*", "*", "*")
+			f.dst.webhook("*", "*", "*")
+		}, 6.8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := moved(t, mover.Claimed{Holder: "one"})
+			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+			f.dst.drop(f.cluster)
+			f.dst.drop(f.machine)
+			crowded(f, 100)
+			for _, api := range []*fakeAPI{f.src, f.dst} {
+				api.schema(99, "None")
+			}
+			c.prepare(f)
+			var mu sync.Mutex
+			f.state.Spec.Acknowledge = mover.Duration(time.Hour)
+			made := make(map[string]int)
+			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
+				api.hook = func(r *http.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					made[request(side, r)]++
+				}
+			}
+			for step := 0; mover.Next(f.state) != mover.None && step < 40; step++ {
+				f.controllers()
+				f.now = f.now.Add(time.Second)
+				f.step()
+			}
+			if f.state.Phase != mover.PhaseSucceeded {
+				t.Fatalf("%s: %q, %q", f.state.Phase, f.state.TransientFailure, f.state.RollbackCause)
+			}
+			total := 0
+			for _, what := range slices.Sorted(maps.Keys(made)) {
+				t.Logf("%4d %s", made[what], what)
+				total += made[what]
+			}
+			if got := float64(total) / float64(f.state.Counts.Objects); got > c.most {
+				t.Errorf("%.2f requests for each object, want at most %.1f", got, c.most)
+			}
+		})
+	}
+}
+
+// request names what was asked of a side.
+func request(side string, r *http.Request) string {
+	name := side + " " + r.Method
+	if r.URL.Query().Get("dryRun") != "" {
+		name += " (dry run)"
+	}
+	if r.Method == http.MethodGet {
+		name += " " + r.URL.Path
+	}
+	return name
+}
+
+// controllers of Cluster API say on each side of every Machine, and of the Cluster, whether it is paused.
+func (f *fakes) controllers() {
+	for _, api := range []*fakeAPI{f.src, f.dst} {
+		cluster := api.get(f.cluster)
+		if cluster == nil {
+			continue
+		}
+		status := "False"
+		if object.Observe(cluster).Cluster.Paused {
+			status = "True"
+		}
+		for _, ref := range append(api.named("Machine"), f.cluster) {
+			api.merge(ref, obj{"status": obj{"conditions": []any{obj{"type": "Paused", "status": status}}}})
+		}
+	}
+}
+
+// named are the objects of a kind of Cluster API.
+func (f *fakeAPI) named(kind string) (refs []object.Ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	prefix := kindOf(capi(kind, "")).collection("fleet") + "/"
+	for at := range f.objects {
+		if name, ok := strings.CutPrefix(at, prefix); ok {
+			refs = append(refs, capi(kind, name))
+		}
+	}
+	return refs
+}
