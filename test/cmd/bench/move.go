@@ -12,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/mover"
 	"scute.dev/test/scuted"
@@ -59,8 +61,11 @@ func (b *bench) measureMoves(ctx context.Context) error {
 			if i == 0 {
 				b.figure("requests_per_object", requests, "requests")
 			}
-			if i > 0 || b.moveNear {
+			if i > 0 {
 				return nil
+			}
+			if err := b.measureGuarded(ctx, s); err != nil || b.moveNear {
+				return err
 			}
 			return b.measureDistant(ctx, s)
 		})
@@ -70,6 +75,48 @@ func (b *bench) measureMoves(ctx context.Context) error {
 	}
 	if last := sizes[len(sizes)-1]; last != sizes[0] {
 		b.figure("growth", perObject[last]/perObject[sizes[0]], "x")
+	}
+	return nil
+}
+
+// measureGuarded counts the requests where policies have the rules that the webhooks of Cluster API have: whatever these may refuse
+// is tried before a move.
+func (b *bench) measureGuarded(ctx context.Context, s *sides) error {
+	b.say("the same with policies that have the rules of Cluster API's webhooks")
+	of := func(resource string, operations ...admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
+		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{Operations: operations, Rule: admissionv1.Rule{
+			APIGroups: []string{coreGroup, controlPlaneGroup, bootstrapGroup, infrastructureGroup}, APIVersions: []string{"*"}, Resources: []string{resource},
+		}}}
+	}
+	meta := metav1.ObjectMeta{Name: "guard"}
+	for _, e := range []*end{s.blue, s.green} {
+		policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{
+				of("*", admissionv1.Create, admissionv1.Update), of("clusters", admissionv1.Delete),
+			}},
+			Validations: []admissionv1.Validation{{Expression: "true"}},
+		}}
+		binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		}}
+		for _, o := range []client.Object{policy, binding} {
+			if err := e.Side.Client().Create(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	took, requests, err := s.rounds(ctx, 1, false)
+	if err != nil {
+		return err
+	}
+	b.figure("requests_per_object.guarded", requests, "requests")
+	b.figure("clusterctl.ratio.guarded", median(took.clusterctl)/median(took.scute), "x")
+	for _, e := range []*end{s.blue, s.green} {
+		for _, o := range []client.Object{&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta}, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta}} {
+			if err := e.Side.Client().Delete(ctx, o); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
