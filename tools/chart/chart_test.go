@@ -131,7 +131,7 @@ func TestBackup(t *testing.T) {
 	r := render(t, "backup.schedule=17 * * * *", "backup.existingClaim=copies")
 	job := r.cronJobs[0].Spec
 	pod := job.JobTemplate.Spec.Template
-	want := []string{"backup", "log", "/backup/scute", "--scute-namespace=scute-system"}
+	want := []string{"backup", "log", "/backup/scute", "--scute-namespace=scute-system", "--checkpoint=/etc/scute/checkpoint/checkpoint"}
 	if diff := cmp.Diff(want, pod.Spec.Containers[0].Args); diff != "" || job.Schedule != "17 * * * *" || job.ConcurrencyPolicy != batchv1.ForbidConcurrent {
 		t.Errorf("%s %s, arguments (-want +got):\n%s", job.Schedule, job.ConcurrencyPolicy, diff)
 	}
@@ -144,6 +144,9 @@ func TestBackup(t *testing.T) {
 	if diff := cmp.Diff(daemon.SecurityContext, pod.Spec.SecurityContext) + cmp.Diff(daemon.Containers[0].SecurityContext, pod.Spec.Containers[0].SecurityContext); diff != "" {
 		t.Errorf("it is not secured as the daemon is (-daemon +backup):\n%s", diff)
 	}
+	if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == "scute-audit" }) {
+		t.Error("the published checkpoint is not mounted")
+	}
 	if pod.Labels["app.kubernetes.io/name"] == r.statefulSets[0].Spec.Selector.MatchLabels["app.kubernetes.io/name"] {
 		t.Error("the pod of a backup is taken for the daemon")
 	}
@@ -153,8 +156,21 @@ func TestBackup(t *testing.T) {
 			granted = append(granted, binding.RoleRef.Name)
 		}
 	}
-	if !slices.Equal(granted, []string{"scute-log"}) {
+	if !slices.Equal(granted, []string{"scute-backup"}) {
 		t.Errorf("a backup is granted %v", granted)
+	}
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, ResourceNames: []string{r.statefulSets[0].Name + "-0"}, Verbs: []string{"create"}},
+	}
+	var may []rbacv1.PolicyRule
+	for _, role := range r.roles {
+		if role.Name == "scute-backup" {
+			may = role.Rules
+		}
+	}
+	if diff := cmp.Diff(rules, may); diff != "" {
+		t.Errorf("what a backup may do (-want +got):\n%s", diff)
 	}
 
 	r = render(t, slices.Concat(external, []string{"backup.schedule=@daily", "backup.existingClaim=copies", "backup.nats.credentialsSecretName=auditor"})...)
@@ -162,6 +178,7 @@ func TestBackup(t *testing.T) {
 	want = []string{
 		"backup", "log", "/backup/scute", "--nats=tls://nats.example:4222", "--nats-creds=/etc/scute/nats-credentials/nats.creds",
 		"--nats-ca=/etc/scute/nats-tls/ca.crt", "--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key",
+		"--checkpoint=/etc/scute/checkpoint/checkpoint",
 	}
 	if diff := cmp.Diff(want, pod.Spec.Containers[0].Args); diff != "" {
 		t.Errorf("arguments with an external log (-want +got):\n%s", diff)
@@ -174,6 +191,11 @@ func TestBackup(t *testing.T) {
 	}
 	if !slices.Equal(secrets, []string{"auditor", "tls"}) || *pod.Spec.AutomountServiceAccountToken {
 		t.Errorf("a backup of an external log is given the Secrets %v, a token: %t", secrets, *pod.Spec.AutomountServiceAccountToken)
+	}
+	r = render(t, "backup.schedule=@daily", "backup.existingClaim=copies", "audit.enabled=false")
+	pod = r.cronJobs[0].Spec.JobTemplate.Spec.Template
+	if len(pod.Spec.Volumes) != 2 || slices.ContainsFunc(pod.Spec.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, "--checkpoint") }) {
+		t.Error("a log without checkpoints is backed up with one")
 	}
 	if off := render(t); len(off.cronJobs) != 0 || len(off.accounts) != 1 {
 		t.Error("without a schedule there is something of backups")
@@ -380,32 +402,6 @@ func TestPeopleSeeWhatRemediationIsAbout(t *testing.T) {
 	}
 }
 
-// TestBindingsNameWhatIsRendered holds the names of roles, bindings and accounts together.
-func TestBindingsNameWhatIsRendered(t *testing.T) {
-	r := render(t, "fullnameOverride=turtle")
-	account := r.accounts[0].Name
-	subjects := r.nsBindings[0].Subjects
-	for _, binding := range r.bindings {
-		subjects = slices.Concat(subjects, binding.Subjects)
-	}
-	for _, subject := range subjects {
-		if subject.Name != account || subject.Namespace != "scute-system" {
-			t.Errorf("a binding names %s/%s, the account is scute-system/%s", subject.Namespace, subject.Name, account)
-		}
-	}
-	if got := r.statefulSets[0].Spec.Template.Spec.ServiceAccountName; got != account {
-		t.Errorf("the pod runs as %q, the account is %q", got, account)
-	}
-	if got := r.nsBindings[0].RoleRef.Name; got != r.roles[0].Name {
-		t.Errorf("the binding names Role %q, the Role is %q", got, r.roles[0].Name)
-	}
-	for _, binding := range r.bindings {
-		if !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool { return role.Name == binding.RoleRef.Name }) {
-			t.Errorf("the binding names ClusterRole %q, which is not rendered", binding.RoleRef.Name)
-		}
-	}
-}
-
 func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
 	files, err := filepath.Glob("../../config/crd/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -440,17 +436,18 @@ func TestCRDsAreTheGeneratedOnesAndAreKept(t *testing.T) {
 
 func TestSchemaRefuses(t *testing.T) {
 	for value, names := range map[string]string{
-		"replicas=2":                           "replicas", // With an embedded log.
-		"replicas=-1":                          "replicas",
-		"replica=1":                            "replica",
-		"log.maxBytes=many":                    "maxBytes",
-		"nats.streamReplicas=7":                "streamReplicas",
-		"log.listen=0.0.0.0:4222":              "listen",
-		"log.storage.accessMode=ReadWriteMany": "accessMode",
-		"nats.url=nats.example:4222":           "url",
-		"webhook.url=events.example":           "url",
-		"backup.schedule=hourly":               "schedule",
-		"backup.schedule=@hourly":              "existingClaim",
+		"replicas=2":                                  "replicas", // With an embedded log.
+		"replicas=-1":                                 "replicas",
+		"replica=1":                                   "replica",
+		"log.maxBytes=many":                           "maxBytes",
+		"nats.streamReplicas=7":                       "streamReplicas",
+		"log.listen=0.0.0.0:4222":                     "listen",
+		"log.storage.accessMode=ReadWriteMany":        "accessMode",
+		"nats.url=nats.example:4222":                  "url",
+		"webhook.url=events.example":                  "url",
+		"fullnameOverride=" + strings.Repeat("x", 53): "fullnameOverride",
+		"backup.schedule=hourly":                      "schedule",
+		"backup.schedule=@hourly":                     "existingClaim",
 		"backup.schedule=@hourly,backup.existingClaim=copies,log.listen=": "listen",
 		"tracing.endpoint=collector:4317":                                 "endpoint",
 		"tracing.env.PATH=/":                                              "OTEL_",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,28 @@ type rendered struct {
 	crds         []apiextensionsv1.CustomResourceDefinition
 }
 
+// daemon is the daemon's pod, in either mode.
+func (r rendered) daemon() corev1.PodTemplateSpec {
+	if len(r.statefulSets) > 0 {
+		return r.statefulSets[0].Spec.Template
+	}
+	return r.deployments[0].Spec.Template
+}
+
+func (r rendered) hasAccount(name string) bool {
+	return slices.ContainsFunc(r.accounts, func(a corev1.ServiceAccount) bool { return a.Name == name })
+}
+
+// argument is the value of a flag.
+func argument(args []string, flag string) string {
+	for _, arg := range args {
+		if value, ok := strings.CutPrefix(arg, flag+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // helm runs the pinned helm and returns what it says: its output, and on failure its complaint.
 func helm(t *testing.T, args ...string) (stdout, complaint string) {
 	t.Helper()
@@ -66,7 +89,12 @@ func helm(t *testing.T, args ...string) (stdout, complaint string) {
 
 func template(t *testing.T, values ...string) (stdout, complaint string) {
 	t.Helper()
-	args := []string{"template", "scute", path, "--namespace", "scute-system"}
+	return templateAs(t, "scute", "scute-system", values...)
+}
+
+func templateAs(t *testing.T, release, namespace string, values ...string) (stdout, complaint string) {
+	t.Helper()
+	args := []string{"template", release, path, "--namespace", namespace}
 	for _, value := range values {
 		args = append(args, "--set", value)
 	}
@@ -76,7 +104,12 @@ func template(t *testing.T, values ...string) (stdout, complaint string) {
 // render renders the chart and decodes every object strictly: a field that Kubernetes does not know fails the test.
 func render(t *testing.T, values ...string) rendered {
 	t.Helper()
-	stdout, complaint := template(t, values...)
+	return renderAs(t, "scute", "scute-system", values...)
+}
+
+func renderAs(t *testing.T, release, namespace string, values ...string) rendered {
+	t.Helper()
+	stdout, complaint := templateAs(t, release, namespace, values...)
 	if complaint != "" {
 		t.Fatal(complaint)
 	}

@@ -2,14 +2,29 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* A name of at most "most" characters. One that is cut ends with a hash of the whole, so that no two become one. */}}
+{{- define "scute.short" -}}
+{{- if gt (len .name) (int .most) -}}
+{{- printf "%s-%s" (.name | trunc (sub .most 9 | int) | trimSuffix "-") (sha256sum .name | trunc 8) -}}
+{{- else -}}
+{{- .name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* At most 52 characters: a StatefulSet appends a hash of eleven to its name, in a label of its pods. */}}
 {{- define "scute.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
 {{- else if contains (include "scute.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- include "scute.short" (dict "name" .Release.Name "most" 52) -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "scute.name" .) | trunc 53 | trimSuffix "-" -}}
+{{- include "scute.short" (dict "name" (printf "%s-%s" .Release.Name (include "scute.name" .)) "most" 52) -}}
 {{- end -}}
+{{- end -}}
+
+{{/* At most 52 characters: a CronJob appends eleven to its name for each Job. */}}
+{{- define "scute.backupName" -}}
+{{- include "scute.short" (dict "name" (include "scute.fullname" .) "most" 45) -}}-backup
 {{- end -}}
 
 {{- define "scute.serviceAccountName" -}}

@@ -71,6 +71,7 @@ capabilities:
 metadata:
   labels:
     {{- include "scute.labels" . | nindent 4 }}
+    scute.dev/component: daemon # scutectl finds the pods by it
   annotations:
     kubectl.kubernetes.io/default-container: scuted
 spec:

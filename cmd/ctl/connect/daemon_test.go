@@ -1,0 +1,37 @@
+package connect
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// TestDaemon: a running pod of the daemon is found, whatever the chart's names are, and neither the pod of a backup nor that of another namespace.
+func TestDaemon(t *testing.T) {
+	pod := func(namespace, name string, labels map[string]string) *corev1.Pod {
+		labels["app.kubernetes.io/name"] = "turtle"
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		}
+	}
+	daemon := map[string]string{"scute.dev/component": "daemon"}
+	c := &Cluster{Client: fake.NewClientBuilder().WithObjects(
+		pod("scute-system", "turtle-0", daemon), pod("scute-system", "turtle-backup-1", map[string]string{}), pod("other", "scute-0", daemon),
+	).Build()}
+	f := New()
+	pods, err := f.Daemons(t.Context(), c)
+	if err != nil || len(pods) != 1 {
+		t.Fatalf("%d pods, %v", len(pods), err)
+	}
+	found, err := f.Daemon(t.Context(), c)
+	if err != nil || found.Name != "turtle-0" {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	f.ScuteNamespace = "third"
+	if _, err := f.Daemon(t.Context(), c); err == nil {
+		t.Error("a pod is found where there is none")
+	}
+}

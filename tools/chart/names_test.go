@@ -1,0 +1,117 @@
+package chart_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// all has everything rendered that has a name.
+var all = []string{
+	"backup.schedule=@daily", "backup.existingClaim=copies", "webhook.url=https://events.example", "tracing.endpoint=https://collector:4317",
+	"metrics.enabled=true", "crds.install=false",
+}
+
+// TestBindingsNameWhatIsRendered: each binding has the name of its role, which is rendered, as is the account that it is bound to. The daemon and
+// the job of the backups run as accounts that are rendered, and what the arguments name is what the roles grant.
+func TestBindingsNameWhatIsRendered(t *testing.T) {
+	for name, values := range map[string][]string{
+		"default":          nil,
+		"nameOverride":     {"nameOverride=turtle"},
+		"fullnameOverride": {"fullnameOverride=turtle"},
+		"longest":          {"fullnameOverride=" + strings.Repeat("turtle-", 7) + "end"},
+		"account":          {"serviceAccount.name=shell"},
+		"external":         external,
+	} {
+		t.Run(name, func(t *testing.T) { wantBound(t, render(t, slices.Concat(all, values)...)) })
+	}
+}
+
+func wantBound(t *testing.T, r rendered) {
+	t.Helper()
+	subjects := func(kind, name string, of []rbacv1.Subject) {
+		t.Helper()
+		for _, s := range of {
+			if s.Namespace != "scute-system" || !r.hasAccount(s.Name) {
+				t.Errorf("%s %s names the account %s/%s, which is not rendered", kind, name, s.Namespace, s.Name)
+			}
+		}
+	}
+	for _, b := range r.nsBindings {
+		subjects("RoleBinding", b.Name, b.Subjects)
+		if b.RoleRef.Kind != "Role" || b.RoleRef.Name != b.Name || !slices.ContainsFunc(r.roles, func(role rbacv1.Role) bool {
+			return role.Name == b.RoleRef.Name && role.Namespace == b.Namespace
+		}) {
+			t.Errorf("RoleBinding %s/%s names %s %q: want one of its name, that is rendered there", b.Namespace, b.Name, b.RoleRef.Kind, b.RoleRef.Name)
+		}
+	}
+	for _, b := range r.bindings {
+		subjects("ClusterRoleBinding", b.Name, b.Subjects)
+		if b.RoleRef.Name != b.Name || !slices.ContainsFunc(r.clusterRoles, func(role rbacv1.ClusterRole) bool { return role.Name == b.RoleRef.Name }) {
+			t.Errorf("ClusterRoleBinding %s names ClusterRole %q: want one of its name, that is rendered", b.Name, b.RoleRef.Name)
+		}
+	}
+	daemon := r.daemon().Spec
+	if job := r.cronJobs[0].Spec.JobTemplate.Spec.Template.Spec; !r.hasAccount(daemon.ServiceAccountName) || !r.hasAccount(job.ServiceAccountName) {
+		t.Errorf("the daemon runs as %s, the job of backups as %s", daemon.ServiceAccountName, job.ServiceAccountName)
+	}
+	for _, arg := range []string{"--audit-key", "--audit-configmap", "--webhook-position", "--tracing-position"} {
+		object := argument(daemon.Containers[0].Args, arg)
+		namespace, name, _ := strings.Cut(object, "/")
+		if !slices.ContainsFunc(r.roles, func(role rbacv1.Role) bool {
+			return role.Namespace == namespace && slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+				return slices.Equal(rule.ResourceNames, []string{name}) && slices.Contains(rule.Verbs, "get")
+			})
+		}) {
+			t.Errorf("no Role grants %s=%s", arg, object)
+		}
+	}
+}
+
+// TestDaemonIsFoundByItsComponent: scutectl finds the daemon's pods by a label that does not depend on the names of the release, and takes
+// no other pod for it.
+func TestDaemonIsFoundByItsComponent(t *testing.T) {
+	const label = "scute.dev/component" // connect.DaemonLabel
+	for _, values := range [][]string{nil, {"nameOverride=turtle"}, {"fullnameOverride=turtle"}, external} {
+		r := render(t, slices.Concat(all, values)...)
+		if got := r.daemon().Labels[label]; got != "daemon" {
+			t.Errorf("%v: the daemon's pods have the label %s=%q", values, label, got)
+		}
+		if got := r.cronJobs[0].Spec.JobTemplate.Spec.Template.Labels[label]; got != "" {
+			t.Errorf("%v: the pods of backups have the label %s=%q", values, label, got)
+		}
+	}
+}
+
+// TestReleasesKeepApart: however long their names are, two releases share the CRDs and nothing else, and no name is longer than what
+// Kubernetes takes of its kind: the pods of a StatefulSet have its name and a hash in a label, the Jobs of a CronJob its name and a time.
+func TestReleasesKeepApart(t *testing.T) {
+	const longest = 53 // of a release: Helm
+	long := strings.Repeat("management-", 5)
+	names := map[string]string{}
+	for _, release := range []string{"scute", "other", long[:longest-8] + "-staging", long[:longest-1] + "a", long[:longest-1] + "b", long[:40] + "-scute-east-1", long[:40] + "-scute-east-2", long[:longest-4]} {
+		r := renderAs(t, release, "in-"+release[:5], all...)
+		const most = 52
+		if name := r.statefulSets[0].Name; len(name) > most {
+			t.Errorf("StatefulSet %s has %d characters", name, len(name))
+		}
+		if name := r.cronJobs[0].Name; len(name) > most {
+			t.Errorf("CronJob %s has %d characters", name, len(name))
+		}
+		mine := []string{r.cronJobs[0].Name, r.statefulSets[0].Name}
+		for _, o := range r.clusterRoles {
+			mine = append(mine, "ClusterRole "+o.Name)
+		}
+		for _, o := range r.roles {
+			mine = append(mine, "Role "+o.Name)
+		}
+		for _, name := range mine {
+			if other := names[name]; other != "" {
+				t.Errorf("the releases %s and %s both have %s", other, release, name)
+			}
+			names[name] = release
+		}
+	}
+}
