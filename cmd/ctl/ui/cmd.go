@@ -16,11 +16,11 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/act"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/spool"
-	"scute.dev/cmd/ctl/ui/web"
+	"scute.dev/cmd/ui/act"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/spool"
+	"scute.dev/cmd/ui/web"
 )
 
 // shutdown is how long open connections may take to end.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"scute.dev/cmd/ctl/ui/feed"
+	"scute.dev/cmd/ui/feed"
 	"scute.dev/eventlog/export"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/uitest"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/uitest"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 )

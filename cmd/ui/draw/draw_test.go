@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"scute.dev/cmd/ctl/ui/draw"
+	"scute.dev/cmd/ui/draw"
 )
 
 // TestPlace: in any graph no box is on another, everything is within the drawing, and whatever is needed is further to the left.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"scute.dev/cmd/ctl/ui/spool"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/spool"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"sync"
 
-	"scute.dev/cmd/ctl/ui/page"
+	"scute.dev/cmd/ui/page"
 )
 
 // kept bounds how many drawn parts are kept.

@@ -23,9 +23,9 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/act"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ui/act"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/uitest"
 )
 
 // api is one SurgeRemediation and one Pause behind the API of Kubernetes, as far as an action needs it. The tests of the real pages have a real one.

@@ -12,10 +12,10 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/golden"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/uitest"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/uitest"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/mover"
@@ -24,7 +24,7 @@ import (
 	"scute.dev/workflow"
 )
 
-const root = "../../../.."
+const root = "../../.."
 
 // later is the present of the tests.
 func later() time.Time { return time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC) }

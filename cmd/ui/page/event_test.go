@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/ui/uitest"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/uitest"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 )

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	runs "scute.dev/cmd/ctl/run"
-	"scute.dev/cmd/ctl/ui/draw"
+	"scute.dev/cmd/ui/draw"
 )
 
 // Sizes of the picture of attempts.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 )
 

@@ -15,9 +15,9 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/uitest"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 )
@@ -26,7 +26,7 @@ import (
 func records(t *testing.T) (all []eventlog.Record) {
 	t.Helper()
 	log := logtest.Open(t)
-	uitest.Histories(t, log, "../../../..", "decided-to-retry")
+	uitest.Histories(t, log, "../../..", "decided-to-retry")
 	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { all = append(all, r); return nil }); err != nil {
 		t.Fatal(err)
 	}

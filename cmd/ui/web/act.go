@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/act"
+	"scute.dev/cmd/ui/act"
 )
 
 // formBytes bounds what a form may send.

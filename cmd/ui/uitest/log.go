@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/spool"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/spool"
 	"scute.dev/eventlog"
 	"scute.dev/internal/pinned"
 )

@@ -11,7 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/remediation"
 	runs "scute.dev/cmd/ctl/run"
-	"scute.dev/cmd/ctl/ui/act"
+	"scute.dev/cmd/ui/act"
 	"scute.dev/mover"
 	"scute.dev/workflow"
 )

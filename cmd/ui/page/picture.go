@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/ui/draw"
+	"scute.dev/cmd/ui/draw"
 	"scute.dev/workflow"
 )
 

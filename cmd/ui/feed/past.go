@@ -3,8 +3,8 @@ package feed
 import (
 	"sync"
 
-	"scute.dev/cmd/ctl/ui/spool"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/spool"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )

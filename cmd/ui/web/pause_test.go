@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/ui/act"
+	"scute.dev/cmd/ui/act"
 )
 
 // TestDeletePause: a Pause is deleted if it is the one that the page spoke of, by who may delete it, and once.

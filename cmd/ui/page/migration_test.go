@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ui/uitest"
 	"scute.dev/workflow"
 )
 

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"strings"
 
-	"scute.dev/cmd/ctl/ui/act"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/act"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/world"
 )
 
 // New serves the pages of a site to who has the token, and what the desk does; nil is none. hosts are the names of the server, with its port.

@@ -11,8 +11,8 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/uitest"
 	"scute.dev/eventlog/logtest"
 )
 

@@ -16,8 +16,8 @@ import (
 	"scute.dev/cmd/ctl/fact"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/world"
 )
 
 //go:embed templates

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"scute.dev/cmd/ctl/audit"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/world"
 	"scute.dev/eventlog/seal"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/ui/feed"
-	"scute.dev/cmd/ctl/ui/uitest"
+	"scute.dev/cmd/ui/feed"
+	"scute.dev/cmd/ui/uitest"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/workflow"

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"scute.dev/cmd/ctl/ui/page"
-	"scute.dev/cmd/ctl/ui/world"
+	"scute.dev/cmd/ui/page"
+	"scute.dev/cmd/ui/world"
 )
 
 // proofs is the path of the proofs of commits.

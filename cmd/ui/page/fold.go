@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/cmd/ctl/ui/draw"
+	"scute.dev/cmd/ui/draw"
 	"scute.dev/workflow"
 )
 
