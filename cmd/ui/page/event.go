@@ -50,6 +50,9 @@ func event(v *view) (any, error) {
 	if v.world.Seq == 0 {
 		return nil, fmt.Errorf("%w: the log has no commit at this moment", world.ErrNotFound)
 	}
+	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.world.Seq { // of what these pages may not show
+		return nil, fmt.Errorf("%w: commit %d", world.ErrNotFound, at)
+	}
 	r, err := v.site.feed.Commits.Read(v.world.Seq)
 	if err != nil {
 		return nil, err

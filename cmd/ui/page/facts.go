@@ -66,7 +66,7 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 		if err != nil {
 			return nil, false, err
 		}
-		if f.Kind != "" && f.Kind != string(r.Aggregate.Kind) {
+		if f.Kind != "" && f.Kind != string(r.Aggregate.Kind) || v.site.sees != nil && !v.site.sees(r.Aggregate) {
 			continue
 		}
 		for _, e := range slices.Backward(v.factsOf(r)) {

@@ -18,6 +18,7 @@ import (
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/cmd/ui/feed"
 	"scute.dev/cmd/ui/world"
+	"scute.dev/eventlog"
 )
 
 //go:embed templates
@@ -30,6 +31,8 @@ type Site struct {
 	where string
 	words *fact.Words
 	pages map[string]page
+	// sees says about what the pages may speak; nil is everything.
+	sees func(eventlog.Aggregate) bool
 	// acts says that the pages offer what can be done.
 	acts bool
 	// prover makes the proofs of commits; nil makes none.
@@ -94,10 +97,14 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	if err != nil {
 		return nil, 0, err
 	}
+	if s.sees != nil { // where the log ends is not said
+		seq = min(seq, s.feed.Commits.Head())
+	}
 	var out bytes.Buffer
 	build := func(w *world.World) error {
+		w = s.limit(w)
 		seq = w.Seq
-		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: w.Stored}
+		v := &view{site: s, world: w, path: path, query: query, past: past, head: s.head(), now: w.Stored}
 		if !past {
 			v.now = s.kit.Env.Now()
 		}

@@ -143,6 +143,10 @@ func (v *view) Previous() uint64 {
 		}
 		return 0
 	}
+	if v.site.sees != nil {
+		_, before, _ := v.site.near(v.world.Seq)
+		return before
+	}
 	return max(v.world.Seq, 1) - 1
 }
 
@@ -154,6 +158,10 @@ func (v *view) Next() uint64 {
 			return of[before]
 		}
 		return 0
+	}
+	if v.site.sees != nil {
+		_, _, after := v.site.near(v.world.Seq)
+		return after
 	}
 	if v.world.Seq < v.head {
 		return v.world.Seq + 1
