@@ -78,7 +78,7 @@ func (w *World) Apply(r eventlog.Record) {
 	}
 }
 
-// Only is the same moment with nothing but what sees selects, of which the last commit is given. It is to be read, and changes with the
+// Only is the same moment with nothing but what sees selects, of which the last commit is given. It may only be read, and changes with the
 // world that it was made of.
 func (w *World) Only(sees func(eventlog.Aggregate) bool, seq uint64, stored time.Time) *World {
 	only := *w
