@@ -111,7 +111,7 @@ func (d *Desk) Do(ctx context.Context, ask Ask, seen kit.Seen, token string, a A
 	seen.ID = ask.ID
 	switch {
 	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
-		return nil, fmt.Errorf("%w: this was not confirmed on a page of this scutectl ui: look again", ErrAsk)
+		return nil, fmt.Errorf("%w: this was not confirmed on a page of this server: look again", ErrAsk)
 	case action.needed && strings.TrimSpace(a.Reason) == "":
 		return nil, cli.Usagef("the reason is missing: say why; it is shown as long as it lasts")
 	case utf8.RuneCountInString(a.Reason) > longest:

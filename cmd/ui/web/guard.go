@@ -32,7 +32,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case !g.meant(r):
-		http.Error(w, "This address is not served here: use the one that scutectl ui printed.", http.StatusForbidden)
+		http.Error(w, "This address is not served here: use the one that was printed at its start.", http.StatusForbidden)
 	case r.Method == http.MethodPost && g.writes != "" && r.URL.Path == g.writes:
 		g.form(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -41,7 +41,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case g.same(r.URL.Query().Get("token")):
 		g.admit(w, r)
 	case !g.admitted(r):
-		http.Error(w, "The token is missing: use the address that scutectl ui printed, with its token.", http.StatusUnauthorized)
+		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -54,7 +54,7 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Origin") != "http://"+r.Host || from != "" && from != "same-origin":
 		http.Error(w, "This form was not sent by a page of this server: nothing was done.", http.StatusForbidden)
 	case !g.admitted(r):
-		http.Error(w, "The token is missing: use the address that scutectl ui printed, with its token.", http.StatusUnauthorized)
+		http.Error(w, "The token is missing: use the address that was printed at its start, with its token.", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
