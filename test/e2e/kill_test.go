@@ -46,7 +46,7 @@ func TestKillMatrix(t *testing.T) {
 // and the first begins where the rotation is.
 func share(t *testing.T, f scuted.Faults) scuted.Faults {
 	t.Helper()
-	s := rotation.Of(t, 4, "the writes of a sweep: "+f.String())
+	s := rotation.Of(t, 8, "the writes of a sweep: "+f.String())
 	f.First += s.First
 	f.Step += s.Of - 1
 	return f

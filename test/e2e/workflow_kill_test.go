@@ -59,7 +59,7 @@ func TestWorkflowKills(t *testing.T) {
 			harness.Must(t, err)
 			started, deaths := time.Now(), 0
 			m.want, _ = m.play(ctx, t, 0)
-			writes := rotation.Of(t, 4, "the writes of a run")
+			writes := rotation.Of(t, 8, "the writes of a run")
 			for n := 1 + writes.First; ; n += writes.Of {
 				got, died := m.play(ctx, t, n)
 				if diff := cmp.Diff(m.want, got); diff != "" {

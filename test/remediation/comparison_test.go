@@ -43,7 +43,7 @@ func TestComparison(t *testing.T) {
 	var cases []comparison.Case
 	all := comparedFaults()
 	t.Run("", func(t *testing.T) { // all at once
-		for name, f := range rotation.Cases(t, 6, all) {
+		for name, f := range rotation.Cases(t, 8, all) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				c := comparison.Case{Name: name, Row: f.row}

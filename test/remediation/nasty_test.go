@@ -48,7 +48,7 @@ func newWard(ctx context.Context, t *testing.T, spec testbed.Cluster, change fun
 func TestNasty(t *testing.T) {
 	daemon(t, scuted.DaemonOptions{})
 	t.Run("", func(t *testing.T) { // all at once
-		for name, play := range rotation.Cases(t, 2, map[string]func(context.Context, *testing.T){
+		for name, play := range rotation.Cases(t, 4, map[string]func(context.Context, *testing.T){
 			"new machine never joins":             neverJoins,
 			"new machine never joins, by rollout": neverJoinsRollout,
 			"recovers mid-surge":                  func(ctx context.Context, t *testing.T) { recovers(ctx, t, methods(v1alpha1.MethodSurge)) },

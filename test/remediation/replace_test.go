@@ -41,7 +41,7 @@ func TestReplace(t *testing.T) {
 	three := testbed.Cluster{ControlPlanes: 3, CertificateExpiryDays: lever}
 	surge := methods(v1alpha1.MethodSurge, v1alpha1.MethodRelaxedSurge)
 	t.Run("", func(t *testing.T) { // all at once
-		for name, r := range rotation.Cases(t, 2, map[string]replace{
+		for name, r := range rotation.Cases(t, 4, map[string]replace{
 			"rollout surge":              {cluster: three, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
 			"rollout surge by template":  {cluster: testbed.Cluster{ControlPlanes: 3}, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
 			"rollout surge in topology":  {cluster: testbed.Cluster{ControlPlanes: 3, Topology: true}, fault: notReady, decides: "RolloutSurge", members: 3, machines: 4},
