@@ -9,9 +9,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Schema is that by which an API server validates objects of a kind in its first version. It is nil where validation is not
-// all that may refuse one: the API server has a webhook convert objects of that version, or it does not say.
-func (c *Cluster) Schema(ctx context.Context, t Type) (*apiextensionsv1.JSONSchemaProps, error) {
+// Definition is that by which an API server validates objects of a kind in its first version. It is nil where a schema is not
+// all that may refuse one: the API server has a webhook convert objects of that version, keeps fields that the schema does not have, or
+// does not say.
+func (c *Cluster) Definition(ctx context.Context, t Type) (*apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	name := t.Plural + "." + t.Group
 	var list apiextensionsv1.CustomResourceDefinitionList
 	err := c.Do(ctx, "read the definition of "+name, func(ctx context.Context) error {
@@ -24,7 +25,7 @@ func (c *Cluster) Schema(ctx context.Context, t Type) (*apiextensionsv1.JSONSche
 		return json.Unmarshal(raw, &list)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the schema of %s: %w", t.Kind, err)
+		return nil, fmt.Errorf("reading the definition of %s: %w", t.Kind, err)
 	}
 	for _, d := range list.Items {
 		if d.Name != name {
@@ -32,8 +33,8 @@ func (c *Cluster) Schema(ctx context.Context, t Type) (*apiextensionsv1.JSONSche
 		}
 		for _, v := range d.Spec.Versions {
 			converted := d.Spec.Conversion != nil && d.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter && !v.Storage
-			if v.Name == t.Versions[0] && !converted && v.Schema != nil {
-				return v.Schema.OpenAPIV3Schema, nil
+			if v.Name == t.Versions[0] && !converted && !d.Spec.PreserveUnknownFields && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+				return &v, nil
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func New(kind string) (*schema.Validator, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no definition of the kind %s", kind)
 	}
-	v, err := schema.New(d.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	v, err := schema.New(&d.Spec.Versions[0])
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", kind, err)
 	}

@@ -2,7 +2,10 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,20 +23,27 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Validator holds objects of one kind against its schema.
+// Validator holds objects of one kind against the definition of a version.
 type Validator struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
-	rules      *cel.Validator // nil without any
+	rules      *cel.Validator                                  // nil without any
+	scale      *apiextensionsv1.CustomResourceSubresourceScale // nil without
 }
 
-// New makes a Validator of a schema.
-func New(schema *apiextensionsv1.JSONSchemaProps) (*Validator, error) {
+// New makes a Validator of a version.
+func New(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Validator, error) {
+	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		return nil, errors.New("it has no schema")
+	}
 	props := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, props, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, props, nil); err != nil {
 		return nil, fmt.Errorf("converting it: %w", err)
 	}
 	v := &Validator{}
+	if version.Subresources != nil {
+		v.scale = version.Subresources.Scale
+	}
 	var err error
 	if v.structural, err = structuralschema.NewStructural(props); err != nil {
 		return nil, err
@@ -48,29 +58,68 @@ func New(schema *apiextensionsv1.JSONSchemaProps) (*Validator, error) {
 // Accepts says that a kube-apiserver with this schema would store the object, its metadata included, if nothing but its
 // validation has a say. It drops the fields that it does not know first, as a kube-apiserver does.
 func (v *Validator) Accepts(ctx context.Context, u *unstructured.Unstructured) bool {
+	return v.accepts(ctx, u, false)
+}
+
+// AcceptsUpdate is Accepts for an update that changes nothing but the metadata of an object that is stored: rules that compare it with
+// what it was (oldSelf) have a say too.
+func (v *Validator) AcceptsUpdate(ctx context.Context, u *unstructured.Unstructured) bool {
+	return v.accepts(ctx, u, true)
+}
+
+func (v *Validator) accepts(ctx context.Context, u *unstructured.Unstructured, stored bool) bool {
 	namespaced := u.GetNamespace() != ""
 	if len(metavalidation.ValidateObjectMetaAccessor(u, namespaced, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))) > 0 {
 		return false
 	}
 	object := runtime.DeepCopyJSON(u.Object)
 	pruning.PruneWithOptions(object, v.structural, true, structuralschema.UnknownFieldPathOptions{})
-	return len(v.Validate(ctx, object)) == 0
+	return len(v.validate(ctx, object, stored)) == 0
 }
 
 // Validate finds what a kube-apiserver finds that is asked to create the object, but for its metadata. Defaults are filled in
 // for it and a null that means nothing is taken away; the object itself is not changed.
 func (v *Validator) Validate(ctx context.Context, object map[string]any) field.ErrorList {
+	return v.validate(ctx, object, false)
+}
+
+func (v *Validator) validate(ctx context.Context, object map[string]any, stored bool) field.ErrorList {
 	object = runtime.DeepCopyJSON(object)
 	defaulting.Default(object, v.structural)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.structural)
 	errs := validation.ValidateCustomResource(nil, object, v.schema)
+	errs = append(errs, v.validateScale(object)...)
 	errs = append(errs, objectmeta.Validate(nil, object, v.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
 	if v.rules == nil || blocks(errs) {
 		return errs
 	}
-	broken, _ := v.rules.Validate(ctx, nil, v.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	var old any // nil: there is none
+	if stored {
+		old = object
+	}
+	broken, _ := v.rules.Validate(ctx, nil, v.structural, object, old, celconfig.RuntimeCELCostBudget)
 	return append(errs, broken...)
+}
+
+// validateScale: what the subresource scale shows has to be what a Scale can say, whatever the schema allows.
+func (v *Validator) validateScale(object map[string]any) (errs field.ErrorList) {
+	if v.scale == nil {
+		return nil
+	}
+	fields := func(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
+	for _, path := range []string{v.scale.SpecReplicasPath, v.scale.StatusReplicasPath} {
+		n, _, err := unstructured.NestedInt64(object, fields(path)...)
+		if err != nil || n < 0 || n > math.MaxInt32 {
+			errs = append(errs, field.Invalid(field.NewPath(path), n, "should be a number of replicas"))
+		}
+	}
+	if path := v.scale.LabelSelectorPath; path != nil {
+		if selector, _, err := unstructured.NestedString(object, fields(*path)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(*path), selector, "should be a label selector"))
+		}
+	}
+	return errs
 }
 
 // Unknown are the paths of the fields that the schema does not have. A kube-apiserver drops them with a warning.

@@ -89,7 +89,7 @@ func (t *Transfer) tryUnsure(ctx context.Context, tr *trials, unsure []removal, 
 		want[i] = wanted{r.typ, r.Ref}
 	}
 	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u == nil || tr.passes(ctx, want[i].typ, u) {
+		if u == nil || tr.releasable(ctx, want[i].typ, u) {
 			return struct{}{}, nil
 		}
 		_, err := t.tryRelease(ctx, want[i].typ, unsure[i].Member, f)

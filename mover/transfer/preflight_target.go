@@ -222,7 +222,7 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map
 		}
 		copied, err := t.trialOf(tried[i], source)
 		onto := t.onto[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && tr.passes(ctx, onto, copied) {
+		if err != nil || !byAdmission[i] && tr.creatable(ctx, onto, copied) {
 			return struct{}{}, err
 		}
 		return struct{}{}, t.try(ctx, tried[i], onto, copied, f)

@@ -69,7 +69,7 @@ func (tr *trials) learn(ctx context.Context, c *kube.Cluster, limit int, objects
 	}
 	return each(ctx, limit, kinds, func(ctx context.Context, typ kube.Type) (learnt, error) {
 		l := learnt{key: schemaKey(typ)}
-		definition, err := c.Schema(ctx, typ)
+		definition, err := c.Definition(ctx, typ)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return l, err
 		}
@@ -87,10 +87,16 @@ func (tr *trials) learn(ctx context.Context, c *kube.Cluster, limit int, objects
 
 func schemaKey(typ kube.Type) string { return typ.GroupKind() + "/" + typ.Versions[0] }
 
-// passes says that an API server's own validation accepts an object.
-func (tr *trials) passes(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+// creatable says that an API server's own validation accepts an object.
+func (tr *trials) creatable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
 	v := tr.schemas[schemaKey(typ)]
 	return v != nil && v.Accepts(ctx, u)
+}
+
+// releasable says that it accepts an update of the metadata of an object.
+func (tr *trials) releasable(ctx context.Context, typ kube.Type, u *unstructured.Unstructured) bool {
+	v := tr.schemas[schemaKey(typ)]
+	return v != nil && v.AcceptsUpdate(ctx, u)
 }
 
 // creations are the members that may be refused on the target: by its admission, or, where byAdmission says that they are not, by its

@@ -30,10 +30,23 @@ func crowded(f *fakes, n int) {
 	}
 }
 
+// machines is the definition of Machines.
+var machines = object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "machines.cluster.x-k8s.io"}
+
+// define has the API server validate Machines by a rule too, and serve subresources of them.
+func (f *fakeAPI) define(rule, subresources obj) {
+	version := f.get(machines).Object["spec"].(obj)["versions"].([]any)[0].(obj)
+	if rule != nil {
+		version["schema"].(obj)["openAPIV3Schema"].(obj)["x-kubernetes-validations"] = []any{rule}
+	}
+	version["subresources"] = subresources
+	f.merge(machines, obj{"spec": obj{"versions": []any{version}}})
+}
+
 // schema has the API server say how it validates Machines.
 func (f *fakeAPI) schema(longest int, conversion string) {
 	text := obj{"type": "string", "maxLength": longest}
-	f.merge(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "machines.cluster.x-k8s.io"}, obj{"spec": obj{
+	f.merge(machines, obj{"spec": obj{
 		"conversion": obj{"strategy": conversion},
 		"versions": []any{
 			obj{"name": "v1beta2", "schema": obj{"openAPIV3Schema": obj{"type": "object", "properties": obj{
@@ -91,9 +104,18 @@ func TestWhatMayBeRefusedIsTried(t *testing.T) {
 		"a schema with room":           {func(f *fakes) { f.src.schema(99, "None"); f.dst.schema(99, "None") }, one, tries{1, 0}, one},
 		"another schema on the target": {func(f *fakes) { f.dst.schema(3, "None") }, tries{21, 1}, tries{2, 0}, one},
 		"versions are converted":       {func(f *fakes) { f.dst.schema(99, "Webhook") }, tries{21, 1}, tries{2, 0}, one},
+		"a rule about what was stored": {func(f *fakes) {
+			f.src.define(obj{"rule": "oldSelf.spec.providerID != 'short'"}, nil)
+		}, tries{2, 1}, tries{21, 0}, one},
+		"unknown fields are kept": {func(f *fakes) {
+			f.dst.merge(machines, obj{"spec": obj{"preserveUnknownFields": true}})
+		}, tries{21, 1}, tries{2, 0}, one},
+		"replicas that a Scale cannot say": {func(f *fakes) {
+			f.dst.define(nil, obj{"scale": obj{"specReplicasPath": ".spec.providerID", "statusReplicasPath": ".status.replicas"}})
+		}, tries{21, 1}, tries{2, 0}, one},
 		"no schema is known": {func(f *fakes) {
 			for _, api := range []*fakeAPI{f.src, f.dst} {
-				api.merge(object.Ref{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "machines." + core}, obj{"spec": nil})
+				api.merge(machines, obj{"spec": nil})
 			}
 		}, tries{21, 1}, tries{21, 0}, one},
 		"a webhook of creations":      {func(f *fakes) { f.dst.webhook("CREATE", core, "machines") }, tries{21, 1}, tries{2, 0}, one},
