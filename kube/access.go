@@ -32,6 +32,9 @@ func (c *Cluster) May(ctx context.Context, verb string, t Type, subresource, nam
 
 // Rules are what an API server says, in one answer, that scute's credentials may do in a namespace. The zero value says nothing.
 type Rules struct {
+	// Complete says that no other authorizer has a say: nothing is denied that they grant, of no single object either.
+	Complete bool
+
 	namespace string
 	granted   []authorizationv1.ResourceRule
 }
@@ -44,7 +47,7 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
 		}, metav1.CreateOptions{})
 		if err == nil && !review.Status.Incomplete {
-			rules = Rules{namespace: namespace, granted: review.Status.ResourceRules}
+			rules = Rules{Complete: true, namespace: namespace, granted: review.Status.ResourceRules}
 		}
 		return err
 	})

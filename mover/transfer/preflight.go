@@ -91,11 +91,11 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		if err := t.checkRemediations(ctx, members, f); err != nil {
 			return nil, err
 		}
-		denied, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
+		allowed, err := t.checkAccess(ctx, t.Source, t.types, members, sourceVerbs(), f)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.tryRemoval(ctx, members, denied, f); err != nil {
+		if err := t.tryRemoval(ctx, members, allowed, f); err != nil {
 			return nil, err
 		}
 	}
@@ -300,9 +300,21 @@ func (t *Transfer) ownMark(members mover.Members) bool {
 // access is a verb on a kind in a namespace.
 type access struct{ kind, namespace, verb string }
 
-// checkAccess asks for each verb on each kind that the move works with, and returns what is denied. One question for all that
-// is granted in a namespace answers most of it.
-func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) (map[access]bool, error) {
+// permissions are what a side says that the move may do there.
+type permissions struct {
+	denied map[access]bool
+	// unsure: an authorizer may deny single objects of a kind that is granted, because the side does not know the rules of all of them.
+	unsure bool
+}
+
+// may says that a verb on an object's kind is not denied in its namespace.
+func (p permissions) may(verb string, ref object.Ref) bool {
+	return !p.denied[access{ref.GroupKind(), ref.Namespace, verb}]
+}
+
+// checkAccess asks for each verb on each kind that the move works with. One question for all that is granted in a namespace
+// answers most of it.
+func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, members mover.Members, verbs []string, f *findings) (permissions, error) {
 	asked := make(map[access]bool)
 	var questions []access
 	for _, m := range members.Objects {
@@ -319,6 +331,7 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 	if c != t.Source {
 		field = t.targetField()
 	}
+	answers := permissions{denied: make(map[access]bool)}
 	rules := make(map[string]kube.Rules)
 	for _, q := range questions {
 		if _, known := rules[q.namespace]; known || q.namespace == "" {
@@ -326,15 +339,15 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 		}
 		var err error
 		if rules[q.namespace], err = c.Rules(ctx, q.namespace); err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
-			return nil, err
+			return answers, err
 		}
+		answers.unsure = answers.unsure || !rules[q.namespace].Complete
 	}
 	questions = slices.DeleteFunc(questions, func(q access) bool { return rules[q.namespace].Grant(q.verb, types[q.kind], q.namespace) })
 	type answer struct {
 		access
 		allowed bool
 	}
-	denied := make(map[access]bool)
 	err := each(ctx, t.workers(), questions, func(ctx context.Context, q access) (answer, error) {
 		allowed, err := c.May(ctx, q.verb, types[q.kind], "", q.namespace)
 		return answer{q, allowed}, err
@@ -343,11 +356,11 @@ func (t *Transfer) checkAccess(ctx context.Context, c *kube.Cluster, types map[s
 			if a.allowed {
 				continue
 			}
-			denied[a.access] = true
+			answers.denied[a.access] = true
 			f.fail(field, fmt.Sprintf("on the %s scute may not %s %s in namespace %q", c.Name, a.verb, a.kind, a.namespace),
 				fmt.Sprintf("grant %s on %s to the identity that scute uses there", a.verb, types[a.kind].Resource().GroupResource()))
 		}
 		return nil
 	})
-	return denied, err
+	return answers, err
 }

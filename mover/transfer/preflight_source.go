@@ -20,16 +20,15 @@ import (
 // that denies it would otherwise stop the move when the source is half empty. What has no finalizers is released only if its
 // deletion is denied without that, so the preflight tries no more than the move will do. A release is an update of the whole
 // object, so the source's validation may refuse it too.
-func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
-	tr, err := t.newTrials(ctx, t.Source)
+func (t *Transfer) tryRemoval(ctx context.Context, members mover.Members, allowed permissions, f *findings) error {
+	tr, err := t.newTrials(ctx, t.Source, allowed)
 	if err != nil {
 		return err
 	}
 	var tried, unsure []removal
 	var validated []kube.Type
 	for _, m := range members.Objects {
-		may := func(verb string) bool { return !denied[access{m.Ref.GroupKind(), m.Ref.Namespace, verb}] }
-		if m.Keep != "" || m.Deleting || !may("patch") || !may("delete") {
+		if m.Keep != "" || m.Deleting || !allowed.may("patch", m.Ref) || !allowed.may("delete", m.Ref) {
 			continue
 		}
 		typ, err := t.sourceType(m.Ref, m.Version)

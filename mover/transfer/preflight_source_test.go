@@ -37,7 +37,7 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), members, nil, found); err != nil {
+			if err := f.transfer.tryRemoval(t.Context(), members, permissions{}, found); err != nil {
 				t.Fatal(err)
 			}
 			var got []mover.Severity
@@ -85,7 +85,7 @@ func TestRemovalIsTried(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.transfer.tryRemoval(t.Context(), members, nil, found); err != nil {
+			if err := f.transfer.tryRemoval(t.Context(), members, permissions{}, found); err != nil {
 				t.Fatal(err)
 			}
 			f.there(f.src, f.machine)

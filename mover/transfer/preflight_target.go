@@ -63,14 +63,14 @@ func (t *Transfer) checkTarget(ctx context.Context, spec mover.Spec, members mov
 	if err := t.checkProviders(ctx, f); err != nil {
 		return err
 	}
-	denied, err := t.checkAccess(ctx, t.target, t.onto, members, t.targetVerbs(), f)
+	allowed, err := t.checkAccess(ctx, t.target, t.onto, members, t.targetVerbs(), f)
 	if err != nil {
 		return err
 	}
 	if err := t.checkStatus(ctx, spec, f); err != nil {
 		return err
 	}
-	return t.tryAll(ctx, members, denied, f)
+	return t.tryAll(ctx, members, allowed, f)
 }
 
 // whyUnreached is what to do about a target that was not reached.
@@ -195,7 +195,7 @@ func compareProviders(want, have map[string]string, f *findings) {
 }
 
 // tryAll creates every object on the target in a dry run that the target may refuse.
-func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map[access]bool, f *findings) error {
+func (t *Transfer) tryAll(ctx context.Context, members mover.Members, allowed permissions, f *findings) error {
 	missing, doubtful, err := t.checkNamespaces(ctx, members, f)
 	if err != nil {
 		return err
@@ -203,12 +203,12 @@ func (t *Transfer) tryAll(ctx context.Context, members mover.Members, denied map
 	var possible []mover.Member
 	for _, m := range members.Objects {
 		onto, served := t.onto[m.Ref.GroupKind()]
-		if missing[m.Ref.Namespace] || denied[access{m.Ref.GroupKind(), m.Ref.Namespace, "create"}] || !served || !slices.Contains(onto.Versions, m.Version) {
+		if missing[m.Ref.Namespace] || !allowed.may("create", m.Ref) || !served || !slices.Contains(onto.Versions, m.Version) {
 			continue // said there, or by checkKinds
 		}
 		possible = append(possible, m)
 	}
-	tr, tried, byAdmission, err := t.creations(ctx, possible, doubtful)
+	tr, tried, byAdmission, err := t.creations(ctx, possible, doubtful, allowed)
 	if err != nil {
 		return err
 	}

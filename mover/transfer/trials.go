@@ -31,10 +31,10 @@ type shape struct {
 	finalizers                       bool
 }
 
-func (t *Transfer) newTrials(ctx context.Context, c *kube.Cluster) (*trials, error) {
+func (t *Transfer) newTrials(ctx context.Context, c *kube.Cluster, allowed permissions) (*trials, error) {
 	tr := &trials{seen: make(map[shape]bool), schemas: make(map[string]*schema.Validator)}
-	if t.archive != nil {
-		return tr, nil // no API server accepted its objects as they are: all are tried
+	if t.archive != nil || allowed.unsure {
+		return tr, nil // no API server accepted its objects as they are, or an authorizer may deny single ones: all are tried
 	}
 	var err error
 	tr.admission, err = c.Admission(ctx)
@@ -101,8 +101,8 @@ func (tr *trials) releasable(ctx context.Context, typ kube.Type, u *unstructured
 
 // creations are the members that may be refused on the target: by its admission, or, where byAdmission says that they are not, by its
 // validation alone. Of a Secret or a ConfigMap every API server has the same validation, so none is among the latter.
-func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtful map[string]bool) (tr *trials, tried []mover.Member, byAdmission []bool, err error) {
-	if tr, err = t.newTrials(ctx, t.target); err != nil {
+func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtful map[string]bool, allowed permissions) (tr *trials, tried []mover.Member, byAdmission []bool, err error) {
+	if tr, err = t.newTrials(ctx, t.target, allowed); err != nil {
 		return nil, nil, nil, err
 	}
 	must := make([]bool, len(members))

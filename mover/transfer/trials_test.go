@@ -134,6 +134,8 @@ func TestWhatMayBeRefusedIsTried(t *testing.T) {
 		"webhooks that are not shown":   {func(f *fakes) { f.dst.deny = unreadable("validatingwebhookconfigurations") }, tries{21, 20}, tries{2, 0}, one},
 		"policies that are not shown":   {func(f *fakes) { f.src.deny = unreadable("validatingadmissionpolicies") }, tries{2, 1}, tries{21, 0}, tries{21, 20}},
 		"quotas that are not shown":     {func(f *fakes) { f.dst.deny = unreadable("resourcequotas") }, tries{21, 20}, tries{2, 0}, one},
+		"another authorizer":            {func(f *fakes) { f.src.incomplete = true }, tries{2, 1}, tries{21, 0}, tries{21, 20}},
+		"another one on the target":     {func(f *fakes) { f.dst.incomplete = true }, tries{21, 20}, tries{2, 0}, one},
 		"definitions that are not read": {func(f *fakes) { f.dst.deny = unreadableSchema }, tries{21, 1}, tries{2, 0}, one},
 	} {
 		t.Run(name, func(t *testing.T) {
