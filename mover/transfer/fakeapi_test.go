@@ -38,8 +38,10 @@ type fakeAPI struct {
 	hook func(r *http.Request)
 	// deny says why a request is answered with 403; "" is not at all.
 	deny func(r *http.Request) string
-	// mayNot is a plural that nothing may be done with, as a review of the access says.
+	// mayNot is a plural that nothing may be done with, as a review of the access says, or another part of such a review.
 	mayNot string
+	// verbs are those that the rules grant; nil is all.
+	verbs []string
 	// incomplete: it does not know all rules of its authorizers.
 	incomplete bool
 	// page is how many objects the first page of a list has; there is no second one. 0 is all.
@@ -219,12 +221,16 @@ func refusal(code int, reason metav1.StatusReason) (int, any) {
 	return code, obj{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": string(reason), "code": code}
 }
 
-// rules grant every verb on every kind but the one that nothing may be done with.
+// rules grant the verbs on every kind but the one that nothing may be done with.
 func (f *fakeAPI) rules() obj {
+	verbs := f.verbs
+	if verbs == nil {
+		verbs = []string{"*"}
+	}
 	var granted []any
 	for _, k := range fakeKinds() {
 		if k.plural != f.mayNot {
-			granted = append(granted, obj{"verbs": []string{"*"}, "apiGroups": []string{k.group}, "resources": []string{k.plural}})
+			granted = append(granted, obj{"verbs": verbs, "apiGroups": []string{k.group}, "resources": []string{k.plural}})
 		}
 	}
 	return obj{"resourceRules": granted, "nonResourceRules": []any{}, "incomplete": f.incomplete}

@@ -91,3 +91,25 @@ func TestPermissionsAreAskedForAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// What may not be listed on the target is a finding like every other, and the others are found too.
+func TestAKindThatMayNotBeListed(t *testing.T) {
+	fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
+		crowded(f, 20)
+		f.src.schema(99, "None")
+		f.dst.schema(3, "None")
+		f.dst.mayNot, f.dst.verbs = "\x04list", []string{"get", "create", "patch", "delete"} // a review is sent as protobuf
+		f.dst.deny = func(r *http.Request) string {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/machines") {
+				return `machines.cluster.x-k8s.io is forbidden: User "mover" cannot list resource "machines" in API group "cluster.x-k8s.io" in the namespace "fleet"`
+			}
+			if r.URL.Query().Get("dryRun") != "" && strings.HasSuffix(r.URL.Path, "/secrets") {
+				return `secrets "s" is forbidden: exceeded quota`
+			}
+			return ""
+		}
+	}, nil)
+	if !strings.Contains(fields[targetField], "on the target scute may not") || !strings.Contains(fields["target: Secret fleet/s-00"], "exceeded quota") {
+		t.Errorf("%v", fields)
+	}
+}

@@ -108,7 +108,7 @@ func (t *Transfer) creations(ctx context.Context, members []mover.Member, doubtf
 	must := make([]bool, len(members))
 	var rest []mover.Item
 	for i, m := range members {
-		must[i] = tr.needs(admissionv1.Create, t.onto[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace]
+		must[i] = tr.needs(admissionv1.Create, t.onto[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace] || !allowed.may("list", m.Ref)
 		if !must[i] {
 			rest = append(rest, mover.ItemOf(m, ""))
 		}
