@@ -80,6 +80,9 @@ func (d *execution) order(r *v1alpha1.SurgeRemediation) error {
 
 // said is the value of the action: what an operator said on a request.
 func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
+	if d.Value == "" {
+		return said, nil
+	}
 	if err := json.Unmarshal([]byte(d.Value), &said); err != nil {
 		return said, fmt.Errorf("reading what a request says: %w", err)
 	}
@@ -88,7 +91,7 @@ func (d *execution) said() (said v1alpha1.SurgeRemediationSpec, err error) {
 
 // dropRequest deletes the Machine's request and lets it go. Where a MachineHealthCheck calls the Machine unhealthy (again)
 // it stays: only a check that finds its request still there says later that the machine is healthy. One on which an operator
-// has taken back what was seen there stays too, until that is in the log.
+// has taken back what was seen there stays too, until that is in the log, and so does one that said nothing and now does.
 func (d *execution) dropRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
@@ -105,17 +108,15 @@ func (d *execution) dropRequest(ctx context.Context) error {
 		if m != nil && is(m, clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse) {
 			return foreign("the machine is unhealthy again, by its condition %s", clusterv1.MachineHealthCheckSucceededCondition)
 		}
-		seen := client.Preconditions{UID: &r.UID}
-		if d.Value != "" {
-			said, err := d.said()
-			if err != nil {
-				return err
-			}
-			if takenBack(said, r) {
-				return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
-			}
-			seen.ResourceVersion = &r.ResourceVersion
+		switch said, err := d.said(); {
+		case err != nil:
+			return err
+		case takenBack(said, r):
+			return foreign("an operator has taken back what the SurgeRemediation %s said", r.Name)
+		case d.Value == "" && says(r):
+			return foreign("an operator has written on the SurgeRemediation %s, which said nothing", r.Name)
 		}
+		seen := client.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}
 		err = call(ctx, "deleting SurgeRemediation "+r.Name, func(ctx context.Context) error {
 			return d.Client.Delete(ctx, r, seen)
 		})
@@ -135,6 +136,11 @@ func (d *execution) dropRequest(ctx context.Context) error {
 // takenBack says that a request no longer says what was seen on it. One that cannot be read was seen as a hold.
 func takenBack(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
+}
+
+// says that an operator wants something by a request. One that cannot be read may ask for a hold.
+func says(r *v1alpha1.SurgeRemediation) bool {
+	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
 // isOf says that an object belongs to the exact Machine of the action, and not to a later one with its name.
