@@ -42,7 +42,7 @@ func (s *State) dangers(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) 
 	switch {
 	case len(f.Policy.holding(m)) > 0:
 		return ask("see to what put the hook there, or name it in the policy's allowedHooks", "hook", "its deletion would be held%s", hooks(f.Policy.holding(m)))
-	case f.Owner.Relaxed != "":
+	case f.Owner.Relaxed != "" && !f.stalls(m):
 		return f.remediating()
 	default:
 		return nil
@@ -57,6 +57,19 @@ func (f *Facts) remediating() *Decision {
 	}
 	return ask(fmt.Sprintf("see why %s makes no machine, if it lasts: the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 		"owner-remediation", "%s is remediating %s by itself, until it has made another", f.Owner.Name, machine)
+}
+
+// stalls says that the owner cannot end its own remediation because of this machine. The one that it remediated is gone, and it makes no
+// other while etcd has a learner (targetEtcdClusterHealthy). It removes a learner of no node only when each of its machines is a node
+// (reconcileEtcdMembers), which one that never joined does not become; and it remediates no other one while it has its note of the first.
+func (f *Facts) stalls(m *Machine) bool {
+	_, gone := f.orphan()
+	return gone && m.Node == "" && f.strayLearner()
+}
+
+// strayLearner says that etcd lists a learner of no machine's node.
+func (f *Facts) strayLearner() bool {
+	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.claimed(member) == nil })
 }
 
 // joining is the wait for a machine that has not joined, until it has, or is unhealthy itself.
@@ -81,8 +94,11 @@ func (s *State) unstable(m *Machine, f *Facts, blocks string) *Decision {
 		switch {
 		case other.Deleting:
 			return going(other)
-		case m.Node != "" && other.UID != m.UID && other.Node == "" && (!f.keepsOut(m) || !s.stranded(other)):
+		case other.UID == m.UID || other.Node != "":
+		case !s.stranded(other):
 			return f.joining(other)
+		case m.Node != "" && !f.keepsOut(m):
+			return ask("see what was decided about machine "+other.Name, "scaling", "machine %s never joined, and is unhealthy itself: it comes first", other.Name)
 		}
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && blocks == "" {

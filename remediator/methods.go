@@ -233,7 +233,16 @@ func (handOver) ask(r remediation) []Action {
 	if r.victim.Deleting || handedOver(r.victim) || !r.facts.removed(r.victim).none() {
 		return nil
 	}
-	return slices.Concat(r.leadAway(), r.report(r.victim), []Action{r.set(HandOver, "")})
+	return slices.Concat(r.leadAway(), r.report(r.victim), r.unstall(), []Action{r.set(HandOver, "")})
+}
+
+// unstall takes off the owner's note of a remediation that it cannot end because of the victim.
+func (r remediation) unstall() []Action {
+	if !r.facts.stalls(r.victim) {
+		return nil
+	}
+	name, _ := r.facts.orphan()
+	return []Action{{Type: SetRelaxed, Machine: Subject{Name: name}}}
 }
 
 // report tells a control plane which machines never joined, other than the one that it is handed. It remediates no machine while it

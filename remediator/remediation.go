@@ -38,9 +38,6 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		older := contains(a.Request.Baseline, m)
-		if f.isControlPlane() && m.UID != a.Victim.UID && s.stranded(m) {
-			r.stranded = append(r.stranded, m)
-		}
 		switch {
 		case m.Deleting:
 			r.waits += count(f.isControlPlane() || !older || m.UID == a.Victim.UID)
@@ -48,6 +45,7 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 			r.newMachines = append(r.newMachines, m)
 		}
 	}
+	r.stranded = slices.DeleteFunc(s.strandedOf(f), func(m *Machine) bool { return m.UID == a.Victim.UID })
 	r.suspended = r.suspension()
 	r.unopposed = r.takingBack() && r.by == nil && s.unopposed(r.unhealthy, r.victim, f, now)
 	return r
@@ -57,6 +55,17 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 func (s *State) stranded(m *Machine) bool {
 	u := s.Unhealthy[m.UID]
 	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
+}
+
+// strandedOf are the machines of a control plane that are stranded.
+func (s *State) strandedOf(f *Facts) []*Machine {
+	var stranded []*Machine
+	for i := range f.Machines {
+		if m := &f.Machines[i]; f.isControlPlane() && s.stranded(m) {
+			stranded = append(stranded, m)
+		}
+	}
+	return stranded
 }
 
 // replicas of the object where they were asked for.

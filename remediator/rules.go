@@ -41,7 +41,7 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 			return *d
 		}
 	}
-	d := f.method(u, m)
+	d := s.method(u, m, f)
 	if d.acts() {
 		for _, other := range []*Decision{f.untidied(d, m), f.ownersPatience(d, m, now)} {
 			if other != nil {
@@ -54,16 +54,17 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 
 // method is how the machine should be replaced, when no rule prevents it. If creating the replacement first failed, a
 // method that deletes the machine first is tried, if the policy accepts that and it is safe.
-func (f *Facts) method(u *UnhealthyMachine, m *Machine) Decision {
+func (s *State) method(u *UnhealthyMachine, m *Machine, f *Facts) Decision {
+	stranded := s.strandedOf(f)
 	choose := worker
 	if f.isControlPlane() {
-		choose = controlPlane
+		choose = func(m *Machine, f *Facts) Decision { return controlPlane(m, f, stranded) }
 	}
 	d := choose(m, f)
 	if !u.Unplaced || !f.Policy.Accepts || d.Verdict != Surge && d.Verdict != RolloutSurge {
 		return d
 	}
-	if first := f.deletedFirst(m); first.Verdict == OwnerRemediation {
+	if first := f.deletedFirst(m, stranded); first.Verdict == OwnerRemediation {
 		return first
 	}
 	return d

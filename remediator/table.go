@@ -19,8 +19,8 @@ import (
 //	d  it answers, and all components are well                -> a surge
 //	e  it answers, components are not well                    -> a relaxed surge, else OwnerRemediation where removing holds
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
-func controlPlane(m *Machine, f *Facts) Decision {
-	c, blocks := caseOf(m, f), f.blocks(m)
+func controlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
+	c, blocks := caseOf(m, f, stranded), f.blocks(m)
 	switch {
 	case f.Owner.ExternalEtcd:
 		return c.external(blocks)
@@ -52,14 +52,16 @@ type oneCase struct {
 	broken  []string // the victim's components
 	others  []string // other machines with broken components
 	healthy int      // other machines without
+	joining bool     // another machine is no Node yet, and not unhealthy
 	member  *Member
 }
 
-func caseOf(m *Machine, f *Facts) oneCase {
+func caseOf(m *Machine, f *Facts, stranded []*Machine) oneCase {
 	external := f.Owner.ExternalEtcd
 	c := oneCase{m: m, f: f, quorum: Count(f.Etcd), broken: m.broken(external), member: f.Etcd.member(m), answers: external || f.answers(m)}
 	for i := range f.Machines {
 		other := &f.Machines[i]
+		c.joining = c.joining || other.UID != m.UID && other.Node == "" && !slices.Contains(stranded, other)
 		switch {
 		case other.UID == m.UID:
 		case len(other.broken(external)) > 0:
@@ -134,11 +136,11 @@ func single(why string) Decision {
 }
 
 // deletedFirst: a replacement could not be had before. The machine may have the place that one needs.
-func (f *Facts) deletedFirst(m *Machine) Decision {
+func (f *Facts) deletedFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
 	case f.isControlPlane():
-		return caseOf(m, f).deleteFirst(rule, why)
+		return caseOf(m, f, stranded).deleteFirst(rule, why)
 	case !f.current(m) || !f.Policy.allows(v1alpha1.MethodOwnerRemediation):
 		return Decision{Verdict: CannotRemediate}
 	default:
@@ -195,17 +197,13 @@ func (c oneCase) leadsUnasked() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is its
-// own where no other machine can be meant.
+// learns: the machine's own member is a learner. One that never joined may have added it, and come no further: it is taken for its own
+// where no other machine is still joining. It may be that of another one that never joined, which is replaced next.
 func (c oneCase) learns() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
 	}
-	joining := 0
-	for i := range c.f.Machines {
-		joining += count(c.f.Machines[i].Node == "")
-	}
-	return joining == 1 && c.f.Etcd != nil && slices.ContainsFunc(c.f.Etcd.Members, func(member Member) bool { return member.Learner && c.f.claimed(member) == nil })
+	return !c.joining && c.f.strayLearner()
 }
 
 // votes says whether a machine has a voter of the etcd on its owner's machines, and whether that one answers. One that never

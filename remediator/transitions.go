@@ -209,7 +209,7 @@ func (r remediation) worsened() []Event {
 	if !r.mayTurn() || r.Request.Relaxed {
 		return nil
 	}
-	if c := caseOf(r.victim, r.facts); c.answers && len(c.broken) > 0 && c.mayRelax() {
+	if c := caseOf(r.victim, r.facts, r.stranded); c.answers && len(c.broken) > 0 && c.mayRelax() {
 		return []Event{SurgeRelaxed{Reason: c.illness() + " since " + r.facts.Owner.Name + " was asked"}}
 	}
 	return nil
@@ -221,7 +221,7 @@ func (r remediation) turned() string {
 	if !r.mayTurn() || r.Request.Relaxed {
 		return "" // with a relaxed preflight the owner may make one all the same
 	}
-	c := caseOf(r.victim, r.facts)
+	c := caseOf(r.victim, r.facts, r.stranded)
 	if len(c.broken) == 0 || r.now.Sub(r.victim.brokenSince()) < time.Minute {
 		return ""
 	}
@@ -285,7 +285,7 @@ func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 	if u == nil || m == nil || foreignState(u, m, f, now) != nil || s.consent(u, m, f, now) != nil || len(f.Policy.holding(m)) > 0 {
 		return false
 	}
-	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f).leadsUnasked()
+	return !f.isControlPlane() || blind(f) == nil && f.removed(m).none() && !caseOf(m, f, nil).leadsUnasked()
 }
 
 // surprised says that the owner of workers took another machine than the marked one, and would again: another MachineSet loses one when
