@@ -31,10 +31,15 @@ func profileOf(kind string) profile {
 	}
 	const asks = "scute cannot ask the etcd on its machines, and so does not know whether quorum is kept without one"
 	switch name, _, _ := strings.Cut(kind, "."); name {
-	case "RKE2ControlPlane", "KThreesControlPlane":
+	case "RKE2ControlPlane": // from v0.15; updateManagedEtcdConditions calls each member well whose Node exists, up to v0.25
+		return profile{
+			why:  asks + "; its own remediation counts Nodes, and not the members of etcd that answer",
+			next: "see that etcd keeps its quorum without the machine, and delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and makes another",
+		}
+	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions asks each member
 		return profile{
 			why:  asks,
-			next: "have a MachineHealthCheck without a templateRef select the machine: the " + name + " then asks its etcd, deletes the machine and makes another; or replace it by hand",
+			next: "have a MachineHealthCheck without a templateRef select the machine: the KThreesControlPlane then asks its etcd, deletes the machine and makes another; or replace it by hand",
 		}
 	case "TalosControlPlane":
 		return profile{why: asks, next: "see that etcd keeps its quorum without the machine, and replace it by hand"}

@@ -23,7 +23,7 @@ func anotherKind(ctx context.Context, t *testing.T) {
 	namespace := namespaceOf(t)
 	harness.Must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	next := map[string]string{
-		"RKE2ControlPlane":    "have a MachineHealthCheck without a templateRef select the machine",
+		"RKE2ControlPlane":    "see that etcd keeps its quorum without the machine, and delete it by hand",
 		"KThreesControlPlane": "have a MachineHealthCheck without a templateRef select the machine",
 		"TalosControlPlane":   "see that etcd keeps its quorum without the machine, and replace it by hand",
 	}
