@@ -292,14 +292,15 @@ func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 // there is one too many. Within a MachineSet the marked machine goes first; there somebody else deleted the other one.
 func (r remediation) surprised() bool {
 	f := r.facts
-	return !f.isControlPlane() && r.victim.DeleteMark != "" && r.lost() && len(f.Owner.Sets) > 0 && f.gives() != r.victim.Set
+	return !f.isControlPlane() && r.victim.DeleteMark != "" && r.lost(f.gives()) && len(f.Owner.Sets) > 0 && f.gives() != r.victim.Set
 }
 
-// lost says that a machine from before, other than the victim, is gone or being deleted.
-func (r remediation) lost() bool {
+// lost says that a machine from before, other than the victim, is gone, or is being deleted and belongs to the MachineSet that loses a
+// machine when there is one too many: one of another MachineSet, somebody else has deleted.
+func (r remediation) lost(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)
-		return b.UID != r.Victim.UID && (m == nil || m.Deleting)
+		return b.UID != r.Victim.UID && (m == nil || m.Deleting && m.Set == gives)
 	})
 }
 
