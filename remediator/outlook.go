@@ -70,6 +70,9 @@ func (a *Active) ahead(o *Outlook, of Owner, t Timeouts) {
 		if a.Replacement.Name != "" {
 			o.Next = fmt.Sprintf("%s deletes %s", owner, a.Replacement.Name)
 		}
+		if len(a.Extras) > 0 && a.Replacement.Name != "" {
+			o.Next = fmt.Sprintf("%s deletes what is too many of %s", owner, a.newNames())
+		}
 		if of.Kind == string(ControlPlane) {
 			limit, o.Then = t.Removal, "it ends as Cancelled, and all machines are decided on again"
 		}

@@ -206,11 +206,24 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 		if a.Step == Cancelling || a.Replacement.Name == "" {
 			return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason, ""
 		}
+		if len(a.Extras) > 0 {
+			return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason + "; " + owner + " is to delete what is too many of " + a.newNames(),
+				"if they do not go: see why, and delete by hand those that have the annotation cluster.x-k8s.io/delete-machine"
+		}
 		return v1alpha1.RemediationCancelling, "taking it back: " + a.Reason + "; " + owner + " is to delete " + a.Replacement.Name,
 			"if it does not go: see why, and delete machine " + a.Replacement.Name + " by hand"
 	default:
 		return "", "", ""
 	}
+}
+
+// newNames of the machines that were made, in the order in which they go where all of this is taken back.
+func (a *Active) newNames() string {
+	var names []string
+	for _, m := range append(slices.Clone(a.Extras), a.Replacement) {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", then ")
 }
 
 func ofEnd(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
