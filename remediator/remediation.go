@@ -57,11 +57,14 @@ func (s *State) stranded(m *Machine) bool {
 	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && u != nil && u.Mark != nil && u.Mark.State == Unhealthy
 }
 
-// strandedOf are the machines of a control plane that are stranded.
+// strandedOf are the machines of a control plane that are stranded; none of workers.
 func (s *State) strandedOf(f *Facts) []*Machine {
+	if !f.isControlPlane() {
+		return nil
+	}
 	var stranded []*Machine
 	for i := range f.Machines {
-		if m := &f.Machines[i]; f.isControlPlane() && s.stranded(m) {
+		if m := &f.Machines[i]; s.stranded(m) {
 			stranded = append(stranded, m)
 		}
 	}

@@ -292,7 +292,11 @@ func (s *State) unopposed(u *UnhealthyMachine, m *Machine, f *Facts, now time.Ti
 // there is one too many. Within a MachineSet the marked machine goes first; there somebody else deleted the other one.
 func (r remediation) surprised() bool {
 	f := r.facts
-	return !f.isControlPlane() && r.victim.DeleteMark != "" && r.lost(f.gives()) && len(f.Owner.Sets) > 0 && f.gives() != r.victim.Set
+	if f.isControlPlane() || r.victim.DeleteMark == "" || len(f.Owner.Sets) == 0 {
+		return false
+	}
+	gives := f.gives()
+	return gives != r.victim.Set && r.lost(gives)
 }
 
 // lost says that a machine from before, other than the victim, is gone, or is being deleted and belongs to the MachineSet that loses a
