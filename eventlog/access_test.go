@@ -66,7 +66,8 @@ func TestUsersOfTheExample(t *testing.T) {
 		"siem": append(writersOnly, "$JS.API.CONSUMER.CREATE.SCUTE.other", "$JS.API.STREAM.MSG.GET.SCUTE"),
 	}
 	for name, more := range denied {
-		refused(t, as(name), append(more[:len(more):len(more)], nobodys...))
+		o := as(name)
+		refused(t, name, append(more[:len(more):len(more)], nobodys...), o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))
 	}
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
@@ -133,11 +134,10 @@ func exampleServer(t *testing.T, dir string) *server.Server {
 }
 
 // refused holds that the server refuses each request of a user.
-func refused(t *testing.T, o eventlog.ExternalOptions, subjects []string) {
+func refused(t *testing.T, user string, subjects []string, url string, as ...nats.Option) {
 	t.Helper()
 	violations := make(chan error, len(subjects))
-	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))
+	nc, err := nats.Connect(url, append(as, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +151,10 @@ func refused(t *testing.T, o eventlog.ExternalOptions, subjects []string) {
 		select {
 		case err := <-violations:
 			if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), subject) {
-				t.Errorf("%s by %s: %v", subject, o.TLS.Cert, err)
+				t.Errorf("%s by %s: %v", subject, user, err)
 			}
 		case <-ctx.Done():
-			t.Fatalf("%s by %s is not refused", subject, o.TLS.Cert)
+			t.Fatalf("%s by %s is not refused", subject, user)
 		}
 	}
 }

@@ -9,6 +9,8 @@ var (
 	// ErrUnavailable: the log could not be reached within the deadline, and it is known that the commit is not
 	// stored or the log could not be asked. Trying the same commit again is always safe.
 	ErrUnavailable = errors.New("event log unavailable")
+	// ErrDenied: the server of the log refuses the credentials.
+	ErrDenied = errors.New("the event log refuses the credentials")
 	// ErrFull: the log refuses new events because it has reached its size limit. Nothing was forgotten.
 	ErrFull = errors.New("event log full")
 	// ErrFrozen: the embedded log refuses every commit since a write to its disk failed. It is opened again once the disk

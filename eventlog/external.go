@@ -3,6 +3,7 @@ package eventlog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -18,6 +19,10 @@ type ExternalOptions struct {
 	CredsFile string
 	// Token of an embedded log that asks for one; "" is none.
 	Token string
+	// TokenFrom gives the token at each connection, for one that may change; nil is Token.
+	TokenFrom func() string
+	// ReadOnly says that the user may read and nothing else: a courtesy to the server that takes more permissions is left out.
+	ReadOnly bool
 	// TLS says whom to trust and who we are.
 	TLS TLSFiles
 	// Stream defaults to DefaultStream.
@@ -59,7 +64,7 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 
 // spec is the stream that the options ask for.
 func (o ExternalOptions) spec() streamSpec {
-	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, examine: o.Examine}
+	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, readOnly: o.ReadOnly, examine: o.Examine}
 }
 
 // dial connects to the server.
@@ -68,7 +73,10 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}
-	if o.Token != "" {
+	if o.TokenFrom != nil {
+		// A server that refuses a token may be about to take it: both sides learn of a change, one before the other.
+		opts = append(opts, nats.TokenHandler(o.TokenFrom), nats.IgnoreAuthErrorAbort())
+	} else if o.Token != "" {
 		opts = append(opts, nats.Token(o.Token))
 	}
 	if o.TLS.CA != "" {
@@ -81,7 +89,10 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 		opts = append(opts, nats.Timeout(min(requestTimeout, time.Until(deadline))))
 	}
 	nc, err := nats.Connect(o.URL, opts...)
-	if err != nil {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w: %w", o.URL, ErrUnavailable, ErrDenied, err)
+	case err != nil:
 		return nil, fmt.Errorf("connecting to the event log at %s: %w: %w", o.URL, ErrUnavailable, err)
 	}
 	return nc, nil

@@ -196,6 +196,9 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 	}
 	forget := func() {
 		// A courtesy: the server forgets it by itself, and a reader may lack the permission.
+		if l.spec.readOnly {
+			return
+		}
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)

@@ -47,7 +47,8 @@ type HostedOptions struct {
 // ErrGap, ErrMissing or ErrUnavailable, and leaves the host open.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	logger := discardIfNil(o.Logger)
-	options := append(connectionOptions(logger), nats.InProcessServer(h))
+	// Answers to this process have subjects that no user of a listener may subscribe to.
+	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.CustomInboxPrefix("_SCUTE"))
 	if o.Token != "" {
 		options = append(options, nats.Token(o.Token))
 	}

@@ -28,6 +28,7 @@ type streamSpec struct {
 	name     string
 	replicas int
 	maxBytes int64 // 0: leave an existing stream's limit as it is
+	readOnly bool  // what a reader may have no permission for is left out
 	writer   bool  // a reader never creates the stream and never alters it
 	examine  bool  // it is read however it is: see Scan
 	existed  bool  // it is known to have held commits: if it is not there, it was lost

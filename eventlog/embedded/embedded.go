@@ -15,10 +15,12 @@ type Options struct {
 	// Dir is the log's folder; it is made if need be, and one process at a time may have it open.
 	Dir string
 	// Listen is the address where other processes may reach the log, for example "127.0.0.1:4222"; "" is none.
-	// Without a Token there is no authentication: give no address that strangers can reach.
+	// Without an Access or a Token there is no authentication: give no address that strangers can reach.
 	Listen string
-	// Token is what other processes must know to reach the log; "" is nothing.
+	// Token is what other processes must know to reach the log; "" is nothing. Who knows it may do everything.
 	Token string
+	// Access decides who may reach the log, and what they may do with it, instead of Token; nil leaves it to Token.
+	Access *Access
 	// Stream defaults to eventlog.DefaultStream.
 	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 leaves an existing log's limit, or 1 GiB.
@@ -38,6 +40,9 @@ type Options struct {
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if o.Dir == "" {
 		return nil, errors.New("opening the embedded event log: no folder given")
+	}
+	if o.Access != nil && o.Token != "" {
+		return nil, errors.New("opening the embedded event log: Access and Token exclude each other")
 	}
 	o.Stream = cmp.Or(o.Stream, eventlog.DefaultStream)
 	if o.Logger == nil {
@@ -62,11 +67,17 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if err := discardHalfMade(f.dir, o.Stream); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
+	if o.Access != nil {
+		o.Token = o.Access.begin(o.Stream)
+	}
 	srv, err := startServer(ctx, o, o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	f.server = srv
+	if o.Access != nil {
+		o.Access.serve(srv)
+	}
 	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
 		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Existed: f.mark.acknowledged() > 0, Logger: o.Logger,
 	})

@@ -82,7 +82,7 @@ func fill(ctx context.Context, o Options, work string, r eventlog.Restored) erro
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Dir, o.Listen, o.Token, o.unsynced = work, "", "", true
+	o.Dir, o.Listen, o.Token, o.Access, o.unsynced = work, "", "", nil, true
 	srv, err := startServer(ctx, o, o.Logger)
 	if err != nil {
 		return err

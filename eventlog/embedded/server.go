@@ -26,10 +26,14 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 		DontListen: o.Listen == "",
 		NoSigs:     true,
 
-		Authorization: o.Token,
 		// The server refuses a stream whose limit is above this; the disk is the operator's to size.
 		JetStreamMaxStore:  1 << 50,
 		JetStreamMaxMemory: 1 << 30,
+	}
+	if o.Access != nil {
+		opts.CustomClientAuthentication = o.Access
+	} else {
+		opts.Authorization = o.Token
 	}
 	if o.Listen != "" {
 		host, port, err := net.SplitHostPort(o.Listen)

@@ -1,0 +1,137 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Role is what somebody may do with the log by its listener.
+type Role string
+
+// Roles.
+const (
+	// Reader reads the log and follows it.
+	Reader Role = "reader"
+	// Operator does the same, and appends.
+	Operator Role = "operator"
+)
+
+// Roles are all roles, the one that may do least first.
+func Roles() []Role { return []Role{Reader, Operator} }
+
+// Access decides who may reach an embedded log by its listener: who has the token of a role. Until tokens are set, only this
+// process may. It serves one log, and is safe for concurrent use.
+type Access struct {
+	mu     sync.Mutex
+	own    fingerprint // the token of this process
+	tokens map[Role]fingerprint
+	stream string
+	server *server.Server
+	// connected has the token of each connection. Those that have ended are removed at some time.
+	connected map[uint64]fingerprint
+}
+
+// fingerprint is the hash of a token: comparing two takes as long whether they are nearly the same or not at all.
+type fingerprint [sha256.Size]byte
+
+var _ server.Authentication = (*Access)(nil)
+
+// Set has a role be given to who has a token, "" to nobody. Connections with the token before are closed; a client that gets the new
+// token connects again, and continues where it was.
+func (a *Access) Set(role Role, token string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before, had := a.tokens[role]
+	if a.tokens == nil {
+		a.tokens = make(map[Role]fingerprint)
+	}
+	delete(a.tokens, role)
+	if token != "" {
+		a.tokens[role] = sha256.Sum256([]byte(token))
+	}
+	if had && a.tokens[role] != before {
+		a.disconnect(before)
+	}
+}
+
+// disconnect closes the connections with a token. The lock is held.
+func (a *Access) disconnect(token fingerprint) {
+	for id, by := range a.connected {
+		if by == token {
+			_ = a.server.DisconnectClientByID(id) // it may have ended
+			delete(a.connected, id)
+		}
+	}
+}
+
+// begin prepares for a stream, and gives the token with which this process reaches it.
+func (a *Access) begin(stream string) string {
+	token := rand.Text()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.own, a.stream = sha256.Sum256([]byte(token)), stream
+	return token
+}
+
+// serve says which server it is that the connections are of.
+func (a *Access) serve(srv *server.Server) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.server = srv
+}
+
+// Check is asked by the server at each connection.
+func (a *Access) Check(c server.ClientAuthentication) bool {
+	token := fingerprint(sha256.Sum256([]byte(c.GetOpts().Token)))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if token == a.own {
+		return true
+	}
+	for _, role := range Roles() {
+		if is, ok := a.tokens[role]; ok && token == is && a.server != nil {
+			a.note(c.GetID(), token)
+			c.RegisterUser(&server.User{Username: string(role), Permissions: role.permissions(a.stream)})
+			return true
+		}
+	}
+	return false
+}
+
+// remembered is the number of connections from which on those that have ended are forgotten.
+const remembered = 64
+
+// note remembers the token of a connection. The lock is held.
+func (a *Access) note(id uint64, token fingerprint) {
+	if len(a.connected) >= remembered {
+		for id := range a.connected {
+			if a.server.GetClient(id) == nil {
+				delete(a.connected, id)
+			}
+		}
+	}
+	if a.connected == nil {
+		a.connected = make(map[uint64]fingerprint)
+	}
+	a.connected[id] = token
+}
+
+// permissions are what a role may ask of the server. A consumer that it makes is its own: its name is random, and the names of those
+// of others are not told.
+func (r Role) permissions(stream string) *server.Permissions {
+	publish := []string{
+		"$JS.API.STREAM.INFO." + stream,
+		"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.DIRECT.GET." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
+		"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.MSG.NEXT." + stream + ".>",
+	}
+	if r == Operator {
+		publish = append(publish, "scute.log.*.*")
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+	}
+}

@@ -1,0 +1,209 @@
+package eventlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"scute.dev/eventlog"
+	"scute.dev/eventlog/embedded"
+)
+
+const (
+	readerToken   = "a token of readers, long enough"
+	operatorToken = "a token of operators, long enough"
+)
+
+// guarded opens an embedded log that listens for who has a token.
+func guarded(t *testing.T) (*eventlog.Log, *embedded.Access) {
+	t.Helper()
+	access := &embedded.Access{}
+	log, err := embedded.Open(t.Context(), embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Access: access})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	access.Set(embedded.Reader, readerToken)
+	access.Set(embedded.Operator, operatorToken)
+	return log, access
+}
+
+// TestListener: with the token of a role its holder can do what the role is for, and nothing else. Without a token nobody can do anything.
+func TestListener(t *testing.T) {
+	log, _ := guarded(t)
+	mustAppend(t, log, commit(moveOf("a"), "1", 0, 2))
+	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: operatorToken})
+	mustAppend(t, operator, commit(moveOf("a"), "2", 1, 1))
+	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), Token: readerToken, ReadOnly: true})
+	for name, l := range map[string]*eventlog.Log{"operator": operator, "reader": reader} {
+		if records, err := l.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 2 {
+			t.Errorf("%s reads %v, %v", name, records, err)
+		}
+		seen := 0
+		if _, err := l.Replay(t.Context(), 0, func(eventlog.Record) error { seen++; return nil }); err != nil || seen != 2 {
+			t.Errorf("%s replays %d commits, %v", name, seen, err)
+		}
+		if stats, err := l.Stats(t.Context()); err != nil || stats.Commits != 2 {
+			t.Errorf("%s sees %+v, %v", name, stats, err)
+		}
+	}
+	more := append(nobodys[:len(nobodys):len(nobodys)], "$JS.ACK.SCUTE.siem.1.1.1.1.0", "_SCUTE.other")
+	refused(t, "reader", append(more, writersOnly...), log.URL(), nats.Token(readerToken))
+	refused(t, "operator", append(more, writersOnly[1:]...), log.URL(), nats.Token(operatorToken))
+	for _, token := range []string{"", "another token of nobody at all"} {
+		_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: token})
+		wantErr(t, err, eventlog.ErrDenied)
+		wantErr(t, err, eventlog.ErrUnavailable, "Authorization Violation")
+	}
+	if head, err := log.Head(t.Context()); err != nil || head != 2 {
+		t.Errorf("the log ends at %d, %v", head, err)
+	}
+}
+
+// TestReaderListens: a reader is told nothing but the answers to its own requests.
+func TestReaderListens(t *testing.T) {
+	log, _ := guarded(t)
+	for _, subject := range []string{">", "scute.log.>", "$JS.>", "$JS.EVENT.ADVISORY.>", "_SCUTE.>"} {
+		violations := make(chan error, 1)
+		nc, err := nats.Connect(log.URL(), nats.Token(readerToken), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { violations <- err }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nc.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-violations; !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("%s: %v", subject, err)
+		}
+		nc.Close()
+	}
+}
+
+// TestConsumerOfAReader: a consumer has a subject that the server delivers to with its own rights. By that a reader can neither
+// append, nor have the server do what only its own requests may ask for.
+func TestConsumerOfAReader(t *testing.T) {
+	log, _ := guarded(t)
+	mustAppend(t, log, commit(moveOf("a"), "1", 0, 1))
+	nc, err := nats.Connect(log.URL(), nats.Token(readerToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	create := func(name, subject string) string {
+		t.Helper()
+		// Without its data a message is what the server takes for a request to delete the stream.
+		request := fmt.Sprintf(`{"stream_name":"SCUTE","config":{"name":%q,"headers_only":true,"deliver_subject":%q,"ack_policy":"none"}}`, name, subject)
+		reply, err := nc.RequestWithContext(t.Context(), "$JS.API.CONSUMER.CREATE.SCUTE."+name, []byte(request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(reply.Data)
+	}
+	if answer := create("into", "scute.log.move.a"); !strings.Contains(answer, "cycle") {
+		t.Errorf("a consumer that delivers into the log: %s", answer)
+	}
+	for i, verb := range []string{"DELETE", "PURGE", "UPDATE", "SNAPSHOT", "LEADER.STEPDOWN"} {
+		create(fmt.Sprintf("api%d", i), "$JS.API.STREAM."+verb+".SCUTE")
+	}
+	// What was delivered to those was delivered before this one gets it.
+	sub, err := nc.SubscribeSync("_INBOX.last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	create("last", "_INBOX.last")
+	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, log, commit(moveOf("a"), "2", 1, 1))
+	if _, err := sub.NextMsgWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := log.Head(t.Context()); err != nil || head != 2 {
+		t.Errorf("the log ends at %d, %v", head, err)
+	}
+}
+
+// TestRotation: tokens change while commits are made and followed. Nobody misses a commit, and none is refused or doubled.
+func TestRotation(t *testing.T) {
+	log, access := guarded(t)
+	var reading, operating atomic.Pointer[string]
+	set := func(role embedded.Role, is *atomic.Pointer[string], token string) {
+		access.Set(role, token)
+		is.Store(&token)
+	}
+	set(embedded.Reader, &reading, readerToken)
+	set(embedded.Operator, &operating, operatorToken)
+	reader := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), TokenFrom: func() string { return *reading.Load() }, ReadOnly: true})
+	operator := connectTest(t, eventlog.ExternalOptions{URL: log.URL(), TokenFrom: func() string { return *operating.Load() }})
+	const commits = 300
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	followed := make(chan []uint64, 1)
+	go func() {
+		var seen []uint64
+		_ = reader.Follow(ctx, 0, func(r eventlog.Record) error {
+			if seen = append(seen, r.Seq); r.Seq == commits {
+				cancel()
+			}
+			return nil
+		})
+		followed <- seen
+	}()
+	last := uint64(0)
+	for i := range commits {
+		switch i % 150 {
+		case 50:
+			set(embedded.Reader, &reading, fmt.Sprintf("the reader's token number %d", i))
+		case 100:
+			set(embedded.Operator, &operating, fmt.Sprintf("the operator's token number %d", i))
+		}
+		last = mustAppend(t, operator, commit(moveOf("a"), fmt.Sprint(i), last, 1))
+	}
+	seen := <-followed
+	if last != commits || len(seen) != commits {
+		t.Fatalf("%d commits were made, %d were followed", last, len(seen))
+	}
+	for i, seq := range seen {
+		if seq != uint64(i)+1 {
+			t.Fatalf("after %d comes %d", i, seq)
+		}
+	}
+	for _, before := range []string{readerToken, operatorToken} {
+		_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: before})
+		wantErr(t, err, eventlog.ErrDenied)
+	}
+	access.Set(embedded.Reader, "")
+	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: log.URL(), Token: *reading.Load()})
+	wantErr(t, err, eventlog.ErrDenied)
+}
+
+// TestRotationClosesOnlyItsOwn: a connection with another token than the one that changed stays.
+func TestRotationClosesOnlyItsOwn(t *testing.T) {
+	log, access := guarded(t)
+	closed := make(chan string, 4)
+	for name, token := range map[string]string{"reader": readerToken, "operator": operatorToken} {
+		nc, err := nats.Connect(log.URL(), nats.Token(token), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { closed <- name }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	access.Set(embedded.Operator, operatorToken) // no change
+	access.Set(embedded.Reader, "another token of the readers")
+	if name := <-closed; name != "reader" {
+		t.Errorf("the connection of the %s is closed first", name)
+	}
+	if head, err := log.Head(t.Context()); err != nil || head != 0 {
+		t.Errorf("the log's own connection: %d, %v", head, err)
+	}
+	select {
+	case name := <-closed:
+		t.Errorf("the connection of the %s is closed", name)
+	default:
+	}
+}
