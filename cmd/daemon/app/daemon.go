@@ -152,6 +152,11 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
+	if home.access != nil {
+		if err := d.admit(o.Log.Access, config, home); err != nil {
+			return nil, err
+		}
+	}
 	if o.Webhook.URL != "" {
 		if err := d.deliver(o.Webhook, config, home); err != nil {
 			return nil, err

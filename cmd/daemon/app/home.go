@@ -30,6 +30,8 @@ type home struct {
 	// holder is whose Lease it is. With an embedded log it belongs to the log's folder, which one process at a time
 	// can have open: a process killed and started again takes up its own Lease without waiting for it to expire.
 	holder string
+	// access decides who may reach an embedded log by its listener; nil if everybody may, or there is no listener.
+	access *embedded.Access
 }
 
 const openTimeout = 2 * time.Minute
@@ -49,8 +51,14 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		})
 		return &home{log: log, where: o.URL, incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
+	var access *embedded.Access
+	if o.Access != "" {
+		access = &embedded.Access{}
+	} else if o.Listen != "" {
+		logger.Warn("everybody who reaches the listener of the event log can read and append: name the Secrets of its tokens with --log-access", "listen", o.Listen)
+	}
 	log, err := embedded.Open(ctx, embedded.Options{
-		Dir: o.Dir, Listen: o.Listen, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
+		Dir: o.Dir, Listen: o.Listen, Access: access, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +67,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id}, nil
+	return &home{log: log, where: o.Dir, incarnation: id + "-" + start, holder: "log-" + id, access: access}, nil
 }
 
 // identity is the name of a log's folder, made at its first opening.

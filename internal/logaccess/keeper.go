@@ -1,0 +1,116 @@
+package logaccess
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"scute.dev/eventlog/embedded"
+)
+
+const (
+	// again is how long to wait after a failure, pause how long after a watch that ended.
+	again, pause = 10 * time.Second, time.Second
+	// callTimeout bounds a request, watchTime a watch.
+	callTimeout, watchTime = 20 * time.Second, 5 * time.Minute
+)
+
+// Keeper has the listener of a log ask for the tokens that are in the Secrets. A Secret that does not exist is made, with a random
+// token, once: deleting it changes the token.
+type Keeper struct {
+	Secrets Secrets
+	// Client reads, makes and watches the Secrets of the namespace.
+	Client typed.SecretInterface
+	// Set is told the token of a role, "" when nobody is to have the role.
+	Set    func(role embedded.Role, token string)
+	Logger *slog.Logger
+}
+
+// Run keeps the tokens of all roles until ctx ends. While a Secret cannot be read, the token that it had stays.
+func (k *Keeper) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, role := range embedded.Roles() {
+		running.Go(func() { k.keep(ctx, role) })
+	}
+	running.Wait()
+}
+
+func (k *Keeper) keep(ctx context.Context, role embedded.Role) {
+	var had string
+	for ctx.Err() == nil {
+		secret, err := k.look(ctx, role)
+		if err == nil {
+			token, invalid := Token(secret.Data) // one without a token gives the role to nobody
+			if token != had {
+				k.Set(role, token)
+				k.Logger.Info("the token of the listener of the event log has changed", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name)
+				had = token
+			}
+			if invalid != nil {
+				k.Logger.Warn("nobody has a role at the listener of the event log", "role", role, "secret", k.Secrets.Namespace+"/"+secret.Name, "error", invalid)
+			}
+			err = k.untilChanged(ctx, secret)
+		}
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		k.Logger.Warn("the token of the listener of the event log is not kept up to date; it is tried again", "role", role, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+// look reads the Secret of a role, or makes it.
+func (k *Keeper) look(ctx context.Context, role embedded.Role) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	name := k.Secrets.Of(role)
+	found, err := k.Client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = k.Client.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{Label: string(role)}},
+			Data:       map[string][]byte{Field: []byte(rand.Text())},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s: %w", k.Secrets.Namespace, name, err)
+	}
+	return found, nil
+}
+
+// untilChanged waits until a Secret is another one, or for some minutes.
+func (k *Keeper) untilChanged(ctx context.Context, secret *corev1.Secret) error {
+	seconds := int64(watchTime.Seconds())
+	w, err := k.Client.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", secret.Name).String(), ResourceVersion: secret.ResourceVersion, TimeoutSeconds: &seconds,
+	})
+	if err != nil {
+		return fmt.Errorf("watching Secret %s/%s: %w", k.Secrets.Namespace, secret.Name, err)
+	}
+	defer w.Stop()
+	select {
+	case <-ctx.Done():
+	case event, ok := <-w.ResultChan():
+		if ok && event.Type != watch.Error {
+			return nil
+		}
+		// It has ended, or the API server does not know the version any more.
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return nil
+}
