@@ -100,7 +100,7 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tunnel.close()
-	through, err := New().connect(t.Context(), "nats://"+tunnel.address(), quiet)
+	through, err := New().connect(t.Context(), "nats://"+tunnel.address(), nil, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestWhatTheNodeComplainsOfIsTold(t *testing.T) {
 	defer tunnel.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err = New().connect(ctx, "nats://"+tunnel.address(), quiet)
+	_, err = New().connect(ctx, "nats://"+tunnel.address(), nil, quiet)
 	if err = tunnel.explain(err); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -34,8 +35,17 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Log opens the log that the flags name, or finds the daemon's in the cluster. Warnings go to w.
+// Log opens the log that the flags name, or finds the daemon's in the cluster, to read it. Warnings go to w.
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
+	return f.logAs(ctx, embedded.Reader, w)
+}
+
+// LogToAppend is Log for a command that appends.
+func (f *Flags) LogToAppend(ctx context.Context, w io.Writer) (*Log, error) {
+	return f.logAs(ctx, embedded.Operator, w)
+}
+
+func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
 	logger := logger(w)
@@ -43,13 +53,13 @@ func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	case f.Dir != "":
 		return f.folder(ctx, logger)
 	case f.URL != "":
-		log, err := f.connect(ctx, f.URL, logger)
+		log, err := f.connect(ctx, f.URL, nil, logger)
 		if err != nil {
 			return nil, err
 		}
 		return &Log{Log: log, Where: f.URL}, nil
 	default:
-		return f.inCluster(ctx, logger)
+		return f.inCluster(ctx, role, logger)
 	}
 }
 
@@ -72,8 +82,12 @@ func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 
 // open opens the folder, or a copy of it.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
+	key, err := embedded.ReadKey(f.KeyFile)
+	if err != nil {
+		return nil, err
+	}
 	if !f.Examine {
-		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, Logger: logger})
 		return &Log{Log: log, Where: f.Dir, Static: true}, err
 	}
 	dir, err := os.MkdirTemp("", "scute-examine-*")
@@ -82,7 +96,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	}
 	var log *eventlog.Log
 	if err = embedded.CopyFolder(f.Dir, dir); err == nil {
-		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, Examine: true, Logger: logger})
+		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Key: key, Stream: f.Stream, Examine: true, Logger: logger})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -90,11 +104,23 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
-func (f *Flags) connect(ctx context.Context, url string, logger *slog.Logger) (*eventlog.Log, error) {
-	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
+// connect reaches a log on a server, with a token if there is a pass.
+func (f *Flags) connect(ctx context.Context, url string, p *pass, logger *slog.Logger) (*eventlog.Log, error) {
+	o := eventlog.ExternalOptions{
 		URL: url, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger,
 		Examine: f.Examine,
-	})
+	}
+	if p != nil {
+		o.TokenFrom, o.ReadOnly = p.again, p.role == embedded.Reader
+	}
+	log, err := eventlog.Connect(ctx, o)
+	for until := time.Now().Add(admitted); p != nil && errors.Is(err, eventlog.ErrDenied) && ctx.Err() == nil && time.Now().Before(until); {
+		time.Sleep(tryAgain)
+		log, err = eventlog.Connect(ctx, o)
+	}
+	if p != nil && errors.Is(err, eventlog.ErrDenied) {
+		return nil, fmt.Errorf("%w: the daemon does not take the token of Secret %s/%s: see its log lines", err, p.secrets.Namespace, p.secrets.Of(p.role))
+	}
 	if errors.Is(err, eventlog.ErrMissing) {
 		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -17,33 +16,57 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"scute.dev/eventlog/embedded"
 )
 
 // inCluster reaches the log inside the daemon's pod.
-func (f *Flags) inCluster(ctx context.Context, logger *slog.Logger) (*Log, error) {
+func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.Logger) (*Log, error) {
 	cluster, err := f.ClusterOrLog()
 	if err != nil {
 		return nil, err
 	}
-	var where string // of the first pod; a later connection may lead to another
-	var once sync.Once
+	first, err := f.Daemon(ctx, cluster) // a later connection may lead to another pod
+	if err != nil {
+		return nil, err
+	}
+	where := "pod " + first.Namespace + "/" + first.Name
+	p, err := admit(ctx, cluster, first, role, logger)
+	if err != nil {
+		return nil, err
+	}
 	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
 		pod, err := f.Daemon(ctx, cluster)
 		if err != nil {
 			return nil, err
 		}
-		once.Do(func() { where = "pod " + pod.Namespace + "/" + pod.Name })
 		return enter(ctx, cluster.Config, pod)
 	}, logger)
 	if err != nil {
 		return nil, err
 	}
-	log, err := f.connect(ctx, "nats://"+t.address(), logger)
+	log, err := f.connect(ctx, "nats://"+t.address(), p, logger)
 	if err != nil {
 		t.close()
 		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
 	}
 	return &Log{Log: log, Where: where, stop: t.close}, nil
+}
+
+// admit gets the token for the log in a pod; nil if it asks for none.
+func admit(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*pass, error) {
+	secrets, ok, err := guarded(pod)
+	if err != nil {
+		return nil, fmt.Errorf("pod %s/%s has an argument that cannot be read: %w", pod.Namespace, pod.Name, err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	p := &pass{cluster: cluster, secrets: secrets, role: role, logger: logger}
+	if _, err := p.token(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // enter opens a connection to the log's port in a pod.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,12 +80,19 @@ func (p *Place[T]) Key(name string) types.NamespacedName {
 	return Key(p.Cluster.Namespace, name)
 }
 
-// ReachLog takes the way to the log, if it is not taken yet.
-func (p *Place[T]) ReachLog(ctx context.Context) error {
+// ReachLog takes the way to the log, if it is not taken yet, to read it.
+func (p *Place[T]) ReachLog(ctx context.Context) error { return p.reach(ctx, p.Flags.Log) }
+
+// ReachLogToAppend is ReachLog for a command that appends.
+func (p *Place[T]) ReachLogToAppend(ctx context.Context) error {
+	return p.reach(ctx, p.Flags.LogToAppend)
+}
+
+func (p *Place[T]) reach(ctx context.Context, open func(context.Context, io.Writer) (*connect.Log, error)) error {
 	if p.Log != nil {
 		return nil
 	}
-	log, err := p.Flags.Log(ctx, p.Env.Err)
+	log, err := open(ctx, p.Env.Err)
 	p.Log = log
 	return err
 }

@@ -35,6 +35,13 @@ func (d *deps) open(ctx context.Context) (*connect.Log, error) {
 	return d.Flags.Log(ctx, d.Env.Err)
 }
 
+func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
+	if err := d.Flags.Check(); err != nil {
+		return nil, err
+	}
+	return d.Flags.LogToAppend(ctx, d.Env.Err)
+}
+
 // aggregateVar adds the option --aggregate, and offers the aggregates that there are.
 func (d *deps) aggregateVar(cmd *cobra.Command, aggregate *string, usage string) {
 	cmd.Flags().StringVar(aggregate, "aggregate", "", usage)

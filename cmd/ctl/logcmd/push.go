@@ -70,7 +70,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 	}
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key, from.Stream = "", "", "", "", "", ""
-	to.Dir = ""
+	to.Dir, to.KeyFile = "", ""
 	if err := errors.Join(from.Check(), to.Check()); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (o *pushOptions) run(ctx context.Context) error {
 			return fmt.Errorf("%w; or leave the WorkflowRun out with --resource=false", err)
 		}
 	}
-	there, err := to.Log(ctx, o.Env.Err)
+	there, err := to.LogToAppend(ctx, o.Env.Err)
 	if err != nil {
 		return err
 	}

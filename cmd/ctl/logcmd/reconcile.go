@@ -54,7 +54,11 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := o.open(ctx)
+	open := o.open
+	if o.Yes {
+		open = o.openToAppend
+	}
+	log, err := open(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,17 +67,17 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open := newOpenings()
-	if own.Head, err = log.Replay(ctx, 0, open.apply); err != nil {
+	openings := newOpenings()
+	if own.Head, err = log.Replay(ctx, 0, openings.apply); err != nil {
 		return err
 	}
-	state, seq := open.trust.State()
+	state, seq := openings.trust.State()
 	fault := trust.Judge(&state, own, marks)
 	if fault == nil {
 		_, err := fmt.Fprintf(o.Env.Out, "Nothing needs to be reconciled: event log %s may be acted on.\n", own.LogID)
 		return err
 	}
-	outcomes, err := open.outcomes(ctx, cluster)
+	outcomes, err := openings.outcomes(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -85,7 +89,7 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 		return nil
 	}
 	actor := connect.Actor(ctx, cluster)
-	if err := open.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
+	if err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, actor); err != nil {
 		return err
 	}
 	c, err := trust.Commit(trust.Reconciled{Cluster: own.Cluster, Mark: marks.Lease, Statuses: marks.Statuses, Open: outcomes}, actor, seq, o.Env.Now())

@@ -106,7 +106,11 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 		if o.SetAside {
 			allow.SetAside = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
 		}
-		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
+		key, err := embedded.ReadKey(f.KeyFile)
+		if err != nil {
+			return "", err
+		}
+		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Key: key, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
 	}
 	return f.URL, eventlog.RestoreExternal(ctx, eventlog.ExternalOptions{
 		URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream,
@@ -151,7 +155,11 @@ func (o *restoreOptions) next(m backup.Manifest) {
 		o.Env.Notef("Next: continue the runs with the commands that began them; %s lists them.", o.Hint("", "get", "runs"))
 		return
 	}
-	start := "Start the daemon with --log-dir " + o.Flags.Dir + " (in the pod of the chart: on the volume that has this folder)."
+	start := "Start the daemon with --log-dir " + o.Flags.Dir
+	if o.Flags.KeyFile != "" {
+		start += " --log-encryption-key-file " + o.Flags.KeyFile
+	}
+	start += " (in the pod of the chart: on the volume that has this folder)."
 	if o.Flags.URL != "" {
 		start = "Start the daemon with --nats-url " + o.Flags.URL + " (nats.url of the chart)."
 	}

@@ -125,7 +125,7 @@ func (o *abortOptions) tooLate(m *v1alpha1.Move) (settled bool, err error) {
 func (o *abortOptions) ask(ctx context.Context, p *place, m *v1alpha1.Move) error {
 	var unreached error
 	if m.Status.MoveID != "" {
-		unreached = p.ReachLog(ctx)
+		unreached = p.ReachLogToAppend(ctx)
 	}
 	if p.Log == nil {
 		if unreached != nil {

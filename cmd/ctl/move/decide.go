@@ -86,7 +86,7 @@ func (o *decideOptions) run(ctx context.Context) error {
 	case m.Status.MoveID == "":
 		return fmt.Errorf("move %s is not in a log yet: %s says whether a daemon runs", key(m), o.Hint("", "doctor"))
 	}
-	if err := p.ReachLog(ctx); err != nil {
+	if err := p.ReachLogToAppend(ctx); err != nil {
 		return o.intend(ctx, p, m, err)
 	}
 	return o.record(ctx, p, m)

@@ -63,7 +63,7 @@ func (d *deps) fold(ctx context.Context, at *place, key types.NamespacedName) (*
 			return nil, fmt.Errorf("run %s: no daemon has taken note of it yet: %s says whether one runs", key, d.Hint("", "doctor"))
 		}
 		id = r.ID
-		if err := at.ReachLog(ctx); err != nil {
+		if err := at.ReachLogToAppend(ctx); err != nil {
 			return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 		}
 	}

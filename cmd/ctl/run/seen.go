@@ -60,7 +60,7 @@ func (o *pauseOptions) about(ctx context.Context, seen *kit.Seen, fn func(at *pl
 	if err != nil {
 		return err
 	}
-	if err := at.ReachLog(ctx); err != nil {
+	if err := at.ReachLogToAppend(ctx); err != nil {
 		return fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
 	}
 	f, err := fold(ctx, at.Log, seen.ID)

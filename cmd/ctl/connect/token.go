@@ -1,0 +1,105 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"scute.dev/eventlog/embedded"
+	"scute.dev/internal/logaccess"
+)
+
+// admitted bounds how long a daemon may refuse a token that has just been changed, and asks between two tries.
+const admitted, tryAgain = 5 * time.Second, 250 * time.Millisecond
+
+// pass gives the token of a role at the log in a daemon's pod, from the Secret that the user may read.
+type pass struct {
+	cluster *Cluster
+	secrets logaccess.Secrets
+	role    embedded.Role
+	logger  *slog.Logger
+
+	mu   sync.Mutex
+	last string
+}
+
+// guarded finds out from the arguments of a daemon where the tokens of its log are; ok is false if it asks for none, as versions before
+// that do.
+func guarded(pod *corev1.Pod) (secrets logaccess.Secrets, ok bool, err error) {
+	for _, c := range pod.Spec.Containers {
+		for _, arg := range append(c.Command, c.Args...) {
+			if where, found := strings.CutPrefix(arg, logaccess.Flag+"="); found {
+				secrets, err = logaccess.Parse(where)
+				return secrets, err == nil, err
+			}
+		}
+	}
+	return logaccess.Secrets{}, false, nil
+}
+
+// token reads the token. Who may append may read, so a reader who may not read the Secret of readers is tried as an operator.
+func (p *pass) token(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	token, err := p.get(ctx, p.role)
+	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
+		if instead, err := p.get(ctx, embedded.Operator); err == nil {
+			token, p.role = instead, embedded.Operator
+			return p.keep(token), nil
+		}
+	}
+	if err != nil {
+		return "", p.explain(err)
+	}
+	return p.keep(token), nil
+}
+
+func (p *pass) get(ctx context.Context, role embedded.Role) (string, error) {
+	var secret corev1.Secret
+	if err := p.cluster.Client.Get(ctx, types.NamespacedName{Namespace: p.secrets.Namespace, Name: p.secrets.Of(role)}, &secret); err != nil {
+		return "", err
+	}
+	return logaccess.Token(secret.Data)
+}
+
+func (p *pass) keep(token string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = token
+	return token
+}
+
+// again is the token for another connection: that of now, or the last one if it cannot be read now.
+func (p *pass) again() string {
+	token, err := p.token(context.Background())
+	if err != nil {
+		p.logger.Warn("the token of the log cannot be read again", "error", err)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.last
+	}
+	return token
+}
+
+// explain names the Secret, and what permission is missing.
+func (p *pass) explain(err error) error {
+	may, role := "read the log", p.secrets.Of(embedded.Reader)
+	if p.role == embedded.Operator {
+		may, role = "append to the log", p.secrets.Name
+	}
+	err = fmt.Errorf("reading Secret %s/%s with the token of those who may %s: %w", p.secrets.Namespace, p.secrets.Of(p.role), may, err)
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: ask for permission to get that Secret (the chart's Role %s/%s has it), or name the log with --log or --nats", err, p.secrets.Namespace, role)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: the daemon makes it when it starts: see its log lines", err)
+	}
+	return p.cluster.Explain(err)
+}
