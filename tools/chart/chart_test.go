@@ -33,7 +33,7 @@ func TestEmbeddedLogHasOneWriterAndAVolume(t *testing.T) {
 		"--health-address=:8081", "--metrics-address=127.0.0.1:8080",
 		"--log-level=info", "--log-format=json", "--run-concurrency=8", "--run-parallel=16",
 		"--namespace-events-per-hour=50000", "--namespace-bytes-per-hour=67108864", "--move-concurrency=4", "--remediation-concurrency=4", "--log-max-bytes=4294967296",
-		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222")
+		"--audit-key=scute-system/scute-audit-key", "--audit-configmap=scute-system/scute-audit", "--audit-interval=1m", "--log-dir=/var/lib/scute", "--log-listen=127.0.0.1:4222", "--log-access=scute-system/scute-log")
 }
 
 func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
@@ -50,6 +50,52 @@ func TestExternalLogHasReplicasAndNoVolume(t *testing.T) {
 		"--nats-url=tls://nats.example:4222", "--snapshot-dir=/tmp/snapshots", "--log-replicas=3",
 		"--nats-creds=/etc/scute/nats-credentials/nats.creds", "--nats-ca=/etc/scute/nats-tls/ca.crt",
 		"--nats-cert=/etc/scute/nats-tls/tls.crt", "--nats-key=/etc/scute/nats-tls/tls.key")
+}
+
+// TestLogAccess: the daemon may make and read the tokens of the log, who may append reads both, who may read only one of them. Without
+// a listener there is none.
+func TestLogAccess(t *testing.T) {
+	may := func(r rendered, role string) (names, verbs []string) {
+		for _, have := range r.roles {
+			for _, rule := range have.Rules {
+				if have.Name == role && slices.Equal(rule.Resources, []string{"secrets"}) {
+					names, verbs = append(names, rule.ResourceNames...), append(verbs, rule.Verbs...)
+				}
+			}
+		}
+		return names, verbs
+	}
+	reader, both := []string{"scute-log-reader"}, []string{"scute-log-reader", "scute-log-operator"}
+	for role, want := range map[string]struct{ names, verbs []string }{
+		"scute-log-access": {both, []string{"create", "get", "watch"}},
+		"scute-log":        {both, []string{"get"}},
+		"scute-log-reader": {reader, []string{"get"}},
+	} {
+		if names, verbs := may(render(t), role); !slices.Equal(names, want.names) || !slices.Equal(verbs, want.verbs) {
+			t.Errorf("Role %s: %v of the Secrets %v", role, verbs, names)
+		}
+	}
+	for name, values := range map[string][]string{"no listener": {"log.listen="}, "external": external} {
+		if _, verbs := may(render(t, values...), "scute-log-access"); verbs != nil {
+			t.Errorf("%s: the daemon may %v Secrets of tokens", name, verbs)
+		}
+	}
+}
+
+// TestLogEncryption: the key is mounted where the daemon is told that it is, and only for an embedded log.
+func TestLogEncryption(t *testing.T) {
+	pod := render(t, "log.encryption.existingSecret=log-key", "log.encryption.key=k").statefulSets[0].Spec.Template.Spec
+	wantRestricted(t, pod)
+	if !slices.Contains(pod.Containers[0].Args, "--log-encryption-key-file=/etc/scute/log-encryption/k") {
+		t.Errorf("arguments of scuted: %v", pod.Containers[0].Args)
+	}
+	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "log-key" }) {
+		t.Error("the Secret is not mounted")
+	}
+	external := render(t, append(external, "log.encryption.existingSecret=log-key")...).deployments[0].Spec.Template.Spec
+	if slices.ContainsFunc(external.Volumes, func(v corev1.Volume) bool { return v.Name == "log-encryption" }) {
+		t.Error("a key is mounted for an external log")
+	}
 }
 
 // TestWebhook: the Secret is mounted only if one is named, and the ConfigMap of the position is the only one that may be written.
@@ -162,6 +208,7 @@ func TestBackup(t *testing.T) {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, ResourceNames: []string{r.statefulSets[0].Name + "-0"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"scute-log-reader"}, Verbs: []string{"get"}},
 	}
 	var may []rbacv1.PolicyRule
 	for _, role := range r.roles {

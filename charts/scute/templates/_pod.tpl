@@ -151,6 +151,10 @@ spec:
         - --log-dir=/var/lib/scute
         {{- with .Values.log.listen }}
         - --log-listen={{ . }}
+        - --log-access={{ $.Release.Namespace }}/{{ include "scute.fullname" $ }}-log
+        {{- end }}
+        {{- if .Values.log.encryption.existingSecret }}
+        - --log-encryption-key-file=/etc/scute/log-encryption/{{ .Values.log.encryption.key }}
         {{- end }}
         {{- end }}
       {{- with .Values.tracing }}
@@ -224,6 +228,11 @@ spec:
         {{- if not .Values.nats.url }}
         - name: log
           mountPath: /var/lib/scute
+        {{- if .Values.log.encryption.existingSecret }}
+        - name: log-encryption
+          mountPath: /etc/scute/log-encryption
+          readOnly: true
+        {{- end }}
         {{- else if .Values.audit.enabled }}
         # The hashes of the log, made again from it when they are gone.
         - name: seal
@@ -248,6 +257,12 @@ spec:
     - name: tmp
       emptyDir:
         sizeLimit: 1Gi
+    {{- if and (not .Values.nats.url) .Values.log.encryption.existingSecret }}
+    - name: log-encryption
+      secret:
+        secretName: {{ .Values.log.encryption.existingSecret }}
+        defaultMode: 0440
+    {{- end }}
     {{- if and .Values.nats.url .Values.audit.enabled }}
     - name: seal
       emptyDir:
