@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
+	"scute.dev/test/leak"
 	"scute.dev/test/scuted"
 	"scute.dev/test/testbed"
 )
 
 // Run starts a test bed, runs the tests of a package, and returns the exit code of the package. Starting a bed is what costs, so all
-// tests share it: prepare gets it before the first one. After a failure the bed's logs stay.
+// tests share it: prepare gets it before the first one. After a failure the bed's logs stay. At the end, everything that daemons wrote is
+// searched for material of every Secret that there was in the clusters; what is found fails the package.
 func Run(m *testing.M, name string, options testbed.Options, prepare func(context.Context, *testbed.Bed) error) (code int) {
 	bed, err := start(options, prepare)
 	if err != nil {
@@ -28,7 +33,41 @@ func Run(m *testing.M, name string, options testbed.Options, prepare func(contex
 			code = 1
 		}
 	}()
-	return m.Run()
+	secrets, stop, err := watchSecrets(bed)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	code = m.Run()
+	stop()
+	if leaked := told(os.Stderr, name, secrets, bed.Logs()); code == 0 && leaked {
+		code = 1
+	}
+	return code
+}
+
+// watchSecrets takes in all Secrets that there will be in the clusters of a bed.
+func watchSecrets(bed *testbed.Bed) (secrets *leak.Material, stop func(), err error) {
+	var configs []*rest.Config
+	for _, side := range bed.Sides() {
+		configs = append(configs, side.Config())
+	}
+	secrets = &leak.Material{}
+	stop, err = secrets.Watch(configs...)
+	return secrets, stop, err
+}
+
+// told says whether what daemons wrote in a folder has secrets, and where.
+func told(w io.Writer, name string, secrets *leak.Material, folder string) bool {
+	findings, read, err := secrets.Scan(folder)
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s: a secret is told: %s\n", name, f)
+	}
+	if err != nil {
+		fmt.Fprintf(w, "%s: %v\n", name, err)
+	}
+	fmt.Fprintf(w, "%s: %d bytes of event logs and of lines of daemons were searched for %d versions of Secrets: %d findings\n", name, read, secrets.Secrets(), len(findings))
+	return err != nil || len(findings) > 0
 }
 
 func start(options testbed.Options, prepare func(context.Context, *testbed.Bed) error) (*testbed.Bed, error) {

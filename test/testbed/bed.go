@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,6 +117,9 @@ func (b *Bed) Side(name string) *Side {
 	}
 	panic(fmt.Sprintf("test bed: no side %q among %v", name, b.opts.Sides))
 }
+
+// Sides are all management clusters.
+func (b *Bed) Sides() []*Side { return slices.Clone(b.sides) }
 
 // Cloud is the shared infrastructure of all sides.
 func (b *Bed) Cloud() *cloud.Cloud { return b.cloud }
