@@ -13,7 +13,7 @@ import (
 
 // baseline records what every object says of being paused, just before the pause, and what will be paused.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	members, _, err := t.members(ctx, s.Spec, false)
+	members, _, err := t.members(ctx, s.Spec, occupied)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +78,14 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 }
 
 // awaitAcks takes one look at all objects and judges each that has not acknowledged yet. It looks at the whole graph
-// every time: what appears after the pause must acknowledge too.
+// every time: what appears after the pause must acknowledge too. Kinds that were empty are looked at again once nothing else is
+// waited for, and only such a look can say that all is at rest.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
-	members, w, err := t.members(ctx, s.Spec, false)
+	depth := occupied
+	if t.quiet {
+		depth = everyKind
+	}
+	members, w, err := t.members(ctx, s.Spec, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +97,8 @@ func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome
 	if now.Sub(s.PausedAt) >= hold.TouchAfter {
 		t.touch(ctx, t.writer(), look.Wake)
 	}
-	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: look.Stable}, nil
+	t.quiet = len(look.Pending) == 0
+	return mover.AcksSeen{New: look.New, Pending: look.Pending, Stable: look.Stable && !w.partial}, nil
 }
 
 // touch wakes the controllers of silent objects.

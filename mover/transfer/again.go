@@ -121,7 +121,9 @@ func (t *Transfer) classesUnused(ctx context.Context, s *mover.State, have objec
 	return strand(users, "nothing more is deleted at the source, because a Cluster that the plan does not have uses a ClusterClass that moves", next)
 }
 
-func isClass(ref object.Ref) bool { return ref.GroupKind() == "ClusterClass."+object.CoreGroup }
+const classKind = "ClusterClass." + object.CoreGroup
+
+func isClass(ref object.Ref) bool { return ref.GroupKind() == classKind }
 
 // classOf is the ClusterClass of a Cluster; one without a name where it has none.
 func classOf(cluster *unstructured.Unstructured) object.Ref {

@@ -124,7 +124,7 @@ func (b *Backup) complete(members mover.Members) bool {
 
 // look finds the members. What forbids a backup is found at every look.
 func (b *Backup) look(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
-	members, w, err := b.t.members(ctx, b.spec(), false)
+	members, w, err := b.t.members(ctx, b.spec(), everyKind)
 	if err != nil {
 		return members, err
 	}

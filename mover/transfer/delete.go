@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,36 +19,50 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too:
-// that lists all that they have.
+// Before every chunk of a level the pause is checked again, and once lookEvery has passed both clusters are asked again too, for
+// all that they have. A large move spends no more than a sixth of its time on that: the next look comes lookShare times as long
+// after one as it took.
 const (
 	deleteChunk = 250
 	lookEvery   = 10 * time.Second
+	lookShare   = 5
 )
+
+// lookAfter is how long after a look both clusters are asked again within a level.
+func (t *Transfer) lookAfter(took time.Duration) time.Duration {
+	return max(cmp.Or(t.lookEvery, lookEvery), lookShare*took)
+}
 
 // deleteSource removes at the source what the target holds now: what is owned before its owners, nothing but the very
 // objects of the plan. Before each level both sides are asked again: whatever has happened since Verified, nothing is
-// deleted that the target does not hold, and nothing beside a source that works on the same machines again.
+// deleted that the target does not hold, and nothing beside a source that works on the same machines again. Kinds of which the
+// plan has no object are looked at before the roots are deleted, and as often as lookEvery says before.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
 	for _, level := range levels {
-		there, err := t.mayDelete(ctx, s)
+		todo := byCluster(slices.DeleteFunc(level, func(item mover.Item) bool { return !remains(s, item) }))
+		began := time.Now()
+		there, err := t.mayDelete(ctx, s, slices.ContainsFunc(todo, func(item mover.Item) bool { return pause.IsRoot(item.Ref) }))
 		if err != nil {
 			return nil, err
 		}
-		looked := time.Now()
-		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return item.Keep != "" || s.Deleted[item.Ref] })
+		looked, paused := time.Now(), true
+		next := t.lookAfter(looked.Sub(began))
 		for chunk := range slices.Chunk(todo, deleteChunk) {
-			if time.Since(looked) > lookEvery {
-				if there, err = t.mayDelete(ctx, s); err != nil {
+			if began = time.Now(); began.Sub(looked) > next {
+				if there, err = t.mayDelete(ctx, s, true); err != nil {
 					return nil, err
 				}
-				looked = time.Now()
+				looked, paused = time.Now(), true
+				next = t.lookAfter(looked.Sub(began))
 			}
-			if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk), true); err != nil {
-				return nil, err
+			if !paused {
+				if err := t.keepPaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
+					return nil, err
+				}
 			}
+			paused = false
 			if err := t.deleteSome(ctx, chunk, there, emit); err != nil {
 				return nil, err
 			}
@@ -68,6 +83,12 @@ func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there obj
 	})
 }
 
+// byCluster has the items of a Cluster one after the other, so that few Clusters are asked whether they are paused before a chunk.
+func byCluster(items []mover.Item) []mover.Item {
+	slices.SortStableFunc(items, func(a, b mover.Item) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return items
+}
+
 // rootsAbove are the roots whose pause holds the items: their own Clusters, and every ClusterClass.
 func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	clusters := make(map[string]bool)
@@ -77,17 +98,24 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// mayDelete asks both sides whether the next deletion is safe, and returns what the source has. A pause that somebody lifted is
-// set again first: while its controllers are at work they make again whatever a human takes away to solve what is found.
-func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, error) {
-	if err := t.copies(ctx, s); err != nil {
-		return nil, err
+// mayDelete asks both sides whether the next deletion is safe, and returns what the source has: of all that a move looks at where
+// everything is asked for, or was not looked at for lookEvery, and else of the kinds of the plan. A pause that somebody lifted is
+// set again before anything else is judged of the source: while its controllers are at work they make again whatever a human takes
+// away to solve what is found.
+func (t *Transfer) mayDelete(ctx context.Context, s *mover.State, everything bool) (objects, error) {
+	now, looked := time.Now(), t.lookedAt
+	if everything = everything || now.Sub(looked) > t.lookAfter(0); everything {
+		looked = now
 	}
-	if err := t.keepPaused(ctx, s.Roots, false); err != nil {
-		return nil, err
-	}
-	there, unplanned, err := t.dependants(ctx, s)
+	t.lookedAt = time.Time{} // what stops the deletion is looked for again
+	copies, there, unplanned, err := t.bothSides(ctx, s, everything)
 	if err != nil {
+		return nil, err
+	}
+	if err := held(s, copies, everything); err != nil {
+		return nil, err
+	}
+	if err := t.eachOf(ctx, s.Roots, there, t.pauseAgain); err != nil {
 		return nil, err
 	}
 	if err := t.classesUnused(ctx, s, there); err != nil {
@@ -102,11 +130,14 @@ func (t *Transfer) mayDelete(ctx context.Context, s *mover.State) (objects, erro
 	if err != nil {
 		return nil, err
 	}
-	unmarked := slices.DeleteFunc(slices.Clone(s.Roots), func(r pause.Root) bool { return there[r.Ref] == nil || isEmptying(there[r.Ref]) })
-	if err := t.keepPaused(ctx, unmarked, true); err != nil {
+	if err := t.eachOf(ctx, s.Roots, there, t.markEmptying); err != nil {
 		return nil, err
 	}
-	return there, t.atRest(ctx, s)
+	if err := t.atRest(ctx, s); err != nil {
+		return nil, err
+	}
+	t.lookedAt = looked
+	return there, nil
 }
 
 // atRest waits, after somebody lifted the pause of the source, until its controllers have taken note of the pause again. One
@@ -115,7 +146,7 @@ func (t *Transfer) atRest(ctx context.Context, s *mover.State) error {
 	if !t.lifted.Load() {
 		return nil
 	}
-	members, _, err := t.members(ctx, s.Spec, false)
+	members, _, err := t.members(ctx, s.Spec, everyKind)
 	if err != nil {
 		return err
 	}
@@ -138,34 +169,64 @@ func liftedPause(ref object.Ref, why string) error {
 
 // sourceEmpty lists the source again: none of its controllers may work on what the target is about to resume.
 func (t *Transfer) sourceEmpty(ctx context.Context, s *mover.State) error {
-	there, err := t.present(ctx, t.Source, t.types, s.Plan)
+	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.Keep != "" || !acts(item) })
+	there, err := t.present(ctx, t.Source, t.types, moves)
 	if err != nil {
 		return err
 	}
-	return t.recreated(ctx, s.Plan, there)
+	return t.recreated(ctx, moves, there)
 }
 
 // keepPaused makes sure that the remaining objects of the source are still paused: if their controllers reconciled, a
-// deletion would reach the infrastructure. With mark it also records on the roots that they are being emptied, for a
-// rollback by an older log. It does so before the first deletion, and not before it is known to be safe, because a
-// marked source does not resume.
-func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root, mark bool) error {
+// deletion would reach the infrastructure.
+func (t *Transfer) keepPaused(ctx context.Context, roots []pause.Root) error {
 	return t.eachRoot(ctx, roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 		if u == nil || u.GetUID() != root.UID {
 			return nil
 		}
-		if !pause.RootOf(object.Observe(u)).Found {
-			if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
-				return err
-			}
-			t.lifted.Store(true)
-			return liftedPause(root.Ref, "it was not paused")
+		if err := t.pauseAgain(ctx, root, typ, u); err != nil {
+			return err
 		}
-		if !mark || isEmptying(u) {
+		return t.markEmptying(ctx, root, typ, u)
+	})
+}
+
+// eachOf works on the roots that are still at the source, of which have is what it has.
+func (t *Transfer) eachOf(ctx context.Context, roots []pause.Root, have objects,
+	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
+) error {
+	return parallel(ctx, t.workers(), roots, func(ctx context.Context, root pause.Root) error {
+		u := have[root.Ref]
+		if u == nil || u.GetUID() != root.UID {
 			return nil
 		}
-		return hold.Annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
+		typ, err := t.kind(root.Ref)
+		if err != nil {
+			return err
+		}
+		return work(ctx, root, typ, u)
 	})
+}
+
+// pauseAgain pauses a root that is not paused any more, and says so.
+func (t *Transfer) pauseAgain(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+	if pause.RootOf(object.Observe(u)).Found {
+		return nil
+	}
+	if err := hold.Set(ctx, t.Source, typ, root, t.mark()); err != nil {
+		return err
+	}
+	t.lifted.Store(true)
+	return liftedPause(root.Ref, "it was not paused")
+}
+
+// markEmptying records on a root that it is being emptied, for a rollback by an older log. It is done before the first
+// deletion, and not before that is known to be safe, because a marked source does not resume.
+func (t *Transfer) markEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+	if isEmptying(u) {
+		return nil
+	}
+	return hold.Annotate(ctx, t.Source, typ, root.Ref, root.UID, map[string]any{object.EmptyingAnnotation: t.ID})
 }
 
 func isEmptying(u *unstructured.Unstructured) bool {

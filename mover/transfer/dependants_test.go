@@ -3,8 +3,10 @@ package transfer
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,6 +46,25 @@ func TestWhatComesAfterVerifiedIsNotLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Kinds of which the plan has nothing are not looked at before each level. What was found there stops every later try too.
+func TestWhatIsOfAnotherKindIsLookedForAgain(t *testing.T) {
+	late := object.Ref{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachine", Namespace: "fleet", Name: "late"}
+	f := moved(t, mover.Verified{})
+	f.src.hook = func(r *http.Request) {
+		if r.Method == http.MethodDelete && f.src.get(late) == nil {
+			f.src.put(late, ownedBy(f.cluster, f.src.get(f.cluster).GetUID()))
+		}
+	}
+	for range 3 {
+		message, next := f.step()
+		f.stranded(message, next, late.String())
+		f.there(f.src, f.cluster)
+	}
+	f.src.hook = nil
+	f.src.drop(late)
+	f.run(mover.AwaitAwake)
 }
 
 // What is there before the move, and would be lost in the same way, is an error of the preflight.
@@ -117,5 +138,30 @@ func TestRootsAbove(t *testing.T) {
 	got := rootsAbove(roots, []mover.Item{{Ref: capi("Machine", "a-1"), Cluster: "a"}})
 	if len(got) != 2 || got[0].Ref.Name != "a" || got[1].Ref.Name != "k" {
 		t.Errorf("%v", got)
+	}
+}
+
+// The looks of a large move grow with it, and so does the time between them. The pause of few Clusters is asked for before a chunk.
+func TestChecksOfALargeMove(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: lookEvery, time.Second: lookEvery, time.Minute: lookShare * time.Minute} {
+		if got := new(Transfer).lookAfter(took); got != want {
+			t.Errorf("after a look that took %s the next one comes after %s, want %s", took, got, want)
+		}
+	}
+	const clusters, each = 1000, 10
+	var roots []pause.Root
+	var items []mover.Item
+	for i := range clusters {
+		roots = append(roots, pause.Root{Ref: capi("Cluster", fmt.Sprint(i))})
+	}
+	for j := range each {
+		for i := range clusters {
+			items = append(items, mover.Item{Ref: capi("Machine", fmt.Sprintf("%d-%d", i, j)), Cluster: fmt.Sprint(i)})
+		}
+	}
+	for chunk := range slices.Chunk(byCluster(items), deleteChunk) {
+		if got := len(rootsAbove(roots, chunk)); got > deleteChunk/each+1 {
+			t.Errorf("%d Clusters are asked before a chunk of %d objects of which each Cluster has %d", got, len(chunk), each)
+		}
 	}
 }

@@ -52,7 +52,7 @@ type survey struct {
 }
 
 func (t *Transfer) survey(ctx context.Context, s *mover.State) (found survey, err error) {
-	members, w, err := t.members(ctx, s.Spec, true)
+	members, w, err := t.members(ctx, s.Spec, hashed)
 	if err != nil {
 		return found, err
 	}
@@ -180,6 +180,9 @@ func rootsOf(s *mover.State) map[object.Ref]pause.Root {
 }
 
 func foundOf(s *mover.State, ref object.Ref) bool {
+	if !pause.IsRoot(ref) {
+		return false
+	}
 	i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref == ref })
 	return i >= 0 && s.Roots[i].Found
 }

@@ -73,7 +73,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
 		return nil, err
 	}
-	members, w, err := t.members(ctx, s.Spec, false)
+	members, w, err := t.members(ctx, s.Spec, everyKind)
 	var clusters []string
 	switch {
 	case apierrors.IsForbidden(err):

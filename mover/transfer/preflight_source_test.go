@@ -33,7 +33,7 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
 				t.Fatal(err)
 			}
-			members, _, err := f.transfer.members(t.Context(), f.state.Spec, false)
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestRemovalIsTried(t *testing.T) {
 			if err := f.transfer.connect(t.Context(), f.state.Spec, "", false); err != nil {
 				t.Fatal(err)
 			}
-			members, _, err := f.transfer.members(t.Context(), f.state.Spec, false)
+			members, _, err := f.transfer.members(t.Context(), f.state.Spec, everyKind)
 			if err != nil {
 				t.Fatal(err)
 			}

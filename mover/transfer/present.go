@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,11 +15,26 @@ import (
 // present observes which objects of a plan a side has, by metadata alone: one list for each kind and namespace. Steps
 // that write begin with it, so that what an earlier process did is seen and not done again.
 func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[string]kube.Type, plan []mover.Item) (objects, error) {
+	parts, err := partsOf(kinds, c, plan)
+	if err != nil {
+		return nil, err
+	}
 	wanted := make(map[object.Ref]bool, len(plan))
-	listed := make(map[part]bool)
-	var parts []listing
 	for _, item := range plan {
 		wanted[item.Ref] = true
+	}
+	found := make(objects, len(plan))
+	return found, t.listAll(ctx, c, parts, func(ref object.Ref, u *unstructured.Unstructured) {
+		if wanted[ref] {
+			found[ref] = u
+		}
+	})
+}
+
+// partsOf are the kinds and namespaces of a plan on a side.
+func partsOf(kinds map[string]kube.Type, c *kube.Cluster, plan []mover.Item) (parts []listing, err error) {
+	listed := make(map[part]bool)
+	for _, item := range plan {
 		typ, err := typeOf(kinds, c, item.Ref, item.Version)
 		if err != nil {
 			return nil, err
@@ -31,12 +45,7 @@ func (t *Transfer) present(ctx context.Context, c *kube.Cluster, kinds map[strin
 			parts = append(parts, listing{typ, item.Ref.Namespace})
 		}
 	}
-	found := make(objects, len(plan))
-	return found, t.listAll(ctx, c, parts, func(ref object.Ref, u *unstructured.Unstructured) {
-		if wanted[ref] {
-			found[ref] = u
-		}
-	})
+	return parts, nil
 }
 
 // beside finds what the deletion of a plan would remove beside it: an object that is not in the plan, and is owned by one that the
@@ -70,24 +79,7 @@ func (b *beside) see(o object.Observed) {
 	}
 }
 
-// dependants is present for the source, with what the deletion of the plan would remove beside it.
-func (t *Transfer) dependants(ctx context.Context, s *mover.State) (there objects, unplanned []mover.Wait, err error) {
-	wanted := make(map[object.Ref]bool, len(s.Plan))
-	for _, item := range s.Plan {
-		wanted[item.Ref] = true
-	}
-	there = make(objects, len(s.Plan))
-	b := besidePlan(s.Plan)
-	err = t.listAll(ctx, t.Source, t.everything(s), func(ref object.Ref, u *unstructured.Unstructured) {
-		if wanted[ref] {
-			there[ref] = u
-		}
-		b.see(object.Observe(u))
-	})
-	return there, b.found, err
-}
-
-// unplanned is what dependants finds beside the plan, in a look at the source that was just taken. Only what that look did not
+// unplanned is what bothSides finds beside the plan, in a look at the source that was just taken. Only what that look did not
 // list is listed.
 func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *world) ([]mover.Wait, error) {
 	b := besidePlan(s.Plan)
@@ -95,8 +87,13 @@ func (t *Transfer) unplanned(ctx context.Context, s *mover.State, w *world) ([]m
 		b.see(o)
 	}
 	rest := slices.DeleteFunc(t.everything(s), func(l listing) bool { return w.has(l) })
-	err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.see(object.Observe(u)) })
-	return b.found, err
+	if err := t.listAll(ctx, t.Source, rest, func(_ object.Ref, u *unstructured.Unstructured) { b.see(object.Observe(u)) }); err != nil {
+		return nil, err
+	}
+	if len(b.found) == 0 {
+		t.lookedAt = w.at
+	}
+	return b.found, nil
 }
 
 // everything is what a move looks at in its own namespace and in those of its plan.
@@ -126,18 +123,7 @@ func (t *Transfer) everything(s *mover.State) []listing {
 
 // listAll hands the metadata of every object to see, one at a time.
 func (t *Transfer) listAll(ctx context.Context, c *kube.Cluster, parts []listing, see func(object.Ref, *unstructured.Unstructured)) error {
-	var mu sync.Mutex
-	counted := make(sizes)
-	defer func() { t.sizes = t.sizes.with(counted) }()
-	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
-		return c.ListMetadata(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
-			mu.Lock()
-			defer mu.Unlock()
-			counted.add(c, p.typ, u.GetNamespace())
-			see(object.Ref{Group: p.typ.Group, Kind: p.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, u)
-			return nil
-		})
-	})
+	return t.listSides(ctx, on(c, parts), func(_ *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) { see(ref, u) })
 }
 
 // part identifies a listing.

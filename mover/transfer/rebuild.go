@@ -24,7 +24,7 @@ type traces struct {
 
 // traces reads the source's members and the target's copies that carry the move's mark.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
-	if found.members, _, err = t.members(ctx, s.Spec, false); err != nil {
+	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
 		return found, err
 	}
 	found.copies, found.byUID = make(objects), make(map[types.UID]object.Ref)
@@ -217,7 +217,7 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 func (t *Transfer) leaveTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {
-		members, _, err := t.members(ctx, s.Spec, false)
+		members, _, err := t.members(ctx, s.Spec, everyKind)
 		if err != nil {
 			return nil, err
 		}

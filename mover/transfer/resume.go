@@ -208,7 +208,7 @@ func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Out
 	if err := w.Restore(ctx, s.Roots, t.mark()); err != nil {
 		return nil, err
 	}
-	members, _, err := t.members(ctx, s.Spec, false)
+	members, _, err := t.members(ctx, s.Spec, everyKind)
 	if err != nil {
 		return nil, err
 	}

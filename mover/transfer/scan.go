@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,10 +21,13 @@ type world struct {
 	objects []object.Observed
 	hashes  map[object.Ref]string // of content; only when asked for, never of Secrets
 	listed  map[part]bool
+	at      time.Time // when it began
+	// partial: what was empty at the look before was not looked at.
+	partial bool
 }
 
 func newWorld() *world {
-	return &world{hashes: make(map[object.Ref]string), listed: make(map[part]bool)}
+	return &world{hashes: make(map[object.Ref]string), listed: make(map[part]bool), at: time.Now()}
 }
 
 // has says that a look has listed a kind in a namespace.
@@ -36,42 +40,62 @@ func selection(s mover.Spec) mover.Selection {
 	return mover.Selection{Namespace: s.Namespace, Clusters: s.Clusters, All: s.All}
 }
 
-// look reads the source once, whole: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
+// depth is how much a look reads.
+type depth int
+
+const (
+	// occupied: only the kinds of which the look before found something, and ClusterClasses. What may have come to the others since
+	// does not count: a look at everything follows before anything is decided of them.
+	occupied depth = iota
+	everyKind
+	// hashed: every kind, and the hash of each content.
+	hashed
+)
+
+// look reads the source once: the namespace of the move, those of its ClusterClasses, all Clusters (somebody
 // else may use a class), what is labelled for moving in the whole cluster, and the credentials of that.
-func (t *Transfer) look(ctx context.Context, spec mover.Spec, hash bool) (*world, error) {
+func (t *Transfer) look(ctx context.Context, spec mover.Spec, depth depth) (*world, error) {
 	w := newWorld()
 	clusterType, err := t.clusters()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.read(ctx, w, []listing{{clusterType, ""}}, hash); err != nil {
-		return nil, err
+	read := func(parts []listing) error {
+		if depth == occupied {
+			all := len(parts)
+			parts = slices.DeleteFunc(parts, func(l listing) bool { return l.typ.GroupKind() != classKind && t.sizes.empty(t.Source, l) })
+			w.partial = w.partial || len(parts) < all
+		}
+		return t.read(ctx, w, parts, depth == hashed)
 	}
-	var parts []listing
-	for _, kind := range slices.Sorted(maps.Keys(t.types)) {
-		typ := t.types[kind]
-		switch {
-		case kind == clusterType.GroupKind():
-		case typ.Namespaced:
+	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(kind string) bool { return kind == clusterType.GroupKind() })
+	parts := []listing{{clusterType, ""}}
+	for _, kind := range kinds {
+		if typ := t.types[kind]; typ.Namespaced {
 			parts = append(parts, listing{typ, spec.Namespace})
-			if typ.Plain() {
-				continue
-			}
-			for _, namespace := range classNamespaces(w.objects, spec) {
-				parts = append(parts, listing{typ, namespace})
-			}
-		default:
+		} else {
 			parts = append(parts, listing{typ, ""})
 		}
 	}
-	if err := t.read(ctx, w, parts, hash); err != nil {
+	if err := read(parts); err != nil {
+		return nil, err
+	}
+	parts = nil
+	for _, namespace := range classNamespaces(w.objects, spec) {
+		for _, kind := range kinds {
+			if typ := t.types[kind]; typ.Namespaced && !typ.Plain() {
+				parts = append(parts, listing{typ, namespace})
+			}
+		}
+	}
+	if err := read(parts); err != nil {
 		return nil, err
 	}
 	parts, err = t.credentials(ctx, w.objects, spec.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return w, t.read(ctx, w, parts, hash)
+	return w, t.read(ctx, w, parts, depth == hashed)
 }
 
 // credentials are the Secrets in the namespaces of infrastructure providers. Those that an identity of the whole management
@@ -129,12 +153,12 @@ func classNamespaces(objects []object.Observed, spec mover.Spec) []string {
 
 func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash bool) error {
 	var mu sync.Mutex
-	counted := make(sizes)
-	defer func() { t.sizes = t.sizes.with(counted) }()
+	n := make(counted)
 	for _, p := range parts {
+		n.listed(t.Source, p)
 		w.listed[part{p.typ.GroupKind(), p.namespace}] = true
 	}
-	return parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
+	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		list := t.Source.List
 		if p.typ.Plain() {
 			list = t.Source.ListMetadata
@@ -152,17 +176,21 @@ func (t *Transfer) read(ctx context.Context, w *world, parts []listing, hash boo
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			counted.add(t.Source, p.typ, o.Ref.Namespace)
+			n.add(t.Source, p, o.Ref.Namespace)
 			w.objects = append(w.objects, o)
 			w.hashes[o.Ref] = sum
 			return nil
 		})
 	})
+	if err == nil {
+		t.sizes.learn(n)
+	}
+	return err
 }
 
 // members looks at the source and works out what the move means.
-func (t *Transfer) members(ctx context.Context, spec mover.Spec, hash bool) (mover.Members, *world, error) {
-	w, err := t.look(ctx, spec, hash)
+func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (mover.Members, *world, error) {
+	w, err := t.look(ctx, spec, depth)
 	if err != nil {
 		return mover.Members{}, nil, err
 	}

@@ -86,15 +86,14 @@ func released(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// copies makes sure, before anything is deleted at the source, that the target still holds every object that was created
-// or adopted there, by its UID.
-func (t *Transfer) copies(ctx context.Context, s *mover.State) error {
-	there, err := t.present(ctx, t.target, t.onto, s.Plan)
-	if err != nil {
-		return err
-	}
+// held makes sure, before anything is deleted at the source, that the target still holds the copies of what is there, by their
+// UIDs, or every object that was created or adopted there.
+func held(s *mover.State, there objects, everything bool) error {
 	var missing []mover.Wait
 	for _, item := range s.Plan {
+		if !everything && !remains(s, item) {
+			continue
+		}
 		why := ""
 		switch have := there[item.Ref]; {
 		case have == nil:

@@ -52,6 +52,12 @@ type Transfer struct {
 
 	watch   pause.Watch
 	touches hold.Touches
+	// quiet: the last look at the acknowledgements missed none.
+	quiet bool
+	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
+	lookedAt time.Time
+	// lookEvery is how often such a look is taken while the source is emptied. Default 10 seconds.
+	lookEvery time.Duration
 	// firstAwakeLook is when this process first looked whether the target is awake, and quietLooks how many looks in a row
 	// have shown nothing new since.
 	firstAwakeLook time.Time

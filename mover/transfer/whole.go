@@ -3,8 +3,8 @@ package transfer
 import (
 	"context"
 	"errors"
-	"maps"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -20,6 +20,8 @@ const (
 	// few objects of a kind in a namespace are read one by one; so are those that are less than one in sparse of what is there.
 	few    = 5
 	sparse = 8
+	// listsAtOnce bounds the lists of one reading that are in flight, and so the pages that are in memory.
+	listsAtOnce = 6
 	// ofClusters selects what belongs to Clusters.
 	ofClusters = clusterv1.ClusterNameLabel
 )
@@ -32,7 +34,7 @@ type wanted struct {
 
 // whole reads objects of a side with all their fields and works on each while the rest is still read; u is nil where an
 // object is not there. What a side has many of is listed: a page costs the server less than its objects one by one. No more
-// than a page is in memory at once. Each object is read after the call began, once. A list ends early where its pages are too
+// than listsAtOnce pages are in memory at once. Each object is read after the call began, once. A list ends early where its pages are too
 // large, or expire because the work takes minutes: what is left is then read one by one.
 func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
@@ -41,32 +43,38 @@ func whole[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []want
 		i int
 		u *unstructured.Unstructured // nil: it is read alone
 	}
-	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
-		for _, group := range t.grouped(c, want) {
-			at := make(map[object.Ref]int, len(group.members))
-			for _, i := range group.members {
-				at[want[i].ref] = i
-			}
-			if group.list {
-				err := c.ListLabelled(ctx, group.typ, group.namespace, group.selector, func(u *unstructured.Unstructured) error {
-					ref := object.Ref{Group: group.typ.Group, Kind: group.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
-					if i, ok := at[ref]; ok {
-						delete(at, ref)
-						put(found{i, u})
-					}
-					return ctx.Err()
-				})
-				if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, guard.ErrTooLarge) {
-					return err
+	read := func(ctx context.Context, group *group, put func(found)) error {
+		at := make(map[object.Ref]int, len(group.members))
+		for _, i := range group.members {
+			at[want[i].ref] = i
+		}
+		if group.list {
+			err := c.ListLabelled(ctx, group.typ, group.namespace, group.selector, func(u *unstructured.Unstructured) error {
+				ref := object.Ref{Group: group.typ.Group, Kind: group.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+				if i, ok := at[ref]; ok {
+					delete(at, ref)
+					put(found{i, u})
 				}
+				return ctx.Err()
+			})
+			if err != nil && !apierrors.IsResourceExpired(err) && !errors.Is(err, guard.ErrTooLarge) {
+				return err
 			}
-			for _, i := range group.members { // what the list did not have, or not give, and where there was none
-				if _, left := at[want[i].ref]; left && ctx.Err() == nil {
-					put(found{i: i})
-				}
+		}
+		for _, i := range group.members { // what the list did not have, or not give, and where there was none
+			if _, left := at[want[i].ref]; left && ctx.Err() == nil {
+				put(found{i: i})
 			}
 		}
 		return ctx.Err()
+	}
+	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
+		lists, ctx := errgroup.WithContext(ctx)
+		lists.SetLimit(min(listsAtOnce, t.workers()))
+		for _, group := range t.grouped(c, want) {
+			lists.Go(func() error { return read(ctx, group, put) })
+		}
+		return lists.Wait()
 	}, func(ctx context.Context, f found) (R, error) {
 		if f.u == nil {
 			w := want[f.i]
@@ -106,7 +114,7 @@ func (t *Transfer) grouped(c *kube.Cluster, want []wanted) []*group {
 	}
 	for _, g := range groups {
 		n := len(g.members)
-		g.list = n > few && n*sparse >= t.sizes.of(c, g.typ, g.namespace)
+		g.list = n > few && n*sparse >= t.sizes.of(c, g.listing)
 		if g.typ.Plain() {
 			g.selector = ofClusters // Secrets and ConfigMaps that belong to no Cluster are not read
 		}
@@ -140,29 +148,4 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, work func(c
 	return whole(ctx, t, t.Source, want, func(ctx context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 		return struct{}{}, work(ctx, roots[i], want[i].typ, u)
 	}, func([]struct{}) error { return nil })
-}
-
-// sizes are how many objects of a kind a side had in a namespace when they were last listed.
-type sizes map[size]int
-
-type size struct {
-	side string
-	part
-}
-
-func (s sizes) add(c *kube.Cluster, typ kube.Type, namespace string) {
-	s[size{c.Name, part{typ.GroupKind(), namespace}}]++
-}
-
-// with are the sizes with later ones in their place.
-func (s sizes) with(later sizes) sizes {
-	if s == nil {
-		return later
-	}
-	maps.Copy(s, later)
-	return s
-}
-
-func (s sizes) of(c *kube.Cluster, typ kube.Type, namespace string) int {
-	return s[size{c.Name, part{typ.GroupKind(), namespace}}]
 }

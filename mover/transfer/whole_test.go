@@ -71,7 +71,7 @@ func TestWhole(t *testing.T) {
 		"without the label": {secret, 0, 100, true, 1, 50},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr.sizes = nil
+			tr.sizes = sizes{}
 			if c.seen {
 				for _, kind := range []string{"Machine." + object.CoreGroup, "Secret"} {
 					if err := tr.listAll(t.Context(), tr.Source, []listing{{tr.types[kind], "fleet"}}, func(object.Ref, *unstructured.Unstructured) {}); err != nil {

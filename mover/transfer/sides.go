@@ -1,0 +1,105 @@
+package transfer
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube"
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/pause"
+)
+
+// remains says that an object of the plan is still to be deleted at the source.
+func remains(s *mover.State, item mover.Item) bool { return item.Keep == "" && !s.Deleted[item.Ref] }
+
+// bothSides is present for both sides in one look, with what the deletion of the plan would remove beside it. If not everything is
+// asked for, of the source only the kinds of the plan are listed, and of the target those of which originals remain there.
+func (t *Transfer) bothSides(ctx context.Context, s *mover.State, everything bool) (copies, there objects, unplanned []mover.Wait, err error) {
+	wanted := make(map[object.Ref]bool, len(s.Plan))
+	planned := make(map[string]bool)
+	var remaining []mover.Item
+	for _, item := range s.Plan {
+		wanted[item.Ref], planned[item.Ref.GroupKind()] = true, true
+		if everything || remains(s, item) {
+			remaining = append(remaining, item)
+		}
+	}
+	for _, root := range s.Roots {
+		wanted[root.Ref] = true // its pause is judged
+	}
+	parts := t.everything(s)
+	if !everything {
+		parts = slices.DeleteFunc(parts, func(l listing) bool { return !planned[l.typ.GroupKind()] })
+	}
+	looks := on(t.Source, parts)
+	for i, l := range looks {
+		looks[i].whole = pause.IsRoot(object.Ref{Group: l.typ.Group, Kind: l.typ.Kind}) // whether it is paused is no metadata
+	}
+	onto, err := partsOf(t.onto, t.target, remaining)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	looks = append(looks, on(t.target, onto)...)
+	copies, there = make(objects, len(remaining)), make(objects, len(s.Plan))
+	b := besidePlan(s.Plan)
+	err = t.listSides(ctx, looks, func(c *kube.Cluster, ref object.Ref, u *unstructured.Unstructured) {
+		switch {
+		case c == t.target:
+			if wanted[ref] {
+				copies[ref] = u
+			}
+			return
+		case wanted[ref]:
+			there[ref] = u
+		}
+		b.see(object.Observe(u))
+	})
+	return copies, there, b.found, err
+}
+
+// sideListing is a kind in a namespace of a side.
+type sideListing struct {
+	listing
+
+	side *kube.Cluster
+	// whole: with all fields, and not by metadata.
+	whole bool
+}
+
+func on(c *kube.Cluster, parts []listing) []sideListing {
+	list := make([]sideListing, len(parts))
+	for i, p := range parts {
+		list[i] = sideListing{listing: p, side: c}
+	}
+	return list
+}
+
+// listSides is listAll for both sides at once.
+func (t *Transfer) listSides(ctx context.Context, parts []sideListing, see func(*kube.Cluster, object.Ref, *unstructured.Unstructured)) error {
+	var mu sync.Mutex
+	n := make(counted)
+	for _, p := range parts {
+		n.listed(p.side, p.listing)
+	}
+	err := parallel(ctx, t.workers(), parts, func(ctx context.Context, p sideListing) error {
+		list := p.side.ListMetadata
+		if p.whole {
+			list = p.side.List
+		}
+		return list(ctx, p.typ, p.namespace, func(u *unstructured.Unstructured) error {
+			mu.Lock()
+			defer mu.Unlock()
+			n.add(p.side, p.listing, u.GetNamespace())
+			see(p.side, object.Ref{Group: p.typ.Group, Kind: p.typ.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}, u)
+			return nil
+		})
+	})
+	if err == nil {
+		t.sizes.learn(n)
+	}
+	return err
+}
