@@ -28,13 +28,13 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream is each for items that are still being found. put waits while as many are worked on as may be.
+// stream is each for items that are still being found. put waits while as many are worked on as may be, and several goroutines may call it.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, workCtx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
-	results := make(chan R, limit)
+	results := make(chan R, max(limit, batchMax)) // nobody waits while a batch is being stored
 	done := make(chan error, 1)
 	go func() {
 		notFound := find(workCtx, func(item T) {

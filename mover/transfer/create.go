@@ -58,9 +58,13 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		}
 		return owners
 	}
-	for _, level := range mover.Levels(s.Plan) {
-		todo := slices.DeleteFunc(level, func(item mover.Item) bool { return uids[item.Ref] != "" })
-		err := originals(ctx, t, todo, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
+	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
+	load, err := t.preload(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for _, todo := range mover.Levels(missing) {
+		err := load(ctx, todo, func(ctx context.Context, i int, source *unstructured.Unstructured) (made, error) {
 			item := todo[i]
 			if err := t.planned(item, source); err != nil {
 				return made{}, err

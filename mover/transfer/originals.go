@@ -23,11 +23,7 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 		}
 		return whole(ctx, t, t.Source, want, work, hand)
 	}
-	all := make([]int, len(items))
-	for i := range all {
-		all[i] = i
-	}
-	return each(ctx, t.workers(), all, func(ctx context.Context, i int) (R, error) {
+	return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (R, error) {
 		u, err := paused(t.archive, items[i])
 		if err != nil {
 			var none R
@@ -35,6 +31,50 @@ func originals[R any](ctx context.Context, t *Transfer, items []mover.Item,
 		}
 		return work(ctx, i, u)
 	}, hand)
+}
+
+// loader is originals for what is created.
+type loader func(ctx context.Context, items []mover.Item,
+	work func(ctx context.Context, i int, u *unstructured.Unstructured) (made, error), hand func([]made) error) error
+
+// preloaded is how many objects are read before the first one is created. More are read level by level.
+const preloaded = 1000
+
+// preload reads a small plan at once: a list may have to wait in the API server, and a level would wait for it.
+func (t *Transfer) preload(ctx context.Context, items []mover.Item) (loader, error) {
+	if t.archive != nil || len(items) > preloaded {
+		return func(ctx context.Context, items []mover.Item,
+			work func(context.Context, int, *unstructured.Unstructured) (made, error), hand func([]made) error,
+		) error {
+			return originals(ctx, t, items, work, hand)
+		}, nil
+	}
+	type found struct {
+		ref object.Ref
+		u   *unstructured.Unstructured
+	}
+	read := make(objects, len(items))
+	err := originals(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (found, error) {
+		return found{items[i].Ref, u}, nil
+	}, func(batch []found) error {
+		for _, f := range batch {
+			read[f.ref] = f.u
+		}
+		return nil
+	})
+	return func(ctx context.Context, items []mover.Item,
+		work func(context.Context, int, *unstructured.Unstructured) (made, error), hand func([]made) error,
+	) error {
+		return each(ctx, t.workers(), indices(items), func(ctx context.Context, i int) (made, error) { return work(ctx, i, read[items[i].Ref]) }, hand)
+	}, err
+}
+
+func indices[T any](items []T) []int {
+	all := make([]int, len(items))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 func paused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured, error) {

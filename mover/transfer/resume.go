@@ -26,13 +26,18 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 // resumeCopies removes the marks from the copies and restores the pauses.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
-	there, err := t.present(ctx, t.target, t.onto, s.Plan)
-	if err != nil {
-		return err
+	marked := t.verified // all copies have the mark, as this process saw
+	var there objects
+	if t.verified = false; !marked {
+		var err error
+		if there, err = t.present(ctx, t.target, t.onto, s.Plan); err != nil {
+			return err
+		}
 	}
-	err = parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
+	err := parallel(ctx, t.workers(), s.Plan, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
-		if _, ok := roots[item.Ref]; ok || have == nil || !t.isOurs(have) {
+		ours := marked && !s.Adopted[item.Ref] || have != nil && t.isOurs(have)
+		if _, ok := roots[item.Ref]; ok || !ours {
 			return nil
 		}
 		typ, err := t.targetType(item.Ref, item.Version)

@@ -54,6 +54,8 @@ type Transfer struct {
 	touches hold.Touches
 	// quiet: the last look at the acknowledgements missed none.
 	quiet bool
+	// verified: this process saw all copies with their marks, and has taken none off.
+	verified bool
 	// lookedAt is when this process last looked at every kind of the source for what its plan does not have.
 	lookedAt time.Time
 	// lookEvery is how often such a look is taken while the source is emptied. Default 10 seconds.

@@ -22,30 +22,38 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 		return nil, err
 	}
 	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned)}
-	for _, kind := range byKind(s.Plan) {
-		differences, err := t.compare(ctx, s, kind)
+	for _, part := range byKind(s.Plan) {
+		differences, err := t.compare(ctx, s, part)
 		if err != nil {
 			return nil, err
 		}
 		out.Differences = append(out.Differences, differences...)
 	}
+	t.verified = len(out.Differences) == 0
 	return out, nil
 }
 
-// byKind takes a plan apart, so that no more than one kind is in memory at once.
+// compareAtOnce is how many copies may be in memory at once, unless a kind has more.
+const compareAtOnce = 1000
+
+// byKind takes a plan apart into parts of whole kinds, so that not all copies are in memory at once.
 func byKind(plan []mover.Item) [][]mover.Item {
-	parts := make(map[string][]mover.Item)
+	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
-		parts[item.Ref.GroupKind()] = append(parts[item.Ref.GroupKind()], item)
+		kinds[item.Ref.GroupKind()] = append(kinds[item.Ref.GroupKind()], item)
 	}
-	var list [][]mover.Item
-	for _, kind := range slices.Sorted(maps.Keys(parts)) {
-		list = append(list, parts[kind])
+	var parts [][]mover.Item
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if last := len(parts) - 1; last >= 0 && len(parts[last])+len(kinds[kind]) <= compareAtOnce {
+			parts[last] = append(parts[last], kinds[kind]...)
+			continue
+		}
+		parts = append(parts, kinds[kind])
 	}
-	return list
+	return parts
 }
 
-// compare reads the objects of a kind on the target and then at the source, and names those that differ.
+// compare reads the objects of a part of the plan on the target and then at the source, and names those that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.Wait, err error) {
 	onto, err := itemsOf(t.onto, t.target, items)
 	if err != nil {
