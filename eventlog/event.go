@@ -16,6 +16,7 @@ const (
 	KindMove        Kind = "move"
 	KindRemediation Kind = "remediation"
 	KindPause       Kind = "pause"
+	KindBackup      Kind = "backup"
 	KindDaemon      Kind = "daemon"
 )
 

@@ -14,7 +14,8 @@ func GroupVersion() schema.GroupVersion {
 // AddToScheme registers the resources of this package.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(), &Move{}, &MoveList{}, &Pause{}, &PauseList{}, &WorkflowRun{}, &WorkflowRunList{},
-		&RepairPolicy{}, &RepairPolicyList{}, &RepairLimits{}, &RepairLimitsList{}, &SurgeRemediation{}, &SurgeRemediationList{}, &SurgeRemediationTemplate{}, &SurgeRemediationTemplateList{})
+		&RepairPolicy{}, &RepairPolicyList{}, &RepairLimits{}, &RepairLimitsList{}, &SurgeRemediation{}, &SurgeRemediationList{}, &SurgeRemediationTemplate{}, &SurgeRemediationTemplateList{},
+		&BackupSchedule{}, &BackupScheduleList{})
 	metav1.AddToGroupVersion(s, GroupVersion())
 	return nil
 }

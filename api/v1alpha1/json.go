@@ -83,3 +83,15 @@ func (p *Pause) UnmarshalJSON(data []byte) error {
 	type plain Pause
 	return decode(data, (*plain)(p), &p.Unreadable)
 }
+
+// MarshalJSON implements json.Marshaler.
+func (b *BackupSchedule) MarshalJSON() ([]byte, error) {
+	type plain BackupSchedule
+	return encode((*plain)(b), b.Unreadable)
+}
+
+// UnmarshalJSON implements json.Unmarshaler: see Unreadable.
+func (b *BackupSchedule) UnmarshalJSON(data []byte) error {
+	type plain BackupSchedule
+	return decode(data, (*plain)(b), &b.Unreadable)
+}

@@ -22,7 +22,7 @@ const usagePart = "usage"
 
 // Snapshot implements projector.Snapshotter.
 func (v *View) Snapshot(put func(part string, data []byte) error) error {
-	for _, part := range []func(func(string, []byte) error) error{v.Trust.Snapshot, v.Moves.Snapshot, v.Remediations.Snapshot, v.Pauses.Snapshot, v.Runs.Snapshot} {
+	for _, part := range []func(func(string, []byte) error) error{v.Trust.Snapshot, v.Moves.Snapshot, v.Remediations.Snapshot, v.Pauses.Snapshot, v.Schedules.Snapshot, v.Runs.Snapshot} {
 		if err := part(put); err != nil {
 			return err
 		}
@@ -42,6 +42,8 @@ func (v *View) Restore(part string, data []byte) error {
 		return v.Remediations.Restore(part, data)
 	case eventlog.KindPause:
 		return v.Pauses.Restore(part, data)
+	case eventlog.KindBackup:
+		return v.Schedules.Restore(part, data)
 	case eventlog.KindRun:
 		return v.Runs.Restore(part, data)
 	case usagePart:

@@ -5,6 +5,7 @@ import (
 	"scute.dev/internal/trust"
 	"scute.dev/internal/usage"
 	moves "scute.dev/mover/runner"
+	schedules "scute.dev/mover/schedule/runner"
 	pauses "scute.dev/pause/runner"
 	remediations "scute.dev/remediator/runner"
 	runs "scute.dev/workflow/runner"
@@ -16,6 +17,7 @@ type View struct {
 	Runs         *runs.Runs
 	Remediations *remediations.Remediations
 	Pauses       *pauses.Pauses
+	Schedules    *schedules.Schedules
 	Usage        *usage.Usage
 	Trust        *trust.View
 	// News are told of each commit about an aggregate of a kind.
@@ -26,7 +28,8 @@ type View struct {
 func New(limits usage.Limits) *View {
 	return &View{
 		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
-		Usage: usage.New(limits), Trust: trust.NewView(),
+		Schedules: schedules.NewSchedules(nil),
+		Usage:     usage.New(limits), Trust: trust.NewView(),
 	}
 }
 
@@ -45,6 +48,8 @@ func (v *View) Apply(r eventlog.Record) error {
 		return v.Remediations.Apply(r)
 	case eventlog.KindPause:
 		return v.Pauses.Apply(r)
+	case eventlog.KindBackup:
+		return v.Schedules.Apply(r)
 	case eventlog.KindDaemon:
 		return v.Trust.Apply(r)
 	default:

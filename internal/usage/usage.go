@@ -22,7 +22,7 @@ type Limits struct {
 	Events, Bytes int
 }
 
-// Usage is a view of the log. Commits about runs, moves and pauses count for the namespace that their id begins with.
+// Usage is a view of the log. Commits about runs, moves, pauses and backup schedules count for the namespace that their id begins with.
 type Usage struct {
 	limits Limits
 	mu     sync.Mutex
@@ -41,7 +41,9 @@ func New(limits Limits) *Usage { return &Usage{limits: limits, spaces: make(map[
 
 // Apply counts a commit, by the time at which the log stored it.
 func (u *Usage) Apply(r eventlog.Record) {
-	if r.Aggregate.Kind != eventlog.KindRun && r.Aggregate.Kind != eventlog.KindMove && r.Aggregate.Kind != eventlog.KindPause {
+	switch r.Aggregate.Kind {
+	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
+	default:
 		return
 	}
 	namespace, _, _ := strings.Cut(r.Aggregate.ID, "/")

@@ -49,6 +49,14 @@ func bases(kind string) []string {
 		}
 	case "Pause":
 		return []string{"spec: {clusters: [a], timeouts: {acknowledge: 1s}, selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}"}
+	case "BackupSchedule":
+		const to = "schedule: '@daily', encryption: {plaintext: true}, destination: {s3: {endpoint: 'https://s3.example.com', bucket: abc, credentialsSecretRef: {name: a}}}"
+		return []string{
+			"spec: {clusters: {all: true}, " + to + "}",
+			"spec: {clusters: {names: [a]}, " + to + "}",
+			"spec: {clusters: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}, " + to + "}",
+			"spec: {clusters: {all: true}, schedule: '@daily', encryption: {recipients: [age1a]}, destination: {volume: {}}}",
+		}
 	case "RepairPolicy":
 		return []string{
 			"spec: {selector: {matchExpressions: [{key: a, operator: In, values: [b]}]}}",

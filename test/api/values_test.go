@@ -11,7 +11,7 @@ import (
 
 // texts are strings among which there is one for every pattern of a field.
 func texts() []string {
-	return []string{"a", "5m", "A", value, "2026-01-31T18:00:00Z", ".status"}
+	return []string{"a", "5m", "A", value, "2026-01-31T18:00:00Z", ".status", "age1a", "@daily", "https://s3.example.com"}
 }
 
 // nonsense are strings among which there are several that a pattern, a format or an enumeration does not take, and those

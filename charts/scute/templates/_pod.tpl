@@ -101,6 +101,10 @@ spec:
         - --namespace-events-per-hour={{ int64 .Values.log.quota.eventsPerHour }}
         - --namespace-bytes-per-hour={{ int64 .Values.log.quota.bytesPerHour }}
         - --move-concurrency={{ .Values.moves.concurrency }}
+        - --cluster-backup-concurrency={{ .Values.clusterBackups.concurrency }}
+        {{- if .Values.clusterBackups.existingClaim }}
+        - --cluster-backup-volume=/var/lib/scute-backups
+        {{- end }}
         {{- if .Values.remediation.enabled }}
         - --remediation-concurrency={{ .Values.remediation.concurrency }}
         {{- else }}
@@ -222,7 +226,7 @@ spec:
       securityContext:
         {{- include "scute.containerSecurity" . | nindent 8 }}
       volumeMounts:
-        # What tasks of a run write while they run: commands, and clusterctl's library.
+        # What tasks of a run write while they run, commands and clusterctl's library, and backups of clusters while they are made.
         - name: tmp
           mountPath: /tmp
         {{- if not .Values.nats.url }}
@@ -241,6 +245,10 @@ spec:
         {{- if and .Values.audit.enabled .Values.audit.folder.existingClaim }}
         - name: audit
           mountPath: /var/lib/scute-audit
+        {{- end }}
+        {{- if .Values.clusterBackups.existingClaim }}
+        - name: cluster-backups
+          mountPath: /var/lib/scute-backups
         {{- end }}
         {{- if and .Values.webhook.url .Values.webhook.secretName }}
         - name: webhook
@@ -272,6 +280,11 @@ spec:
     - name: audit
       persistentVolumeClaim:
         claimName: {{ .Values.audit.folder.existingClaim }}
+    {{- end }}
+    {{- with .Values.clusterBackups.existingClaim }}
+    - name: cluster-backups
+      persistentVolumeClaim:
+        claimName: {{ . }}
     {{- end }}
     {{- if and .Values.webhook.url .Values.webhook.secretName }}
     - name: webhook

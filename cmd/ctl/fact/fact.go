@@ -10,6 +10,7 @@ import (
 	"scute.dev/internal/trust"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/mover/schedule"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
 	"scute.dev/workflow"
@@ -60,13 +61,15 @@ type Words struct {
 	runs         *eventlog.Catalog[workflow.Event]
 	remediations *eventlog.Catalog[remediator.Event]
 	pauses       *eventlog.Catalog[request.Event]
+	schedules    *eventlog.Catalog[schedule.Event]
 	daemon       *eventlog.Catalog[trust.Event]
 }
 
 // New makes a reader.
 func New() *Words {
 	return &Words{
-		moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), daemon: trust.NewCatalog(),
+		moves: mover.NewCatalog(), runs: workflow.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(),
+		schedules: schedule.NewCatalog(), daemon: trust.NewCatalog(),
 	}
 }
 
@@ -91,6 +94,10 @@ func (w *Words) Of(kind eventlog.Kind, ev eventlog.Event) Fact {
 	case eventlog.KindPause:
 		if e, err := w.pauses.Decode(ev); err == nil {
 			return pauses(e)
+		}
+	case eventlog.KindBackup:
+		if e, err := w.schedules.Decode(ev); err == nil {
+			return schedules(e)
 		}
 	case eventlog.KindDaemon:
 		if e, err := w.daemon.Decode(ev); err == nil {

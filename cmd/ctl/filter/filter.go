@@ -43,7 +43,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 }
 
 var kinds = []string{
-	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindDaemon),
+	string(eventlog.KindRun), string(eventlog.KindMove), string(eventlog.KindRemediation), string(eventlog.KindPause), string(eventlog.KindBackup), string(eventlog.KindDaemon),
 }
 
 // Check refuses what selects nothing by mistake, and makes exact times of those before now.

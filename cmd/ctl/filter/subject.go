@@ -6,6 +6,7 @@ import (
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/mover/schedule"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
 )
@@ -24,6 +25,7 @@ type Subjects struct {
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
 	pauses       *eventlog.Catalog[request.Event]
+	schedules    *eventlog.Catalog[schedule.Event]
 
 	clusters map[eventlog.Aggregate][]string
 	all      map[eventlog.Aggregate]bool // moves of all clusters of a namespace
@@ -33,7 +35,7 @@ type Subjects struct {
 // NewSubjects knows of no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
-		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(),
+		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
 		clusters: make(map[eventlog.Aggregate][]string), all: make(map[eventlog.Aggregate]bool), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
@@ -47,6 +49,8 @@ func (s *Subjects) Of(e show.Event) Subject {
 		return s.remediation(e)
 	case eventlog.KindPause:
 		return s.pause(e)
+	case eventlog.KindBackup:
+		return s.schedule(e)
 	default:
 		return Subject{}
 	}
@@ -79,6 +83,21 @@ func (s *Subjects) pause(e show.Event) Subject {
 	slices.Sort(clusters)
 	s.clusters[e.Aggregate] = slices.Compact(clusters)
 	return Subject{Clusters: s.clusters[e.Aggregate], Machines: machines(e)}
+}
+
+// schedule is about the Clusters that are named, or those of the last backup.
+func (s *Subjects) schedule(e show.Event) Subject {
+	event, _ := s.schedules.Decode(e.Event)
+	switch event := event.(type) {
+	case schedule.Configured:
+		s.clusters[e.Aggregate], s.all[e.Aggregate] = event.Spec.Clusters, event.Spec.All
+	case schedule.Completed:
+		if len(event.Clusters) > 0 {
+			s.clusters[e.Aggregate] = event.Clusters
+		}
+	}
+	clusters := s.clusters[e.Aggregate]
+	return Subject{Clusters: clusters, AnyCluster: s.all[e.Aggregate] && len(clusters) == 0}
 }
 
 func machines(e show.Event) (names []string) {

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
+	"scute.dev/mover/schedule"
 	"scute.dev/pause/request"
 	"scute.dev/remediator"
 	"scute.dev/workflow"
@@ -27,7 +28,8 @@ const (
 func Types() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, of := range []map[string]reflect.Type{
-		workflow.NewCatalog().Types(), mover.NewCatalog().Types(), remediator.NewCatalog().Types(), request.NewCatalog().Types(), trust.NewCatalog().Types(),
+		workflow.NewCatalog().Types(), mover.NewCatalog().Types(), remediator.NewCatalog().Types(), request.NewCatalog().Types(),
+		schedule.NewCatalog().Types(), trust.NewCatalog().Types(),
 	} {
 		maps.Copy(types, of)
 	}

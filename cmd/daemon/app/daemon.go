@@ -26,6 +26,7 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/mover"
 	moves "scute.dev/mover/runner"
+	schedules "scute.dev/mover/schedule/runner"
 	"scute.dev/mover/transfer"
 	pauses "scute.dev/pause/runner"
 	"scute.dev/projector"
@@ -39,6 +40,7 @@ type daemon struct {
 	moves     *moves.Runner
 	runs      *runs.Runner
 	pauses    *pauses.Runner
+	schedules *schedules.Runner
 	remedies  *remedies // nil when switched off
 	env       *manifest.Env
 	view      *projection.View
@@ -52,9 +54,9 @@ type daemon struct {
 	// unreadable counts stored objects that cannot be read.
 	unreadable *unreadable
 
-	moveSupervisor, runSupervisor, pauseSupervisor *supervise.Supervisor
-	// moveChanges, runChanges and pauseChanges tell the controllers.
-	moveChanges, runChanges, pauseChanges changes.Changes[string]
+	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
+	// moveChanges, runChanges, pauseChanges and scheduleChanges tell the controllers.
+	moveChanges, runChanges, pauseChanges, scheduleChanges changes.Changes[string]
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -98,11 +100,13 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	d.view = projection.New(usage.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
 	d.pauses = newPauses(source, log, home.incarnation, logger)
-	d.runs.Changed, d.moves.Changed, d.pauses.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add
+	d.schedules = newSchedules(o.Backups, source, log, home, logger)
+	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
 	d.runs.Exceeded = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := remediation.NewEventSource()
 	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
 	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
+	d.scheduleSupervisor = d.schedules.Supervisor(d.view.Schedules)
 	d.view.Moves.Changed = func(id string) {
 		d.moveSupervisor.Changed(id)
 		d.moveChanges.Add(id)
@@ -116,9 +120,14 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		d.pauseSupervisor.Changed(id)
 		d.pauseChanges.Add(id)
 	}
+	d.view.Schedules.Changed = func(id string) {
+		d.scheduleSupervisor.Changed(id)
+		d.scheduleChanges.Add(id)
+	}
 	d.view.Remediations.Changed = feed.Changed
 	d.view.News = map[eventlog.Kind]func(string, uint64){eventlog.KindMove: d.moves.News, eventlog.KindRun: d.runs.News, eventlog.KindPause: d.pauses.News}
 	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
+	d.view.Schedules.LogID = driven.Log
 	d.projector = projector.New(home.log, d.view, d.snapshots(o.Log))
 	var lock *lease
 	if o.LeaderElection {
@@ -167,7 +176,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
-	return d, d.register(home)
+	return d, errors.Join(d.register(home), d.registerSchedules(o.Backups, g))
 }
 
 func (d *daemon) register(home *home) error {

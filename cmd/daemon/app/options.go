@@ -42,6 +42,8 @@ type Options struct {
 	RemediationConcurrency int
 	// AllowAddresses are addresses and ranges, beside the public ones, that Moves and WorkflowRuns may lead the daemon to.
 	AllowAddresses []string
+	// Backups say what BackupSchedules may do.
+	Backups BackupOptions
 	// EnableExec lets WorkflowRuns run commands in the daemon's own container.
 	EnableExec bool
 	// DefaultFailurePolicy of runs that name none; "" is Abort.
@@ -78,7 +80,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
+		MoveConcurrency: 4, MoveWorkers: 16, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: BackupOptions{Concurrency: 2}, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }
@@ -118,7 +120,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.NamespaceBytes, "namespace-bytes-per-hour", o.NamespaceBytes, "the same in bytes")
 	f.BoolVar(&o.Remediation, "remediation", o.Remediation, "look after the machines that RepairPolicies select")
 	f.IntVar(&o.RemediationConcurrency, "remediation-concurrency", o.RemediationConcurrency, "owners of machines that are looked at, and acted for, at once")
-	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves and WorkflowRuns may nevertheless lead scuted to, for example 10.0.0.0/8")
+	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", o.AllowAddresses, "addresses and ranges that are not public and that Moves, WorkflowRuns and BackupSchedules may nevertheless lead scuted to, for example 10.0.0.0/8")
+	o.Backups.addFlags(f)
 	f.BoolVar(&o.EnableExec, "enable-exec", o.EnableExec, "let tasks of the kind Exec run commands in this container: everybody who may create a WorkflowRun then has what the daemon has")
 	f.StringVar(&o.DefaultFailurePolicy, "default-failure-policy", o.DefaultFailurePolicy, "failure policy of runs that name none: Abort, Rollback, Ignore, IgnoreChildren or Pause; "+defaultPolicyVariable+" sets it too, Abort if empty")
 }
@@ -163,6 +166,9 @@ func (o *Options) Validate() error {
 		}
 	}
 	if err := o.Audit.validate(o.Log); err != nil {
+		return err
+	}
+	if err := o.Backups.validate(); err != nil {
 		return err
 	}
 	if err := o.Webhook.validate(); err != nil {

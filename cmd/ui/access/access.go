@@ -92,6 +92,7 @@ func (r *Reviewer) May(ctx context.Context, u User, a eventlog.Aggregate) (bool,
 func resources() map[eventlog.Kind]string {
 	return map[eventlog.Kind]string{
 		eventlog.KindRun: "workflowruns", eventlog.KindMove: "moves", eventlog.KindPause: "pauses", eventlog.KindRemediation: "surgeremediations",
+		eventlog.KindBackup: "backupschedules",
 	}
 }
 

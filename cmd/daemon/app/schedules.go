@@ -1,0 +1,157 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+	_ "time/tzdata" // a container has no database of time zones, which schedules name
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/aggregate"
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/backupschedule"
+	"scute.dev/internal/supervise"
+	"scute.dev/kube"
+	"scute.dev/kube/guard"
+	"scute.dev/mover/schedule"
+	schedules "scute.dev/mover/schedule/runner"
+	stores "scute.dev/mover/store"
+)
+
+// BackupOptions say what BackupSchedules may do.
+type BackupOptions struct {
+	// Volume is the folder that destinations of the kind volume are in; "" offers none.
+	Volume string
+	// Concurrency bounds the backups that are made at once.
+	Concurrency int
+}
+
+func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder in which BackupSchedules keep backups of clusters whose destination is the volume, each namespace in its own folder; none can if empty")
+	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are made at once. A namespace without one may always begin one, up to twice this number in all")
+}
+
+func (o *BackupOptions) validate() error {
+	if o.Concurrency < 1 {
+		return fmt.Errorf("--cluster-backup-concurrency is %d: it must be 1 or more", o.Concurrency)
+	}
+	return nil
+}
+
+func newSchedules(o BackupOptions, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
+	return &schedules.Runner{
+		Log: log, Incarnation: home.incarnation, Program: "scuted", Cluster: source, Select: finder{source}.Clusters, Logger: logger,
+		Places: supervise.NewPlaces(o.Concurrency), Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
+	}
+}
+
+// registerSchedules registers the controller of BackupSchedules, and what drives them.
+func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
+	_, err := d.manager.GetRESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("BackupSchedule").GroupKind(), v1alpha1.GroupVersion().Version)
+	if meta.IsNoMatchError(err) {
+		d.logger.Warn("nothing is backed up", "because", "the API server has no kind BackupSchedule: install the CRDs of this version, and restart scuted")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("asking for the kind BackupSchedule: %w", err)
+	}
+	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
+	d.unreadable.in(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
+	r := &backupschedule.Reconciler{
+		Client: d.manager.GetClient(), Recorder: d.manager.GetEventRecorder("scuted"),
+		Schedules: struct {
+			*schedules.Runner
+			*schedules.Schedules
+		}{d.schedules, d.view.Schedules},
+		CaughtUp: d.gate.open,
+		Changes:  &d.scheduleChanges,
+	}
+	if err := r.SetupWithManager(d.manager); err != nil {
+		return fmt.Errorf("preparing the BackupSchedule controller: %w", err)
+	}
+	return errors.Join(d.manager.Add(d.leading(func(ctx context.Context) {
+		if err := d.emptied(); err != nil {
+			d.logger.Error("clusters are not backed up", "error", err)
+			return
+		}
+		d.scheduleSupervisor.Run(ctx)
+	})), d.manager.Add(d.leading(func(context.Context) {
+		for _, id := range d.view.Schedules.Open("", "") {
+			d.scheduleChanges.Add(id)
+		}
+	})))
+}
+
+// emptied makes the folder of backups that are being made, and removes what a process that was killed left there.
+func (d *daemon) emptied() error {
+	if err := os.RemoveAll(d.schedules.Dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(d.schedules.Dir, 0o700)
+}
+
+// destinations opens those of schedules.
+type destinations struct {
+	reader client.Reader
+	volume string
+	guard  *guard.Guard
+}
+
+// storeDial bounds connecting to a store.
+const storeDial = 30 * time.Second
+
+// The keys of a Secret with credentials.
+const (
+	keyAccess, keySecret, keyToken, keyCA = "accessKeyID", "secretAccessKey", "sessionToken", "ca.crt"
+
+	credentialsField = "spec.destination.s3.credentialsSecretRef"
+)
+
+func (d destinations) open(ctx context.Context, spec *schedule.Spec) (schedules.Store, error) {
+	to := spec.Destination
+	if to.Bucket == "" {
+		if d.volume == "" {
+			return nil, schedules.NewError(schedule.Problem{
+				Reason: "NoVolume", Field: "spec.destination.volume", Message: "scuted has no volume for backups",
+				Next: "have the operator of scute set clusterBackups.existingClaim of the chart (--cluster-backup-volume), or choose s3",
+			})
+		}
+		folder, err := stores.OpenFolder(d.volume)
+		if err != nil {
+			return nil, schedules.NewError(schedule.Problem{Reason: "NoVolume", Field: "spec.destination.volume", Message: "the volume of scuted cannot be used: " + err.Error(), Next: "look at the volume"})
+		}
+		return folder, nil
+	}
+	var secret corev1.Secret
+	if err := d.reader.Get(ctx, client.ObjectKey{Namespace: spec.Namespace, Name: to.Secret}, &secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, schedules.NewError(schedule.Problem{
+				Reason: "InvalidCredentials", Field: credentialsField, Message: "there is no Secret " + to.Secret + " in the namespace",
+				Next: "make it, with the keys " + keyAccess + " and " + keySecret,
+			})
+		}
+		return nil, fmt.Errorf("reading the credentials: %w", err)
+	}
+	for _, key := range []string{keyAccess, keySecret} {
+		if len(secret.Data[key]) == 0 {
+			return nil, schedules.NewError(schedule.Problem{Reason: "InvalidCredentials", Field: credentialsField, Message: "Secret " + to.Secret + " has no key " + key, Next: "add it"})
+		}
+	}
+	bucket, err := stores.OpenS3(stores.S3Options{
+		Endpoint: to.Endpoint, Bucket: to.Bucket, Region: to.Region, Insecure: to.Insecure, Dial: d.guard.Dialer(storeDial).DialContext,
+		AccessKeyID: string(secret.Data[keyAccess]), SecretAccessKey: string(secret.Data[keySecret]), SessionToken: string(secret.Data[keyToken]), CA: secret.Data[keyCA],
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bucket, nil
+}

@@ -1,0 +1,170 @@
+package backupschedule
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/catchup"
+	"scute.dev/controllers/changes"
+	"scute.dev/controllers/conditions"
+	"scute.dev/internal/fair"
+	"scute.dev/internal/supervise"
+	"scute.dev/mover/schedule"
+)
+
+// Schedules is what the controller needs of the domain.
+type Schedules interface {
+	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
+	End(ctx context.Context, id, actor, reason string) error
+	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
+	Look(id string, fn func(*schedule.State))
+	Open(namespace, name string) []string
+	Throttled(id string) supervise.Throttled
+}
+
+// Reconciler brings BackupSchedules and the log together.
+type Reconciler struct {
+	Client    client.Client
+	Recorder  events.EventRecorder
+	Schedules Schedules
+	// CaughtUp is closed when the view holds all that the log held at the start. Before that nothing is concluded from a schedule's
+	// absence.
+	CaughtUp <-chan struct{}
+	behind   catchup.Wait
+	// Changes are the ids of what has changed in the view.
+	Changes *changes.Changes[string]
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.BackupSchedule{}).
+		WithOptions(controller.Options{NewQueue: fair.Requests}).
+		WatchesRawSource(changes.OfResources(r.Changes)).
+		Complete(r)
+}
+
+// Reconcile hands the intent to the log and writes the view into the status.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if pause, wait := r.behind.Later(r.CaughtUp); wait {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	var b v1alpha1.BackupSchedule
+	if err := r.Client.Get(ctx, req.NamespacedName, &b); err != nil && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, err
+	}
+	if err := r.orphans(ctx, req, &b); err != nil || b.UID == "" || !b.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, err
+	}
+	id := ID(&b)
+	wrong := refusal(&b)
+	if wrong == nil {
+		spec, err := Spec(&b)
+		if err != nil {
+			wrong = &v1alpha1.UnreadablePart{Field: "spec.clusters.selector", Problem: err.Error()}
+		} else if err := r.configure(ctx, &b, id, spec); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, r.publish(ctx, &b, id, wrong)
+}
+
+// orphans ends what the log still has of a schedule that is gone, or of an earlier one of the same name.
+func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
+	for _, id := range r.Schedules.Open(req.Namespace, req.Name) {
+		if b.UID != "" && b.DeletionTimestamp.IsZero() && id == ID(b) {
+			continue
+		}
+		if err := r.Schedules.End(ctx, id, "resource/"+req.String(), "its BackupSchedule is gone"); err != nil {
+			return fmt.Errorf("recording the end: %w", err)
+		}
+	}
+	return nil
+}
+
+// configure tells the log what has changed, if anything has.
+func (r *Reconciler) configure(ctx context.Context, b *v1alpha1.BackupSchedule, id string, spec schedule.Spec) error {
+	asked := conditions.Cut(b.Annotations[v1alpha1.AnnotationBackUpNow], longestRequest)
+	told := false
+	r.Schedules.Look(id, func(s *schedule.State) {
+		told = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.Asked == asked)
+	})
+	if told {
+		return nil
+	}
+	if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
+		return fmt.Errorf("recording what is asked for: %w", err)
+	}
+	return nil
+}
+
+// longestRequest bounds what the log keeps of the value of an annotation.
+const longestRequest = 128
+
+// publish writes the view into the status. A spec that is wrong is not used: what the log was told before continues.
+func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart) error {
+	status, known := r.Schedules.Status(id, r.now())
+	if !known && wrong == nil {
+		return nil // the view says when it is there
+	}
+	before := b.DeepCopy()
+	reason := ""
+	r.Schedules.Look(id, func(s *schedule.State) {
+		if s != nil && status.Phase == v1alpha1.BackupFailing {
+			reason = s.Problem.Reason
+		}
+	})
+	if reason == "" {
+		reason = string(status.Phase)
+	}
+	if wrong != nil {
+		status.Message, status.Next = wrong.String(), conditions.Remedy
+		if known {
+			status.Message += fmt.Sprintf("; the spec of generation %d is used", status.ObservedGeneration)
+		}
+		status.Conditions = conditions.Refused(b.Status.Conditions, b.Generation, wrong)
+	} else {
+		status.Conditions = said(b.Status.Conditions, status, reason, b.Generation)
+	}
+	status.Conditions = conditions.Throttled(status.Conditions, r.Schedules.Throttled(id), b.Generation)
+	list, unreadable := conditions.Readable(status.Conditions, b.Generation, b.Unreadable)
+	status.Conditions = list
+	b.Status = status
+	if written, err := conditions.Write(ctx, r.Client, before, b); !written {
+		return err
+	}
+	if unreadable {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, conditions.Unreadable, "Read", "%s", conditions.Short(before.Unread().String()))
+	}
+	r.tell(b, before, reason)
+	return nil
+}
+
+// tell makes an Event of what has happened: a backup that is complete, or one that failed.
+func (r *Reconciler) tell(b, before *v1alpha1.BackupSchedule, reason string) {
+	now, was := b.Status, before.Status
+	switch {
+	case now.LastSuccessfulTime != nil && !now.LastSuccessfulTime.Equal(was.LastSuccessfulTime) && len(now.Backups) > 0:
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", conditions.Short("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
+	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", conditions.Short(now.Message))
+	}
+}
+
+func (r *Reconciler) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}

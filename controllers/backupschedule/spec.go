@@ -1,0 +1,111 @@
+package backupschedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/conditions"
+	"scute.dev/mover/schedule"
+)
+
+// Defaults for resources written past the schema's defaulting.
+const (
+	defaultZone             = "Etc/UTC"
+	defaultStartingDeadline = time.Hour
+	defaultTimeout          = 30 * time.Minute
+)
+
+// ID names a BackupSchedule in the log: namespace/name/start of the UID. One made again under the same name is another schedule.
+func ID(b *v1alpha1.BackupSchedule) string {
+	uid := string(b.UID)
+	return b.Namespace + "/" + b.Name + "/" + uid[:min(len(uid), 8)]
+}
+
+// Spec translates the resource's intent, which refusal has not refused.
+func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
+	s := schedule.Spec{
+		Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Generation: b.Generation, Schedule: b.Spec.Schedule, TimeZone: zone(b), Suspend: b.Spec.Suspend,
+		StartingDeadline: duration(b.Spec.StartingDeadline, defaultStartingDeadline), Timeout: duration(b.Spec.Timeout, defaultTimeout),
+		Clusters: b.Spec.Clusters.Names, All: b.Spec.Clusters.All, Recipients: b.Spec.Encryption.Recipients, KeepFor: duration(b.Spec.Retention.KeepFor, 0),
+	}
+	if n := b.Spec.Retention.KeepLast; n != nil {
+		s.KeepLast = int(*n)
+	}
+	if v := b.Spec.Destination.Volume; v != nil {
+		s.Destination.Folder = v.Folder
+	}
+	if to := b.Spec.Destination.S3; to != nil {
+		s.Destination = schedule.Destination{
+			Endpoint: to.Endpoint, Bucket: to.Bucket, Prefix: to.Prefix, Region: to.Region, Secret: to.CredentialsSecretRef.Name, Insecure: to.Insecure,
+		}
+	}
+	if b.Spec.Clusters.Selector == nil {
+		return s, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Clusters.Selector)
+	if err != nil {
+		return s, err
+	}
+	s.Selector, s.BySelector = selector.String(), true
+	return s, nil
+}
+
+func zone(b *v1alpha1.BackupSchedule) string {
+	if b.Spec.TimeZone == "" {
+		return defaultZone
+	}
+	return b.Spec.TimeZone
+}
+
+func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
+	if d == nil {
+		return schedule.Duration(otherwise)
+	}
+	return schedule.Duration(d.Duration)
+}
+
+// refusal is what of the spec cannot be read, or is wrong and the schema does not know it; nil for none.
+func refusal(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
+	if b.Unreadable.Spec != nil {
+		return b.Unreadable.Spec
+	}
+	if at, err := schedule.Check(b.Spec.Schedule, zone(b)); err != nil {
+		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error()}
+	}
+	for i, key := range b.Spec.Encryption.Recipients {
+		if _, err := age.ParseRecipients(strings.NewReader(key)); err != nil { // what was given may be a private key
+			return &v1alpha1.UnreadablePart{Field: fmt.Sprintf("spec.encryption.recipients[%d]", i), Problem: "it is no public key of age: `age-keygen` makes a key and prints its public part"}
+		}
+	}
+	if b.Spec.Clusters.Selector != nil {
+		for _, err := range validation.ValidateLabelSelector(b.Spec.Clusters.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusters", "selector")) {
+			return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}
+		}
+	}
+	return nil
+}
+
+// said says the status in the dialect of kstatus: Ready while the last backup succeeded, Reconciling while one is made, and Stalled
+// while attempts fail for a cause that a human has to look at.
+func said(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
+	failing := s.Phase == v1alpha1.BackupFailing
+	message := s.Message
+	if s.Next != "" {
+		message += ". " + s.Next
+	}
+	running := s.Phase == v1alpha1.BackupRunning
+	ready := conditions.Said{True: !failing, Message: message}
+	if running { // as it was before: the backup may fail
+		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
+		ready.True = was == nil || was.Status == metav1.ConditionTrue
+	}
+	return conditions.Kstatus(old, generation, reason, ready, conditions.Said{True: running, Message: s.Message}, conditions.Said{True: failing, Message: message})
+}

@@ -1,0 +1,178 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func at(text string) time.Time {
+	t, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// hourly is a schedule at a quarter past each hour, set at 10:00.
+func hourly() *State {
+	s := new(State)
+	s.Apply(Configured{Spec: Spec{
+		Namespace: "fleet", Name: "nightly", Generation: 1, Schedule: "15 * * * *", TimeZone: "Etc/UTC", StartingDeadline: Duration(3 * time.Hour), All: true,
+		Destination: Destination{Endpoint: "https://s3.example.com", Bucket: "backups", Prefix: "prod"},
+	}}, at("2026-11-25T10:00:00"))
+	return s
+}
+
+func (s *State) backup(id, when string) {
+	s.Apply(Started{ID: id, Place: "prod/nightly/" + id, Due: at(when)}, at(when))
+	s.Apply(Completed{Backup{ID: id, Place: "prod/nightly/" + id, TakenAt: at(when), Clusters: []string{"prod"}, Objects: 41}}, at(when))
+}
+
+// TestDue: the time of the schedule, once each; of those that were missed the last alone, and none that is older than the deadline.
+func TestDue(t *testing.T) {
+	for _, c := range []struct {
+		name, now string
+		change    func(*State)
+		want      Step
+	}{
+		{"before its time", "2026-11-25T10:05:00", nil, Step{At: at("2026-11-25T10:15:00")}},
+		{"at its time", "2026-11-25T10:15:00", nil, Step{At: at("2026-11-25T10:15:00"), Do: Begin, Due: at("2026-11-25T10:15:00")}},
+		{"after it was made", "2026-11-25T10:16:00", func(s *State) { s.backup("a", "2026-11-25T10:15:00") }, Step{At: at("2026-11-25T11:15:00")}},
+		{"missed thrice", "2026-11-25T13:00:00", nil, Step{At: at("2026-11-25T12:15:00"), Do: Begin, Due: at("2026-11-25T12:15:00"), Skipped: 2}},
+		{"missed for a month", "2026-12-25T13:00:00", nil, Step{At: at("2026-12-25T12:15:00"), Do: Begin, Due: at("2026-12-25T12:15:00"), Skipped: 2}},
+		{"missed for longer than it may", "2026-11-25T11:00:00", func(s *State) { s.Spec.StartingDeadline = Duration(10 * time.Minute) }, Step{At: at("2026-11-25T11:15:00")}},
+		{"suspended", "2026-11-25T13:00:00", func(s *State) { s.Spec.Suspend = true }, Step{}},
+		{"requested", "2026-11-25T10:05:00", func(s *State) { s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
+		{"requested while suspended", "2026-11-25T10:05:00", func(s *State) { s.Spec.Suspend = true; s.Apply(Asked{"x"}, s.Since) }, Step{At: at("2026-11-25T10:05:00"), Do: Begin, Request: "x"}},
+		{"in another time zone", "2026-11-25T10:05:00", func(s *State) { s.Spec.Schedule, s.Spec.TimeZone = "0 18 * * *", "Asia/Tokyo" }, Step{At: at("2026-11-26T09:00:00")}},
+		{"its process ended", "2026-11-25T10:20:00", func(s *State) { s.Apply(Started{ID: "a", Due: at("2026-11-25T10:15:00")}, s.Since) }, Step{At: at("2026-11-25T10:20:00"), Do: Resume}},
+		{"gone", "2026-11-25T10:20:00", func(s *State) { s.Apply(Ended{}, s.Since) }, Step{}},
+	} {
+		s := hourly()
+		if c.change != nil {
+			c.change(s)
+		}
+		if diff := cmp.Diff(c.want, NextStep(s, at(c.now))); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// TestRetries: what failed is tried again less and less often, what it left is removed first, and the next time of the schedule takes
+// its place.
+func TestRetries(t *testing.T) {
+	s := hourly()
+	now := at("2026-11-25T10:15:00")
+	var waits []time.Duration
+	for i := range 9 {
+		step := NextStep(s, now)
+		if step.Do != Begin || !step.Due.Equal(at("2026-11-25T10:15:00")) {
+			t.Fatalf("attempt %d: %+v", i, step)
+		}
+		id := strings.Repeat("a", i+1)
+		s.Apply(Started{ID: id, Place: id, Due: step.Due}, now)
+		s.Apply(Failed{ID: id, Problem: Problem{Message: "it is away"}}, now)
+		if step := NextStep(s, now); step.Do != Remove {
+			t.Fatalf("after attempt %d: %+v", i, step)
+		}
+		s.Apply(Removed{Incomplete: []string{id}}, now)
+		next := NextStep(s, now)
+		waits = append(waits, next.At.Sub(now))
+		now = next.At
+	}
+	want := []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute}
+	if diff := cmp.Diff(want, waits); diff != "" {
+		t.Error(diff)
+	}
+	if step := NextStep(s, at("2026-11-25T11:15:00")); !step.Due.Equal(at("2026-11-25T11:15:00")) {
+		t.Errorf("the next time of the schedule: %+v", step)
+	}
+	s.Apply(Configured{Spec: s.Spec}, now)
+	if step := NextStep(s, now); step.Do != Begin {
+		t.Errorf("a change of the spec is not tried at once: %+v", step)
+	}
+}
+
+// TestRetention: what neither rule keeps is removed, after a success only, and never the newest.
+func TestRetention(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		last int
+		age  time.Duration
+		want string
+	}{
+		{"without rules", 0, 0, ""},
+		{"the last two", 2, 0, "a b"},
+		{"for 150 minutes", 0, 150 * time.Minute, "a"},
+		{"both", 1, 90 * time.Minute, "a b"},
+		{"for a minute", 0, time.Minute, "a b c"},
+		{"more than there are", 9, 0, ""},
+	} {
+		s := hourly()
+		for id, when := range map[string]string{"a": "10:15", "b": "11:15", "c": "12:15", "d": "13:15"} {
+			s.Apply(Completed{Backup{ID: id, TakenAt: at("2026-11-25T" + when + ":00")}}, at("2026-11-25T13:16:00"))
+		}
+		s.Spec.KeepLast, s.Spec.KeepFor = c.last, Duration(c.age)
+		var got []string
+		for _, b := range Expired(s) {
+			got = append(got, b.ID)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+	s := hourly()
+	s.Spec.KeepFor = Duration(time.Hour)
+	s.backup("a", "2026-11-25T10:15:00")
+	s.backup("b", "2026-11-25T10:30:00")
+	if expired := Expired(s); len(expired) != 0 {
+		t.Errorf("a month without a success removes %v", expired)
+	}
+}
+
+// TestAnotherDestination: what was kept elsewhere is no longer touched; another way to the same place changes nothing.
+func TestAnotherDestination(t *testing.T) {
+	s := hourly()
+	s.backup("a", "2026-11-25T10:15:00")
+	spec := s.Spec
+	spec.Destination.Secret = "another"
+	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 1 {
+		t.Error("other credentials forget what is kept")
+	}
+	spec.Destination.Bucket = "another"
+	if s.Apply(Configured{Spec: spec}, s.Since); len(s.Kept) != 0 {
+		t.Errorf("kept at another destination: %v", s.Kept)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct{ schedule, zone, field string }{
+		{"0 3 * * *", "Europe/Berlin", ""},
+		{"@daily", "Etc/UTC", ""},
+		{"0 3 * * MON-FRI", "Etc/UTC", ""},
+		{"0 25 * * *", "Etc/UTC", "spec.schedule"},
+		{"0 0 30 2 *", "Etc/UTC", "spec.schedule"},
+		{"@every 1s", "Etc/UTC", "spec.schedule"},
+		{"TZ=UTC 0 3 * * *", "Etc/UTC", "spec.schedule"},
+		{"0 3 * * *", "Europe/Atlantis", "spec.timeZone"},
+	} {
+		if field, err := Check(c.schedule, c.zone); field != c.field || (err == nil) != (field == "") {
+			t.Errorf("%q in %s: %s: %v", c.schedule, c.zone, field, err)
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	spec := hourly().Spec
+	now := at("2026-11-25T10:15:00")
+	if got, want := Place(&spec, "0123456789", now), "prod/nightly/20261125T101500Z-01234567"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	spec.Destination = Destination{Folder: "weekly"}
+	if got, want := Place(&spec, "0123456789", now), "fleet/weekly/nightly/20261125T101500Z-01234567"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,183 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+	"scute.dev/mover/schedule"
+	"scute.dev/mover/store"
+	"scute.dev/mover/transfer"
+)
+
+// begin makes a backup. The log knows its place before anything is written there.
+func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
+	id := string(uuid.NewUUID())
+	spec := d.State.Spec
+	err := d.record(ctx, schedule.Started{ID: id, Place: schedule.Place(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
+	if err != nil {
+		return err
+	}
+	backup, err := d.attempt(bounded, &spec, id, d.State.Running.Place)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // this process ends: the next one looks at what there is
+	case err != nil:
+		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", timedOut(bounded, err))})
+	}
+	return d.record(ctx, schedule.Completed{Backup: backup})
+}
+
+// resume looks whether the backup was complete whose process ended.
+func (d *drive) resume(ctx, bounded context.Context) error {
+	running := *d.State.Running
+	spec := d.State.Spec
+	lost := schedule.Problem{Reason: "ProcessEnded", Message: "the process that made it ended"}
+	to, err := d.runner.Destination(bounded, &spec)
+	if err != nil {
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", err)})
+	}
+	defer to.Close()
+	head, err := store.Complete(bounded, to, running.Place)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be looked at", timedOut(bounded, err))})
+	case head.ID != running.ID:
+		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: lost})
+	}
+	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Place: running.Place, TakenAt: head.TakenAt}})
+}
+
+// attempt reads the clusters into a folder of this machine, and copies it to its place.
+func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (schedule.Backup, error) {
+	recipients, err := parse(spec.Recipients)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	to, err := d.runner.Destination(ctx, spec)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	defer to.Close()
+	selection, err := d.selection(ctx, spec)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	dir := filepath.Join(d.runner.Dir, id)
+	defer os.RemoveAll(dir)
+	writer, err := archive.Create(dir, recipients)
+	if err != nil {
+		return schedule.Backup{}, fmt.Errorf("making a folder for it: %w", err)
+	}
+	reading := &transfer.Backup{Source: d.runner.Cluster, Selection: selection, Keeper: writer}
+	index, warnings, err := reading.Run(ctx)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	index.ID, index.TakenAt, index.Recipients, index.Program = id, d.Time(), spec.Recipients, d.runner.Program
+	if err := writer.Finish(index); err != nil {
+		return schedule.Backup{}, err
+	}
+	bytes, err := store.Upload(ctx, to, place, dir)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	return of(index, place, bytes, len(warnings)), nil
+}
+
+func of(index *archive.Index, place string, bytes int64, warnings int) schedule.Backup {
+	return schedule.Backup{
+		ID: index.ID, Place: place, TakenAt: index.TakenAt, Clusters: index.Clusters, Objects: len(index.Objects), Bytes: bytes,
+		Changed: len(index.Changed), Warnings: warnings,
+	}
+}
+
+// selection finds the Clusters that the labels select now.
+func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selection, error) {
+	s := mover.Selection{Namespace: spec.Namespace, Clusters: spec.Clusters, All: spec.All}
+	if !spec.BySelector {
+		return s, nil
+	}
+	names, err := d.runner.Select(ctx, spec.Namespace, spec.Selector)
+	if err != nil {
+		return s, err
+	}
+	if len(names) == 0 {
+		return s, &problemError{schedule.Problem{
+			Reason: "NothingSelected", Field: "spec.clusters.selector", Message: "it selects no Cluster of the namespace", Next: "label the Clusters, or correct the selector",
+		}}
+	}
+	slices.Sort(names)
+	s.Clusters = names
+	return s, nil
+}
+
+func parse(keys []string) (recipients []age.Recipient, err error) {
+	for i, key := range keys {
+		r, err := age.ParseRecipients(strings.NewReader(key))
+		if err != nil { // what was given may be a private key
+			return nil, &problemError{schedule.Problem{
+				Reason: "InvalidRecipient", Field: fmt.Sprintf("spec.encryption.recipients[%d]", i), Message: "it is no public key of age (age1...)", Next: "`age-keygen` makes a key and prints its public part",
+			}}
+		}
+		recipients = append(recipients, r...)
+	}
+	return recipients, nil
+}
+
+// remove removes what is no longer kept. What is there and is not this schedule's own is left alone, and no longer looked after.
+func (d *drive) remove(ctx, bounded context.Context) error {
+	spec := d.State.Spec
+	from, err := d.runner.Destination(bounded, &spec)
+	if err != nil {
+		return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", err)})
+	}
+	defer from.Close()
+	var gone schedule.Removed
+	err = func() error {
+		for _, place := range d.State.Incomplete {
+			switch err := store.Remove(bounded, from, place, ""); {
+			case errors.Is(err, store.ErrForeign):
+				gone.Foreign = append(gone.Foreign, place)
+			case err != nil:
+				return err
+			default:
+				gone.Incomplete = append(gone.Incomplete, place)
+			}
+		}
+		for _, b := range schedule.Expired(d.State) {
+			switch err := store.Remove(bounded, from, b.Place, b.ID); {
+			case errors.Is(err, store.ErrForeign):
+				gone.Foreign = append(gone.Foreign, b.Place)
+			case err != nil:
+				return err
+			default:
+				gone.Backups = append(gone.Backups, b)
+			}
+		}
+		return nil
+	}()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(gone.Backups)+len(gone.Incomplete)+len(gone.Foreign) > 0 {
+		if err := d.record(ctx, gone); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", timedOut(bounded, err))})
+	}
+	return nil
+}

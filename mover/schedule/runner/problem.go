@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"scute.dev/mover"
+	"scute.dev/mover/schedule"
+	"scute.dev/mover/store"
+	"scute.dev/mover/transfer"
+)
+
+// problemError is a problem on its way to the log.
+type problemError struct{ schedule.Problem }
+
+func (e *problemError) Error() string { return e.Text() }
+
+// NewError makes an error of a problem: the log gets it as it is.
+func NewError(p schedule.Problem) error { return &problemError{p} }
+
+// errTimeout: the attempt took longer than it may.
+var errTimeout = errors.New("it took longer than spec.timeout")
+
+// timedOut tells the end of the attempt's own time from other causes.
+func timedOut(bounded context.Context, err error) error {
+	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errTimeout, err)
+	}
+	return err
+}
+
+// fields are those of the resource, by those of a destination.
+func fieldOf(field string) string {
+	switch field {
+	case store.FieldBucket:
+		return "spec.destination.s3.bucket"
+	case store.FieldCredentials:
+		return "spec.destination.s3.credentialsSecretRef"
+	case store.FieldEndpoint:
+		return "spec.destination.s3.endpoint"
+	case store.FieldVolume:
+		return "spec.destination.volume"
+	default:
+		return ""
+	}
+}
+
+// problemOf says what an error means for the user of the resource.
+func problemOf(err error) schedule.Problem {
+	var known *problemError
+	var stored *store.Error
+	var refused *transfer.RefusedError
+	var final *transfer.FinalError
+	switch {
+	case errors.As(err, &known):
+		return known.Problem
+	case errors.Is(err, errTimeout):
+		p := schedule.Problem{Reason: "TimedOut", Field: "spec.timeout", Message: errTimeout.Error(), Next: "look at what is slow, or raise spec.timeout; it is tried again"}
+		if errors.As(err, &stored) {
+			p.Message += ": " + stored.Error()
+		}
+		return p
+	case errors.As(err, &stored):
+		return schedule.Problem{Reason: stored.Reason, Field: fieldOf(stored.Field), Message: stored.Message, Next: stored.Next + "; it is tried again"}
+	case errors.As(err, &refused):
+		message, next := told(refused.Findings)
+		return schedule.Problem{Reason: "Refused", Field: "spec.clusters", Message: message, Next: next}
+	case errors.As(err, &final):
+		return schedule.Problem{Reason: "Refused", Message: err.Error(), Next: final.Next}
+	default:
+		return schedule.Problem{Reason: "BackupFailed", Message: err.Error(), Next: "it is tried again; should this last, look at the API server and at the permissions of scuted: `scutectl doctor`"}
+	}
+}
+
+// told are the first errors among findings in a sentence, and what to do about the first.
+func told(list []mover.Finding) (message, next string) {
+	const first = 3
+	var parts []string
+	more := 0
+	for _, f := range list {
+		if f.Severity != mover.Error {
+			continue
+		}
+		if len(parts) == 0 {
+			next = f.Remedy
+		}
+		if len(parts) == first {
+			more++
+			continue
+		}
+		parts = append(parts, f.Field+": "+f.Message)
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; "), next
+}

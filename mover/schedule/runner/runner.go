@@ -1,0 +1,200 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/internal/redact"
+	"scute.dev/internal/supervise"
+	"scute.dev/kube"
+	"scute.dev/mover/schedule"
+	"scute.dev/mover/store"
+)
+
+// Store is a destination that is closed after use.
+type Store interface {
+	store.Store
+	Close() error
+}
+
+// Runner drives schedules. Its fields are set before use and not changed.
+type Runner struct {
+	Log aggregate.Log
+	// Incarnation names this very process; a restarted process has another.
+	Incarnation string
+	// Program is the one that makes the backups, with its version.
+	Program string
+	// Cluster has the Clusters; Select finds the names of those that a label selector selects.
+	Cluster *kube.Cluster
+	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
+	// Destination opens that of a schedule.
+	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
+	// Dir is a folder of this machine for backups that are being made. What an earlier process left there is removed.
+	Dir string
+	// Places bound the backups that are made at once; nil is no bound.
+	Places *supervise.Places
+	Logger *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+
+	supervise.Drivers
+}
+
+// drivenLimit bounds the schedules that are driven at once, most of which wait for a place.
+const drivenLimit = 256
+
+// Supervisor drives every schedule of a view when something is due. It is told of what changes in the view.
+func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
+	return &supervise.Supervisor{
+		Noun: "backupschedule", IDs: v.IDs, Due: func(id string) (time.Duration, bool) { return v.Due(id, r.now()) }, Drive: r.Drive, Namespace: v.namespace,
+		Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
+	}
+}
+
+func (r *Runner) now() time.Time {
+	if r.Now != nil {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+func (r *Runner) root(id, actor string) *aggregate.Root[schedule.Event, *schedule.State] {
+	return &aggregate.Root[schedule.Event, *schedule.State]{
+		Log: r.Log, Catalog: schedule.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindBackup, ID: id}, Actor: actor, Now: r.Now,
+		Links: schedule.Links, State: new(schedule.State),
+	}
+}
+
+// Configure records what a schedule is to do, and that somebody asked for a backup now. What the log knows already changes nothing.
+func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error {
+	return r.update(ctx, id, actor, func(s *schedule.State) (events []schedule.Event) {
+		if s.Spec.Generation != spec.Generation {
+			events = append(events, schedule.Configured{Spec: spec})
+		}
+		if asked != "" && s.Asked != asked {
+			events = append(events, schedule.Asked{Value: asked})
+		}
+		return events
+	})
+}
+
+// End records that the resource is gone. Saying it again, or of one that is not in the log, changes nothing.
+func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
+	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
+		if !s.Known() {
+			return nil
+		}
+		return []schedule.Event{schedule.Ended{Reason: reason}}
+	})
+}
+
+// update appends what follows from the state; when somebody else wrote first, it is decided again.
+func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
+	for {
+		root := r.root(id, actor)
+		if err := root.Read(ctx); err != nil {
+			return err
+		}
+		if root.State.Finished() {
+			return nil
+		}
+		events := decide(root.State)
+		if len(events) == 0 {
+			return nil
+		}
+		if err := root.Append(ctx, events...); !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Drive does what is due for a schedule, and returns when nothing is. Another process's claim ends it with aggregate.ErrLost.
+func (r *Runner) Drive(ctx context.Context, id string) error {
+	d := &drive{Root: r.root(id, "daemon/"+r.Incarnation), runner: r}
+	if err := d.Read(ctx); err != nil {
+		return err
+	}
+	if schedule.NextStep(d.State, d.Time()).Do == schedule.Rest {
+		return nil
+	}
+	place := r.Places.Place(d.State.Spec.Namespace)
+	if err := place.Take(ctx); err != nil {
+		return err
+	}
+	defer place.Give()
+	if err := d.claim(ctx); err != nil {
+		return err
+	}
+	for {
+		step := schedule.NextStep(d.State, d.Time())
+		if step.Do == schedule.Rest {
+			return nil
+		}
+		if err := d.step(ctx, step); err != nil {
+			return err
+		}
+	}
+}
+
+// drive is one schedule while it is driven.
+type drive struct {
+	*aggregate.Root[schedule.Event, *schedule.State]
+	runner *Runner
+}
+
+// claim takes the schedule over.
+func (d *drive) claim(ctx context.Context) error {
+	if d.State.Holder == d.runner.Incarnation {
+		return nil
+	}
+	for {
+		err := d.Append(ctx, schedule.Claimed{Holder: d.runner.Incarnation})
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+		if err := d.Read(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// record appends an event, also when the spec was changed meanwhile.
+func (d *drive) record(ctx context.Context, e schedule.Event) error {
+	for {
+		err := d.Append(ctx, e)
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+		if err := d.Refresh(ctx, d.runner.Incarnation); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *drive) step(ctx context.Context, step schedule.Step) error {
+	spec := d.State.Spec
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(spec.Timeout))
+	defer cancel()
+	switch step.Do {
+	case schedule.Begin:
+		return d.begin(ctx, bounded, step)
+	case schedule.Resume:
+		return d.resume(ctx, bounded)
+	case schedule.Remove:
+		return d.remove(ctx, bounded)
+	default:
+		return nil
+	}
+}
+
+// fail logs a problem, and takes secrets out of it.
+func (d *drive) fail(what string, err error) schedule.Problem {
+	p := problemOf(err)
+	p.Message = redact.Message(p.Message)
+	d.runner.Logger.Warn(what, "backupschedule", d.Name.ID, "error", redact.Message(err.Error()))
+	return p
+}

@@ -1,0 +1,104 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+)
+
+// statusBackups bounds the list in a status.
+const statusBackups = 20
+
+// Status is the state as a user sees it.
+func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
+	out := v1alpha1.BackupScheduleStatus{
+		ObservedGeneration: s.Spec.Generation, Phase: phase(s), LastScheduleTime: stamp(s.LastDue), LastSuccessfulTime: stamp(s.LastSuccess),
+		NextScheduleTime: stamp(NextDue(s, now).At), LastRequest: s.Begun, Kept: len(s.Kept),
+	}
+	for _, b := range slices.Backward(s.Kept) {
+		if len(out.Backups) < statusBackups {
+			out.Backups = append(out.Backups, v1alpha1.BackupRecord{
+				ID: b.ID, Place: s.Spec.Destination.Where(b.Place), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: len(b.Clusters), Objects: b.Objects, Bytes: b.Bytes,
+			})
+		}
+	}
+	out.Message, out.Next = Explain(s)
+	return out
+}
+
+// Where is a place at a destination as a user names it.
+func (d Destination) Where(place string) string {
+	if d.Bucket == "" {
+		return place
+	}
+	return "s3://" + d.Bucket + "/" + place
+}
+
+func stamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}
+
+func phase(s *State) v1alpha1.BackupSchedulePhase {
+	switch {
+	case s.Finished():
+		return v1alpha1.BackupEnded
+	case s.Working:
+		return v1alpha1.BackupRunning
+	case tried(s):
+		return v1alpha1.BackupFailing
+	case s.Spec.Suspend:
+		return v1alpha1.BackupSuspended
+	default:
+		return v1alpha1.BackupScheduled
+	}
+}
+
+// Explain says in one sentence what happens now, and what a human can do about it, if anything.
+func Explain(s *State) (message, next string) {
+	switch phase(s) {
+	case v1alpha1.BackupEnded:
+		return "the BackupSchedule is gone; its backups are kept", ""
+	case v1alpha1.BackupRunning:
+		message = "backing up to " + s.Spec.Destination.Where(s.Running.Place)
+		if s.Failures > 0 {
+			message += "; the attempt before failed: " + s.Problem.Text()
+		}
+	case v1alpha1.BackupFailing:
+		return "the last backup failed: " + s.Problem.Text(), cmp.Or(s.Problem.Next, "it is tried again")
+	case v1alpha1.BackupSuspended:
+		message = "suspended" + last(s)
+	default:
+		message = "waiting for the next time of the schedule" + last(s)
+	}
+	if s.Removal.Message != "" {
+		return message + "; what is no longer kept could not be removed: " + s.Removal.Text(), cmp.Or(s.Removal.Next, "it is tried again")
+	}
+	return message, ""
+}
+
+// Text names the field and what is wrong.
+func (p Problem) Text() string {
+	if p.Field == "" {
+		return p.Message
+	}
+	return p.Field + ": " + p.Message
+}
+
+func last(s *State) string {
+	if len(s.Kept) == 0 {
+		return "; there is no backup yet"
+	}
+	b := s.Kept[len(s.Kept)-1]
+	if b.Objects == 0 { // it was found complete after its process had ended
+		return "; the last backup is " + s.Spec.Destination.Where(b.Place)
+	}
+	return fmt.Sprintf("; the last backup has %d objects of %d clusters", b.Objects, len(b.Clusters))
+}

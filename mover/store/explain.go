@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/minio/minio-go/v7"
+
+	"scute.dev/kube/guard"
+)
+
+// explain makes of an error of the client one that names the field, and has nothing of what the store said: an endpoint may be led to
+// something else than a store, whose answers nobody should read this way.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.StatusCode != 0 {
+		return answered(answer)
+	}
+	var certificate *tls.CertificateVerificationError
+	var network *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, guard.ErrDenied):
+		return &Error{Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denied(err), Next: "choose another endpoint, or have the operator of scute allow the address", err: err}
+	case errors.As(err, &certificate):
+		return &Error{
+			Reason: "CertificateNotTrusted", Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
+			Next: "put its certificate authority into the key ca.crt of the credentials", err: err,
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time", Next: "look at the store; raise the timeout if it is slow", err: err}
+	case errors.Is(err, errTooMuch):
+		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: errTooMuch.Error(), Next: "is it an S3-compatible store?", err: err}
+	case errors.As(err, &network):
+		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(), Next: "look at the store, and at the network between", err: err}
+	default:
+		return &Error{Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or what it answers is not that of a store", Next: "is it an S3-compatible store?", err: err}
+	}
+}
+
+// denied is the guard's own text, without what is around it.
+func denied(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Err != nil {
+		return network.Err.Error()
+	}
+	return guard.ErrDenied.Error()
+}
+
+// aboutCredentials and aboutBucket are errors of S3 whose name says what they are about.
+func aboutCredentials(code string) bool {
+	switch code {
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AccountProblem", "AllAccessDisabled":
+		return true
+	}
+	return false
+}
+
+func aboutBucket(code string) bool {
+	switch code {
+	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
+		return true
+	}
+	return false
+}
+
+func answered(answer minio.ErrorResponse) error {
+	code := fmt.Sprintf("it answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	switch {
+	case answer.Code == "NoSuchKey":
+		return fmt.Errorf("%w: %s", ErrNotFound, code)
+	case aboutCredentials(answer.Code), answer.StatusCode == http.StatusForbidden, answer.StatusCode == http.StatusUnauthorized:
+		if aboutCredentials(answer.Code) {
+			code = "the store refuses them (" + answer.Code + ")"
+		}
+		return &Error{
+			Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
+			Next: "correct accessKeyID and secretAccessKey, and what they may do: put, get, list and delete objects", err: answer,
+		}
+	case aboutBucket(answer.Code):
+		return &Error{Reason: "BucketRefused", Field: FieldBucket, Message: "the store refuses it (" + answer.Code + ")", Next: "make the bucket, or correct its name and its region", err: answer}
+	case answer.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%w: %s", ErrNotFound, code)
+	default:
+		return &Error{Reason: "StoreFailed", Field: FieldEndpoint, Message: code, Next: "look at the store", err: answer}
+	}
+}

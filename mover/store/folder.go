@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// Folder keeps files below a folder, and never outside of it, wherever a name or a symbolic link leads.
+type Folder struct{ root *os.Root }
+
+// OpenFolder opens a folder that exists. It is closed after use.
+func OpenFolder(dir string) (*Folder, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, volume(err)
+	}
+	return &Folder{root}, nil
+}
+
+// Close closes the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+func volume(err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return &Error{Reason: "VolumeFailed", Field: FieldVolume, Message: err.Error(), Next: "look at the volume of scuted: is it full, or read-only?", err: err}
+}
+
+// Put implements Store. The file is there whole or not at all, and synced.
+func (f *Folder) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return volume(err)
+	}
+	unfinished := name + ".unfinished"
+	out, err := f.root.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return volume(err)
+	}
+	if _, err := io.Copy(out, io.NewSectionReader(from, 0, size)); err != nil {
+		_ = out.Close()
+		return volume(err)
+	}
+	if err := errors.Join(out.Sync(), out.Close()); err != nil {
+		return volume(err)
+	}
+	if err := f.root.Rename(unfinished, name); err != nil {
+		return volume(err)
+	}
+	return volume(f.sync(path.Dir(name)))
+}
+
+// sync makes the names in a folder, and in those above it, last.
+func (f *Folder) sync(dir string) error {
+	for {
+		d, err := f.root.Open(dir)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+// Get implements Store.
+func (f *Folder) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return nil, volume(err)
+	}
+	return file, nil
+}
+
+// List implements Store.
+func (f *Folder) List(ctx context.Context, folder string, fn func(name string) error) error {
+	err := fs.WalkDir(f.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir():
+			return nil
+		}
+		return fn(strings.TrimSuffix(name, ".unfinished"))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return volume(err)
+}
+
+// Delete implements Store. Folders that are empty then go, too.
+func (f *Folder) Delete(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, file := range []string{name, name + ".unfinished"} {
+		if err := f.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return volume(err)
+		}
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if f.root.Remove(dir) != nil { // something is in it
+			break
+		}
+	}
+	return nil
+}

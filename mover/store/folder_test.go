@@ -1,0 +1,190 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
+	"scute.dev/mover"
+	"scute.dev/mover/archive"
+)
+
+// newArchive makes a complete backup with an ID in a folder.
+func newArchive(t *testing.T, id string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "archive")
+	w, err := archive.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": "prod", "namespace": "fleet", "uid": "u", "resourceVersion": "7"},
+	}}
+	if err := w.Put(u); err != nil {
+		t.Fatal(err)
+	}
+	ref := object.Ref{Group: "cluster.x-k8s.io", Kind: "Cluster", Namespace: "fleet", Name: "prod"}
+	err = w.Finish(&archive.Index{
+		Version: archive.Version, ID: id, TakenAt: time.Unix(1_800_000_000, 0), Namespace: "fleet", Clusters: []string{"prod"},
+		Objects: []archive.Entry{{Item: mover.Item{Ref: ref, UID: "u", ResourceVersion: "7", Version: "v1beta2"}, File: w.File(ref)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func openFolder(t *testing.T) (*Folder, string) {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f, dir
+}
+
+func list(t *testing.T, s Store, folder string) (names []string) {
+	t.Helper()
+	if err := s.List(t.Context(), folder, func(name string) error { names = append(names, name); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestBackup: a backup comes back as it was, is complete with its last file only, and is removed if it is the one that was meant.
+func TestBackup(t *testing.T) {
+	f, _ := openFolder(t)
+	ctx := t.Context()
+	place := "fleet/nightly/one"
+	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
+		t.Errorf("nothing is there: %+v, %v", head, err)
+	}
+	bytes, err := Upload(ctx, f, place, newArchive(t, "id-1"))
+	if err != nil || bytes == 0 {
+		t.Fatalf("%d bytes, %v", bytes, err)
+	}
+	if head, err := Complete(ctx, f, place); err != nil || head.ID != "id-1" || head.TakenAt.Unix() != 1_800_000_000 {
+		t.Errorf("%+v, %v", head, err)
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	if err := Download(ctx, f, place, back); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := archive.Open(back, nil); err != nil || a.Index.ID != "id-1" {
+		t.Errorf("what came back: %v", err)
+	}
+	for _, id := range []string{"id-2", ""} {
+		if err := Remove(ctx, f, place, id); !errors.Is(err, ErrForeign) {
+			t.Errorf("removing %q: %v", id, err)
+		}
+	}
+	if n := len(list(t, f, place)); n != 3 {
+		t.Errorf("%d files are left of a backup that was not meant", n)
+	}
+	if err := f.Delete(ctx, place+"/"+archive.SumsFile); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := Complete(ctx, f, place); err != nil || head.ID != "" {
+		t.Errorf("without its last file it is complete: %+v, %v", head, err)
+	}
+	if err := Download(ctx, f, place, filepath.Join(t.TempDir(), "none")); !errors.Is(err, archive.ErrIncomplete) {
+		t.Errorf("an incomplete backup: %v", err)
+	}
+	for range 2 { // what is gone can be removed again
+		if err := Remove(ctx, f, place, "id-1"); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := list(t, f, "."); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestForeignFiles: what no backup has stays where it is, beside one that is removed.
+func TestForeignFiles(t *testing.T) {
+	f, dir := openFolder(t)
+	if _, err := Upload(t.Context(), f, "fleet/one", newArchive(t, "id-1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"notes.txt", "objects/notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, "fleet", "one", name), []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Remove(t.Context(), f, "fleet/one", "id-1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := list(t, f, "."); strings.Join(left, " ") != "fleet/one/notes.txt fleet/one/objects/notes.txt" {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestNoEscape: neither a name nor a symbolic link leads out of the folder.
+func TestNoEscape(t *testing.T) {
+	f, dir := openFolder(t)
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "fleet")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../x", "fleet/x", "/etc/x"} {
+		if err := f.Put(t.Context(), name, bytes.NewReader([]byte("x")), 1); err == nil {
+			t.Errorf("%s was written", name)
+		}
+		if in, err := f.Get(t.Context(), name); err == nil {
+			_ = in.Close()
+			t.Errorf("%s was read", name)
+		}
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("outside: %v, %v", entries, err)
+	}
+}
+
+// failing is a store that fails at the n-th write.
+type failing struct {
+	Store
+	left atomic.Int32
+}
+
+func (f *failing) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	if f.left.Add(-1) < 0 {
+		return errors.New("killed")
+	}
+	return f.Store.Put(ctx, name, from, size)
+}
+
+// TestKilledUpload: however far an upload came, its end makes the backup, and what it left can be removed.
+func TestKilledUpload(t *testing.T) {
+	dir := newArchive(t, "id-1")
+	for n := range 3 {
+		f, _ := openFolder(t)
+		dying := &failing{Store: f}
+		dying.left.Store(int32(n)) //nolint:gosec // it is small
+		if _, err := Upload(t.Context(), dying, "one", dir); err == nil {
+			t.Fatalf("with %d writes it is complete", n)
+		}
+		if head, err := Complete(t.Context(), f, "one"); err != nil || head.ID != "" {
+			t.Errorf("after %d writes: %+v, %v", n, head, err)
+		}
+		if err := Remove(t.Context(), f, "one", ""); err != nil {
+			t.Error(err)
+		}
+		if left := list(t, f, "."); len(left) > 0 {
+			t.Errorf("after %d writes, and their removal: %v", n, left)
+		}
+	}
+}

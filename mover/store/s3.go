@@ -1,0 +1,180 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// S3Options say where a bucket is, and who asks.
+type S3Options struct {
+	// Endpoint is a URL without a path; http:// only with Insecure.
+	Endpoint string
+	Bucket   string
+	// Region is us-east-1 if empty.
+	Region   string
+	Insecure bool
+	// AccessKeyID, SecretAccessKey and SessionToken are the credentials; CA are certificate authorities in PEM, those of the system if empty.
+	AccessKeyID, SecretAccessKey, SessionToken string
+	CA                                         []byte
+	// Dial connects; nil is as usual. No proxy is used where it is given.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// S3 keeps files in a bucket.
+type S3 struct {
+	client *minio.Client
+	bucket string
+}
+
+const (
+	// answerTimeout bounds the wait for an answer to begin.
+	answerTimeout = 30 * time.Second
+	handshake     = 15 * time.Second
+	// mostAnswer bounds one answer: the largest object of a backup, or a page of a list, is far below it. An index of 100,000
+	// objects has 40 MiB.
+	mostAnswer = 256 << 20
+	mostHeader = 64 << 10
+	// tries of one request, with increasing waits in between.
+	tries = 3
+	// part is the size of the parts in which a large file is sent, at most as much is in memory for each file.
+	part = 16 << 20
+)
+
+// OpenS3 prepares requests; it sends nothing.
+func OpenS3(o S3Options) (*S3, error) {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it is no URL", Next: "write it as https://s3.example.com"}
+	}
+	if u.Scheme == "http" && !o.Insecure {
+		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it is without TLS: the credentials would be sent in plain text", Next: "write https://, or permit it by insecure"}
+	}
+	if o.AccessKeyID == "" || o.SecretAccessKey == "" {
+		return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "accessKeyID or secretAccessKey is empty", Next: "set both"}
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: o.Dial, TLSHandshakeTimeout: handshake, ResponseHeaderTimeout: answerTimeout,
+		MaxResponseHeaderBytes: mostHeader, MaxIdleConnsPerHost: uploads, MaxConnsPerHost: uploads, IdleConnTimeout: time.Minute,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if o.Dial != nil {
+		transport.Proxy = nil // a proxy would dial what is checked here
+	}
+	if len(o.CA) > 0 {
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(o.CA) {
+			return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt has no certificate in PEM", Next: "correct it, or remove the key to use the certificate authorities of the system"}
+		}
+	}
+	client, err := minio.New(u.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(o.AccessKeyID, o.SecretAccessKey, o.SessionToken),
+		Secure: u.Scheme == "https", Region: cmp.Or(o.Region, "us-east-1"), Transport: limited{transport}, MaxRetries: tries,
+	})
+	if err != nil {
+		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it cannot be used", Next: "write it as https://s3.example.com", err: err}
+	}
+	return &S3{client, o.Bucket}, nil
+}
+
+// Close closes the connections that are kept.
+func (s *S3) Close() error {
+	s.client.CredContext().Client.CloseIdleConnections()
+	return nil
+}
+
+// limited bounds what an answer brings in.
+type limited struct{ next *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := l.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = &body{answer.Body, mostAnswer}
+	return answer, nil
+}
+
+// CloseIdleConnections is what http.Client looks for.
+func (l limited) CloseIdleConnections() { l.next.CloseIdleConnections() }
+
+type body struct {
+	io.ReadCloser
+	left int64
+}
+
+var errTooMuch = errors.New("the store sends too much")
+
+// Read reads on, up to the limit.
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// Put implements Store.
+func (s *S3) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
+	_, err := s.client.PutObject(ctx, s.bucket, name, io.NewSectionReader(from, 0, size), size, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", PartSize: part, NumThreads: 1,
+	})
+	return explain(err)
+}
+
+// Get implements Store.
+func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	o, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, s.bucket, name, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return content{o}, nil
+}
+
+type content struct{ io.ReadCloser }
+
+// Read explains errors.
+func (o content) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = explain(err)
+	}
+	return n, err
+}
+
+// List implements Store.
+func (s *S3) List(ctx context.Context, folder string, fn func(name string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for o := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: strings.TrimSuffix(folder, "/") + "/", Recursive: true}) {
+		if o.Err != nil {
+			return explain(o.Err)
+		}
+		if err := fn(o.Key); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Delete implements Store.
+func (s *S3) Delete(ctx context.Context, name string) error {
+	err := explain(s.client.RemoveObject(ctx, s.bucket, name, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

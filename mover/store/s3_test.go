@@ -1,0 +1,129 @@
+package store
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"scute.dev/kube/guard"
+)
+
+// bucket is one on a server of the test, which answers as it likes.
+func bucket(t *testing.T, h http.HandlerFunc, change func(*S3Options)) *S3 {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	o := S3Options{Endpoint: server.URL, Bucket: "backups", Insecure: true, AccessKeyID: "key", SecretAccessKey: "secret"}
+	if change != nil {
+		change(&o)
+	}
+	s, err := OpenS3(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func refusing(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code><Message>private text</Message></Error>")
+	}
+}
+
+// TestAnswers: each refusal names the field, and repeats nothing that the store said but codes that are known.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		status              int
+		code, reason, field string
+	}{
+		{403, "InvalidAccessKeyId", "CredentialsRefused", FieldCredentials},
+		{403, "SignatureDoesNotMatch", "CredentialsRefused", FieldCredentials},
+		{403, "private-code", "CredentialsRefused", FieldCredentials},
+		{404, "NoSuchBucket", "BucketRefused", FieldBucket},
+		{400, "private-code", "StoreFailed", FieldEndpoint},
+	} {
+		s := bucket(t, refusing(c.status, c.code), nil)
+		err := s.Put(t.Context(), "one", strings.NewReader("x"), 1)
+		var got *Error
+		if !errors.As(err, &got) || got.Reason != c.reason || got.Field != c.field || got.Next == "" || strings.Contains(got.Error(), "private") {
+			t.Errorf("%d %s: %v", c.status, c.code, err)
+		}
+	}
+	s := bucket(t, refusing(404, "NoSuchKey"), nil)
+	if _, err := s.Get(t.Context(), "one"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestRedirect: none is followed, so that a store leads nobody elsewhere.
+func TestRedirect(t *testing.T) {
+	asked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer elsewhere.Close()
+	s := bucket(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	}, nil)
+	if err := s.Put(t.Context(), "one", strings.NewReader("x"), 1); err == nil {
+		t.Error("a redirect is a success")
+	}
+	if _, err := s.Get(t.Context(), "one"); err == nil {
+		t.Error("a redirect is a success")
+	}
+	if asked {
+		t.Error("a redirect was followed")
+	}
+}
+
+// TestAddresses: the guard's refusal is told, and nothing is sent.
+func TestAddresses(t *testing.T) {
+	asked := false
+	g := &guard.Guard{}
+	s := bucket(t, func(http.ResponseWriter, *http.Request) { asked = true }, func(o *S3Options) { o.Dial = g.Dialer(time.Minute).DialContext })
+	err := s.Put(t.Context(), "one", strings.NewReader("x"), 1)
+	var got *Error
+	if !errors.As(err, &got) || got.Reason != "AddressNotAllowed" || !strings.Contains(got.Message, "127.0.0.1") || asked {
+		t.Errorf("%v, asked: %v", err, asked)
+	}
+}
+
+// TestEndlessAnswer: what a store sends is bounded.
+func TestEndlessAnswer(t *testing.T) {
+	b := &body{io.NopCloser(zeros{}), 100}
+	if data, err := io.ReadAll(b); !errors.Is(err, errTooMuch) || len(data) != 100 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestOptions: what cannot work is said before anything is sent.
+func TestOptions(t *testing.T) {
+	good := S3Options{Endpoint: "https://s3.example.com", Bucket: "backups", AccessKeyID: "key", SecretAccessKey: "secret"}
+	for _, c := range []struct {
+		change func(*S3Options)
+		field  string
+	}{
+		{func(o *S3Options) { o.Endpoint = "s3.example.com" }, FieldEndpoint},
+		{func(o *S3Options) { o.Endpoint = "http://s3.example.com" }, FieldEndpoint},
+		{func(o *S3Options) { o.SecretAccessKey = "" }, FieldCredentials},
+		{func(o *S3Options) { o.CA = []byte("x") }, FieldCredentials},
+	} {
+		o := good
+		c.change(&o)
+		var got *Error
+		if _, err := OpenS3(o); !errors.As(err, &got) || got.Field != c.field {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := OpenS3(good); err != nil {
+		t.Error(err)
+	}
+}
