@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/audit"
+	"scute.dev/cmd/ctl/backupschedule"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/cluster"
 	"scute.dev/cmd/ctl/doctor"
@@ -70,7 +71,7 @@ func newCmd(env *cli.Env, options Options, started *bool) *cobra.Command {
 		`scutectl talks to scute, the event-sourced controller for Cluster API management clusters: it runs workflows, here or in a
 cluster, asks for moves, shows and follows them, and reads the log of everything that was decided and done.
 
-Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, pause, remediation and machine; their plurals and
+Its commands are VERB NOUN [NAME], as those of kubectl. The nouns are run, move, pause, remediation, machine and backupschedule; their plurals and
 short names are accepted.
 
 Data goes to the standard output, all else to the standard error.
@@ -91,7 +92,7 @@ run also 3 paused, 4 degraded.`)
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
-	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), cluster.Commands(env), logcmd.Verbs(env))...)
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	cmd.InitDefaultCompletionCmd()
 	return cmd

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,12 +31,13 @@ type restoreOptions struct {
 	CarryStatus      []string
 	DryRun           bool
 	Timeout          time.Duration
+	bucket           bucketOptions
 }
 
 func newCmdRestore(env *cli.Env) *cobra.Command {
 	o := &restoreOptions{}
 	cmd := &cobra.Command{
-		Use: "clusters --from FOLDER [--identity-file FILE] (--source-is-gone | --source-kubeconfig FILE)", Aliases: []string{"cluster"},
+		Use: "clusters --from FOLDER|s3://BUCKET/NAME [--identity-file FILE] (--source-is-gone | --source-kubeconfig FILE)", Aliases: []string{"cluster"},
 		Short: "Make the clusters of a backup in this management cluster; their machines are taken over",
 		Long: `Make the Cluster API objects of a backup in this management cluster. The machines are not touched: the controllers here take
 them over. Everything is made paused; when all of it is there as it is in the backup, what was not paused in the backup is resumed.
@@ -52,7 +56,8 @@ clusters must be paused, or say that no other one runs them.`,
 	}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
-	f.StringVar(&o.From, "from", "", "Folder of the backup")
+	f.StringVar(&o.From, "from", "", "Folder of the backup, or s3://BUCKET/NAME")
+	o.bucket.addFlags(f)
 	f.StringSliceVarP(&o.Identities, "identity-file", "i", nil, "File with private keys of age; may be repeated")
 	f.BoolVar(&o.SourceIsGone, "source-is-gone", false, "No other management cluster runs these clusters, now or later: the one that was backed up is gone for good, or has lost them and is the target, and they were not moved elsewhere")
 	f.StringVar(&o.SourceKubeconfig, "source-kubeconfig", "", "Kubeconfig file of the management cluster that was backed up: it is asked whether it still runs the clusters")
@@ -107,7 +112,16 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	backup, err := archive.Open(o.From, ids)
+	dir := o.From
+	if strings.HasPrefix(o.From, scheme) {
+		fetched, err := o.bucket.fetch(ctx, o.From)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(fetched)
+		dir = filepath.Join(fetched, "backup")
+	}
+	backup, err := archive.Open(dir, ids)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}

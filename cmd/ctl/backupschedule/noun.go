@@ -1,0 +1,140 @@
+package backupschedule
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/source"
+	"scute.dev/eventlog"
+	"scute.dev/mover/schedule"
+	"scute.dev/mover/schedule/runner"
+)
+
+type (
+	place = kit.Place[*v1alpha1.BackupSchedule]
+	noun  = kit.Noun[*v1alpha1.BackupSchedule]
+)
+
+// Commands are those about BackupSchedules, by their verbs.
+func Commands(env *cli.Env) kit.Verbs {
+	n := newNoun()
+	return kit.Verbs{"get": kit.Get(env, n), "describe": kit.Describe(env, n), "logs": kit.Logs(env, n)}
+}
+
+func newNoun() *noun {
+	return &noun{
+		Name: "backupschedule", Plural: "backupschedules", A: "a backup schedule", Resource: "backupschedule.scute.dev",
+		InCluster: inCluster, InLog: inLog,
+		Key:   func(b *v1alpha1.BackupSchedule) types.NamespacedName { return kit.Key(b.Namespace, b.Name) },
+		Phase: func(b *v1alpha1.BackupSchedule) string { return string(b.Status.Phase) },
+		Log: func(b *v1alpha1.BackupSchedule) (eventlog.Aggregate, bool) {
+			return eventlog.Aggregate{Kind: eventlog.KindBackup, ID: b.Status.ScheduleID}, b.Status.ScheduleID != ""
+		},
+		Table: func(v show.View, list []*v1alpha1.BackupSchedule, namespaces, wide bool) []string {
+			return view{v}.table(list, namespaces, wide)
+		},
+		Data: kit.Resources[*v1alpha1.BackupSchedule]("BackupSchedule", func() client.ObjectList { return &v1alpha1.BackupScheduleList{} }),
+		Describe: func(_ context.Context, p *place, b *v1alpha1.BackupSchedule) ([]string, error) {
+			return view{p.View()}.describe(b), nil
+		},
+		Standing: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.standing(b) },
+		Over:     func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
+	}
+}
+
+// inCluster reads the resources.
+func inCluster(c *connect.Cluster, notice func(error)) source.Source[*v1alpha1.BackupSchedule] {
+	return &source.Cluster[*v1alpha1.BackupSchedule, *v1alpha1.BackupSchedule]{
+		Cluster: c, Noun: "backupschedule", Notice: notice,
+		New:     func() *v1alpha1.BackupSchedule { return &v1alpha1.BackupSchedule{} },
+		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
+		Of:      func(b *v1alpha1.BackupSchedule) *v1alpha1.BackupSchedule { return b },
+	}
+}
+
+// inLog reads the event log: a name can be used again, and the one that was asked for last is meant.
+func inLog(log *connect.Log) *source.Logged[*v1alpha1.BackupSchedule] {
+	return &source.Logged[*v1alpha1.BackupSchedule]{
+		Log: log, Kind: eventlog.KindBackup, Noun: "backupschedule",
+		Begin: func(id string) source.Fold[*v1alpha1.BackupSchedule] {
+			return &fold{id: id, view: runner.NewSchedules(nil)}
+		},
+	}
+}
+
+// fold is one schedule of the log.
+type fold struct {
+	id   string
+	view *runner.Schedules
+	last time.Time
+}
+
+// Apply takes a commit in.
+func (f *fold) Apply(r eventlog.Record) error {
+	_ = f.view.Apply(r) // what cannot be read is told in the status
+	f.last = r.Stored
+	return nil
+}
+
+// Items are the schedule, once it was asked for. Its next time is that after the last commit.
+func (f *fold) Items() (items []source.Item[*v1alpha1.BackupSchedule]) {
+	status, known := f.view.Status(f.id, f.last)
+	f.view.Look(f.id, func(s *schedule.State) {
+		if known {
+			items = append(items, source.Item[*v1alpha1.BackupSchedule]{
+				Key: types.NamespacedName{Namespace: s.Spec.Namespace, Name: s.Spec.Name}, Value: fromLog(&s.Spec, status),
+			})
+		}
+	})
+	return items
+}
+
+// fromLog is the resource that a spec in the log was made from, and its status.
+func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.BackupSchedule {
+	b := &v1alpha1.BackupSchedule{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "BackupSchedule"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, UID: types.UID(s.UID), Generation: s.Generation},
+		Spec: v1alpha1.BackupScheduleSpec{
+			Schedule: s.Schedule, TimeZone: s.TimeZone, Suspend: s.Suspend, StartingDeadline: duration(s.StartingDeadline), Timeout: duration(s.Timeout),
+			Clusters:   v1alpha1.BackupSelection{Names: s.Clusters, All: s.All},
+			Encryption: v1alpha1.BackupEncryption{Recipients: s.Recipients, Plaintext: len(s.Recipients) == 0},
+		},
+		Status: status,
+	}
+	if s.BySelector {
+		b.Spec.Clusters.Selector = &metav1.LabelSelector{}
+		if selector, err := metav1.ParseToLabelSelector(s.Selector); err == nil {
+			b.Spec.Clusters.Selector = selector
+		}
+	}
+	if s.KeepLast > 0 {
+		n := int32(s.KeepLast) //nolint:gosec // the schema bounds it
+		b.Spec.Retention.KeepLast = &n
+	}
+	if s.KeepFor > 0 {
+		b.Spec.Retention.KeepFor = duration(s.KeepFor)
+	}
+	to := s.Destination
+	if to.Bucket == "" {
+		b.Spec.Destination.Volume = &v1alpha1.BackupVolume{Folder: to.Folder}
+		return b
+	}
+	b.Spec.Destination.S3 = &v1alpha1.BackupS3{
+		Endpoint: to.Endpoint, Bucket: to.Bucket, Prefix: to.Prefix, Region: to.Region, Insecure: to.Insecure,
+		CredentialsSecretRef: v1alpha1.BackupSecretRef{Name: to.Secret},
+	}
+	return b
+}
+
+func duration(d schedule.Duration) *v1alpha1.Duration {
+	return &v1alpha1.Duration{Duration: time.Duration(d)}
+}

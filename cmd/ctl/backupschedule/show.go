@@ -1,0 +1,84 @@
+package backupschedule
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+)
+
+// view is how schedules are shown.
+type view struct{ show.View }
+
+func (v view) phase(b *v1alpha1.BackupSchedule) string {
+	as := term.Green
+	switch b.Status.Phase {
+	case v1alpha1.BackupFailing:
+		as = term.Red
+	case v1alpha1.BackupRunning, v1alpha1.BackupSuspended, "":
+		as = term.Cyan
+	}
+	return v.Paint.Text(as, string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
+}
+
+// describe is all there is to say about a schedule but its timeline.
+func (v view) describe(b *v1alpha1.BackupSchedule) []string {
+	out := []string{v.Field("Schedule", v.Paint.Text(term.Bold, b.Namespace+"/"+b.Name))}
+	if b.Status.ScheduleID != "" {
+		out = append(out, v.Field("In the log", "backup/"+b.Status.ScheduleID))
+	}
+	out = append(out, v.Field("When", b.Spec.Schedule+" in "+cmp.Or(b.Spec.TimeZone, "Etc/UTC")))
+	to := "the volume of scuted"
+	if s3 := b.Spec.Destination.S3; s3 != nil {
+		to = "s3://" + s3.Bucket + " at " + s3.Endpoint
+	}
+	out = append(out, v.Field("To", term.Clean(to)), "")
+	return append(out, v.standing(b)...)
+}
+
+// standing is the state of a schedule: the part of a description that changes.
+func (v view) standing(b *v1alpha1.BackupSchedule) []string {
+	s := b.Status
+	out := []string{v.Field("Phase", v.phase(b)), v.Field("Last success", v.since(s.LastSuccessfulTime))}
+	if s.NextScheduleTime != nil {
+		out = append(out, v.Field("Next", term.Second(s.NextScheduleTime.Time)))
+	}
+	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
+	if len(s.Backups) == 0 {
+		return out
+	}
+	t := term.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}, Indent: "  "}
+	for _, r := range s.Backups {
+		t.Add(term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), term.Clean(r.Place))
+	}
+	return append(append(out, "", "Backups:"), t.Lines(v.Paint, v.Width)...)
+}
+
+func (v view) since(t *metav1.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return v.Age(t) + " ago (" + term.Second(t.Time) + ")"
+}
+
+// table lists schedules, one a row; wide adds the message.
+func (v view) table(list []*v1alpha1.BackupSchedule, namespaces, wide bool) []string {
+	rows := make([]show.Row, len(list))
+	for i, b := range list {
+		last := "never"
+		if b.Status.LastSuccessfulTime != nil {
+			last = v.Age(b.Status.LastSuccessfulTime)
+		}
+		rows[i] = show.Row{
+			Namespace: b.Namespace,
+			Cells:     []string{b.Name, b.Spec.Schedule, v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
+			Wide:      []string{term.Clean(b.Status.Message)},
+		}
+	}
+	header := show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}}
+	return v.Rows(header, rows, namespaces, wide)
+}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/mover/store"
+)
+
+// bucketOptions say how a backup in a bucket is reached; the credentials are in the environment, as other tools have them.
+type bucketOptions struct {
+	Endpoint, Region, CA string
+	Insecure             bool
+}
+
+const scheme = "s3://"
+
+func (o *bucketOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Endpoint, "store-endpoint", "", "URL of the store of an s3:// backup; the variable AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL if empty")
+	f.StringVar(&o.Region, "store-region", "", "Region of the bucket; the variable AWS_REGION if empty")
+	f.StringVar(&o.CA, "store-ca-file", "", "File with the certificate authorities of the store; the variable AWS_CA_BUNDLE if empty")
+	f.BoolVar(&o.Insecure, "store-insecure", false, "Permit a store without TLS")
+}
+
+// fetch copies a backup from a bucket to a folder of this machine, which the caller removes.
+func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err error) {
+	bucket, place, _ := strings.Cut(strings.TrimPrefix(from, scheme), "/")
+	place = strings.Trim(place, "/")
+	endpoint := cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+	switch {
+	case bucket == "" || place == "":
+		return "", cli.Usagef("--from is %q: write it as s3://BUCKET/NAME, as the status of the BackupSchedule has it", from)
+	case endpoint == "":
+		return "", cli.Usagef("say where the store is: --store-endpoint URL")
+	case access == "" || secret == "":
+		return "", cli.Usagef("the credentials of the store are missing: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
+	var ca []byte
+	if file := cmp.Or(o.CA, os.Getenv("AWS_CA_BUNDLE")); file != "" {
+		if ca, err = os.ReadFile(file); err != nil { //nolint:gosec // the file that the user names
+			return "", cli.Usagef("--store-ca-file: %w", err)
+		}
+	}
+	s, err := store.OpenS3(store.S3Options{
+		Endpoint: endpoint, Bucket: bucket, Region: cmp.Or(o.Region, os.Getenv("AWS_REGION")), Insecure: o.Insecure, CA: ca,
+		AccessKeyID: access, SecretAccessKey: secret, SessionToken: os.Getenv("AWS_SESSION_TOKEN"),
+	})
+	if err != nil {
+		return "", cli.Usagef("--from: %w", err)
+	}
+	defer s.Close()
+	if dir, err = os.MkdirTemp("", "scute-backup-"); err != nil {
+		return "", err
+	}
+	if err := store.Download(ctx, s, place, filepath.Join(dir, "backup")); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("--from %s: %w", from, err)
+	}
+	return dir, nil
+}
