@@ -16,19 +16,20 @@ import (
 
 // suite is what all tests of this package share.
 type suite struct {
-	bed  *testbed.Bed
-	ctl  string
-	blue *testbed.Side // it is dead at the end
-	to   *testbed.Side
+	bed      *testbed.Bed
+	programs scuted.Programs
+	ctl      string
+	blue     *testbed.Side // it is dead at the end
+	to       *testbed.Side
 }
 
 // shared is set once by TestMain.
 var shared = new(suite) //nolint:gochecknoglobals // a test main has no other way to hand on what it made
 
 func TestMain(m *testing.M) {
-	os.Exit(harness.Run(m, "backup", testbed.Options{}, func(ctx context.Context, bed *testbed.Bed) error {
+	os.Exit(harness.Run(m, "backup", testbed.Options{Sides: []string{"blue", "green", "third"}}, func(ctx context.Context, bed *testbed.Bed) error {
 		programs, err := scuted.Build(ctx, os.Stderr)
-		shared.bed, shared.ctl, shared.blue, shared.to = bed, programs.Ctl, bed.Side("blue"), bed.Side("green")
+		shared.bed, shared.programs, shared.ctl, shared.blue, shared.to = bed, programs, programs.Ctl, bed.Side("blue"), bed.Side("green")
 		return err
 	}))
 }

@@ -19,7 +19,7 @@ func TestEveryDirectDependencyHasAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, gomod := range []string{"go.mod", "test/go.mod", "test/binaries/go.mod", "tools/go.mod"} {
+	for _, gomod := range []string{"go.mod", "test/go.mod", "test/binaries/go.mod", "test/binaries/s3/go.mod", "tools/go.mod"} {
 		for _, module := range direct(t, gomod) {
 			if !regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(module) + `[\s,]`).Match(reasons) {
 				t.Errorf("%s requires %s: give the reason in docs/dependencies.md", gomod, module)

@@ -45,9 +45,13 @@ func build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(binaries.Etcd)
-	fmt.Println(binaries.APIServer)
-	fmt.Println(binaries.ControllerManager)
+	store, err := assets.FindStore(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, store} {
+		fmt.Println(path)
+	}
 	return nil
 }
 
