@@ -25,14 +25,17 @@ type State struct {
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, the oldest first, and Incomplete the places of attempts that failed.
+	// Kept are the backups at the destination, the oldest first, and Incomplete what attempts that failed may have left there.
 	Kept       []Backup
-	Incomplete []string
+	Incomplete []Attempt
 	// Removal is why something could not be removed, RemovalAt when that was, and Removals how often in succession.
 	Removal   Problem
 	RemovalAt time.Time
 	Removals  int
 }
+
+// Attempt is one that failed.
+type Attempt struct{ ID, Place string }
 
 // ClaimedBy is the incarnation that acts on the schedule.
 func (s *State) ClaimedBy() string { return s.Holder }
@@ -61,7 +64,7 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.Running, s.Working, s.Failures, s.FailedAt, s.Problem = nil, false, 0, time.Time{}, Problem{}
 	case Failed:
 		if s.Running != nil && s.Running.ID == e.ID {
-			s.Incomplete = append(s.Incomplete, s.Running.Place)
+			s.Incomplete = append(s.Incomplete, Attempt{e.ID, s.Running.Place})
 			s.Working = false
 			s.Failures++
 			s.FailedAt, s.Problem = at, e.Problem
@@ -103,7 +106,7 @@ func (s *State) removed(e Removed) {
 	s.Kept = slices.DeleteFunc(s.Kept, func(b Backup) bool {
 		return slices.ContainsFunc(e.Backups, func(gone Backup) bool { return gone.ID == b.ID }) || slices.Contains(e.Foreign, b.Place)
 	})
-	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(place string) bool {
-		return slices.Contains(e.Incomplete, place) || slices.Contains(e.Foreign, place)
+	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(a Attempt) bool {
+		return slices.Contains(e.Incomplete, a.Place) || slices.Contains(e.Foreign, a.Place)
 	})
 }

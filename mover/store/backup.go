@@ -90,11 +90,11 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 	return archive.ReadHead(io.LimitReader(index, mostHead))
 }
 
-// Remove removes the files of the backup with this ID from a place, the list of checksums first. Without an ID the place must have no
-// complete backup, but the remaining files of one. Anything else there is ErrForeign, and nothing is removed.
+// Remove removes the files of the backup with this ID from a place, the list of checksums first. What an upload or a removal that did
+// not end has left there is removed, too. A place with another backup is ErrForeign, and nothing is removed.
 func Remove(ctx context.Context, from Store, place, id string) error {
 	there, err := Complete(ctx, from, place)
-	if err == nil && there.ID == "" && id != "" { // an earlier removal did not end
+	if err == nil && there.ID == "" { // its upload, or an earlier removal, did not end
 		there, err = identify(ctx, from, place)
 	}
 	if err != nil {

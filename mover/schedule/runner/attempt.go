@@ -146,14 +146,14 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 	defer from.Close()
 	var gone schedule.Removed
 	err = func() error {
-		for _, place := range d.State.Incomplete {
-			switch err := store.Remove(bounded, from, place, ""); {
+		for _, a := range d.State.Incomplete {
+			switch err := store.Remove(bounded, from, a.Place, a.ID); {
 			case errors.Is(err, store.ErrForeign):
-				gone.Foreign = append(gone.Foreign, place)
+				gone.Foreign = append(gone.Foreign, a.Place)
 			case err != nil:
 				return err
 			default:
-				gone.Incomplete = append(gone.Incomplete, place)
+				gone.Incomplete = append(gone.Incomplete, a.Place)
 			}
 		}
 		for _, b := range schedule.Expired(d.State) {
