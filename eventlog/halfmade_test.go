@@ -1,9 +1,12 @@
 package eventlog_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -64,5 +67,56 @@ func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	}
 	if blocks, err := filepath.Glob(filepath.Join(folder, "msgs", "*.blk")); err != nil || len(blocks) == 0 {
 		t.Errorf("the data is gone (%v)", err)
+	}
+}
+
+// TestDeathWhileTheStreamIsChanged: the server passes over a stream whose description was changed and whose checksum was not. What
+// is damaged is left alone.
+func TestDeathWhileTheStreamIsChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		sumLater bool
+		want     error
+	}{"killed": {false, nil}, "damaged": {true, eventlog.ErrMissing}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, MaxBytes: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, l, commit(moveOf("a"), "1", 0, 1))
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
+			meta, sum := filepath.Join(folder, "meta.inf"), filepath.Join(folder, "meta.sum")
+			text, err := os.ReadFile(meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.Replace(string(text), `"max_bytes":1048576`, `"max_bytes":2097152`, 1)
+			if changed == string(text) {
+				t.Fatalf("the description is another one: %s", text)
+			}
+			if err := os.WriteFile(meta, []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.sumLater {
+				later := time.Now().Add(time.Second)
+				if err := os.Chtimes(sum, later, later); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l, err = embedded.Open(t.Context(), embedded.Options{Dir: dir})
+			if !errors.Is(err, c.want) {
+				t.Fatalf("%v, want %v", err, c.want)
+			}
+			if err != nil {
+				return
+			}
+			defer l.Close()
+			if s, err := l.Stats(t.Context()); err != nil || s.Commits != 1 || s.MaxBytes != 2<<20 {
+				t.Errorf("%+v, %v", s, err)
+			}
+		})
 	}
 }

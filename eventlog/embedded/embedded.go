@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 
 // open starts the server on the folder, and opens its log.
 func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if err := discardHalfMade(f.dir, o.Stream); err != nil {
+	if err := tidyStreams(f.dir, o.Stream); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if err := checkKey(f.dir, o.Stream, o.Key); err != nil {

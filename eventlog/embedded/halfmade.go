@@ -1,12 +1,32 @@
 package embedded
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/minio/highwayhash"
+
+	"scute.dev/internal/atomicfile"
 )
+
+// tidyStreams ends what a death left half done to the streams of a log, of which each epoch has one.
+func tidyStreams(dir, stream string) error {
+	later, err := filepath.Glob(filepath.Join(dir, serverFolder, "$G", "streams", stream+"_*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range append(later, filepath.Join(dir, serverFolder, "$G", "streams", stream)) {
+		if err := errors.Join(discardHalfMade(folder), describe(folder)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // discardHalfMade removes a stream's folder that a death left in the middle of being created.
 //
@@ -14,9 +34,8 @@ import (
 // passes the stream over; creating the stream again then keeps the old description, never writes the checksum, and takes
 // commits: all of them are passed over at the start after that. A folder without the checksum was never finished, so no
 // commit can have been acknowledged in it; one that holds any data is left alone all the same.
-func discardHalfMade(dir, stream string) error {
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", stream)
-	_, err := os.Stat(filepath.Join(folder, "meta.sum"))
+func discardHalfMade(folder string) error {
+	_, err := os.Stat(filepath.Join(folder, sumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -37,4 +56,51 @@ func discardHalfMade(dir, stream string) error {
 		return fmt.Errorf("removing the half made stream %s: %w", folder, err)
 	}
 	return nil
+}
+
+// The description of a stream, and its checksum.
+const (
+	metaFile = "meta.inf"
+	sumFile  = "meta.sum"
+)
+
+// describe writes the checksum of a stream's description again, if a death came between the two when the stream was changed: the
+// server would pass the stream over. Each of the files is replaced at once, so the description is whole. A description that is
+// older than a checksum which is not its own was damaged, and is left alone.
+func describe(folder string) error {
+	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's own folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	sum, worse := os.ReadFile(filepath.Join(folder, sumFile)) //nolint:gosec // the log's own folder
+	if errors.Is(worse, fs.ErrNotExist) {
+		return nil
+	}
+	if err := errors.Join(err, worse); err != nil {
+		return err
+	}
+	want, err := sumOf(filepath.Base(folder), meta)
+	if err != nil || want == string(sum) {
+		return err
+	}
+	described, err := os.Stat(filepath.Join(folder, metaFile))
+	if err != nil {
+		return err
+	}
+	summed, err := os.Stat(filepath.Join(folder, sumFile))
+	if err != nil || described.ModTime().Before(summed.ModTime()) {
+		return err
+	}
+	return atomicfile.WriteBytes(filepath.Join(folder, sumFile), []byte(want))
+}
+
+// sumOf is the checksum of a description, as the server computes it.
+func sumOf(stream string, meta []byte) (string, error) {
+	key := sha256.Sum256([]byte(stream))
+	h, err := highwayhash.NewDigest64(key[:])
+	if err != nil {
+		return "", err
+	}
+	_, _ = h.Write(meta) // never fails
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
