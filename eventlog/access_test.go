@@ -72,6 +72,26 @@ func TestUsersOfTheExample(t *testing.T) {
 	if head, err := daemon.Head(t.Context()); err != nil || head != 2 {
 		t.Errorf("the log ends at %d, %v", head, err)
 	}
+	acrossEpochs(t, daemon, operator, auditor)
+}
+
+// acrossEpochs: the daemon closes an epoch, and everybody can do in the next one what they could before. Without the permissions for
+// the stream after that, nothing is begun.
+func acrossEpochs(t *testing.T, daemon, operator, auditor *eventlog.Log) {
+	t.Helper()
+	if err := operator.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/operator"}); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("the operator closes an epoch: %v", err)
+	}
+	closeEpoch(t, daemon)
+	mustAppend(t, operator, commit(moveOf("a"), "3", 2, 1))
+	if records, err := auditor.Read(t.Context(), moveOf("a"), 0); err != nil || len(records) != 3 {
+		t.Errorf("%v, %v", records, err)
+	}
+	if n := len(replayed(t, auditor, 0)); n != 5 {
+		t.Errorf("the auditor reads %d commits", n)
+	}
+	wantErr(t, daemon.CloseEpoch(t.Context(), eventlog.Closing{Actor: "daemon"}), eventlog.ErrUnavailable, "SCUTE_3", "permissions")
+	mustAppend(t, operator, commit(moveOf("a"), "4", 5, 1))
 }
 
 // writersOnly are what an auditor may not do; all but the first, what an operator may not.

@@ -55,8 +55,8 @@ func playAppender() {
 	for w := range crashWriters {
 		go func() {
 			a := moveOf(fmt.Sprintf("w%d", w))
-			records, err := l.Read(ctx, a, 0)
-			if err != nil {
+			var records []eventlog.Record
+			if err := persist(ctx, func() (err error) { records, err = l.Read(ctx, a, 0); return err }); err != nil {
 				say("fail %v", err)
 				os.Exit(1)
 			}

@@ -30,6 +30,8 @@ var (
 	ErrMissing = errors.New("event log stream does not exist")
 	// ErrExists: a log is restored only where there is none.
 	ErrExists = errors.New("there is an event log already")
+	// ErrEmptyEpoch: an epoch is closed only when it has commits.
+	ErrEmptyEpoch = errors.New("the open epoch has no commits yet: there is nothing to close")
 	// ErrUnknownType: an event's type or version, or a field of it, is not known to this program.
 	ErrUnknownType = errors.New("unknown event type or field")
 )

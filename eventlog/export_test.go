@@ -23,15 +23,19 @@ func StreamConfig(name string) jetstream.StreamConfig { return streamSpec{name: 
 func (l *Log) JetStream() jetstream.JetStream { return l.js }
 
 // Stream is the stream of a log.
-func (l *Log) Stream() jetstream.Stream { return l.stream }
+func (l *Log) Stream() jetstream.Stream { return l.current().stream }
 
 // Of reads another stream of the same server as if it were the log.
 func (l *Log) Of(stream jetstream.Stream) *Log {
-	info := stream.CachedInfo()
-	return &Log{nc: l.nc, js: l.js, name: info.Config.Name, stream: stream, created: info.Created, logger: discardIfNil(nil)}
+	of := &Log{nc: l.nc, js: l.js, logger: discardIfNil(nil)}
+	of.epochs.Store(&[]epoch{newEpoch(streamSpec{name: stream.CachedInfo().Config.Name}, stream)})
+	return of
 }
+
+// OnClosing has a function called after each step of a closing.
+func (l *Log) OnClosing(reach func(step string)) { l.reach = reach }
 
 // DeliverFrom is one delivery, which is not tried again.
 func (l *Log) DeliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
-	return l.deliverFrom(ctx, cursor, until, fn)
+	return l.deliverFrom(ctx, l.current(), cursor, until, fn)
 }

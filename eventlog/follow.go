@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 	"time"
@@ -54,19 +55,31 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 func (l *Log) read(ctx context.Context, cursor *uint64, until uint64, patience time.Duration, fn func(Record) error) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
-		before := *cursor
-		err := l.deliver(ctx, cursor, until, fn)
-		if *cursor > before {
-			b.Reset()
+		for {
+			before := *cursor
+			err := l.deliver(ctx, cursor, until, fn)
+			if *cursor > before {
+				b.Reset()
+			}
+			if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) {
+				return backoff.Permanent(err)
+			}
+			if err != nil || *cursor >= until {
+				return err
+			}
+			// That was the end of an epoch.
 		}
-		if l.nc.IsClosed() || errors.Is(err, ErrGap) || errors.Is(err, ErrMissing) {
-			return backoff.Permanent(err)
-		}
-		return err
 	}, backoff.WithContext(b, ctx), func(err error, wait time.Duration) {
-		l.logger.Warn("event log: delivery broke off, starting it again", "after", *cursor, "in", wait, "error", err)
+		level := slog.LevelWarn
+		if errors.Is(err, errClosing) {
+			level = slog.LevelDebug
+		}
+		l.logger.Log(ctx, level, "event log: delivery broke off, starting it again", "after", *cursor, "in", wait, "error", err)
 	})
 }
+
+// errClosing says that the epoch is being closed: nothing more comes in it, and the next one is not there yet.
+var errClosing = errors.New("the epoch is being closed")
 
 // deliver reads with one consumer until it breaks. The check on every message that its sequence follows the one before
 // makes the server's and the client's bookkeeping irrelevant to the guarantee.
@@ -78,6 +91,13 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 	if *cursor >= until {
 		return nil
 	}
+	list := l.all()
+	e := list[epochOf(list, *cursor+1)]
+	if e.last > 0 {
+		until = min(until, e.last)
+	} else if state.LastSeq <= *cursor && isClosing(e.stream.CachedInfo().Config) {
+		return errClosing
+	}
 	if last := min(state.LastSeq, until); last > *cursor {
 		// The server steps over a commit that it cannot read. That shows when the next one arrives; after the last
 		// one, nothing would.
@@ -85,12 +105,12 @@ func (l *Log) deliver(ctx context.Context, cursor *uint64, until uint64, fn func
 			return err
 		}
 	}
-	return l.deliverFrom(ctx, cursor, until, fn)
+	return l.deliverFrom(ctx, e, cursor, until, fn)
 }
 
 // patience is how long a log that ends too early is asked again.
 func (l *Log) patience() time.Duration {
-	if l.stream.CachedInfo().Config.Replicas > 1 {
+	if l.current().stream.CachedInfo().Config.Replicas > 1 {
 		return headPatience
 	}
 	return 0
@@ -116,8 +136,8 @@ func reaches(ctx context.Context, ask func(context.Context) (jetstream.StreamSta
 	}
 }
 
-// deliverFrom delivers what one consumer gives.
-func (l *Log) deliverFrom(ctx context.Context, cursor *uint64, until uint64, fn func(Record) error) error {
+// deliverFrom delivers what one consumer of an epoch gives. It ends after the commit that closes the epoch.
+func (l *Log) deliverFrom(ctx context.Context, e epoch, cursor *uint64, until uint64, fn func(Record) error) error {
 	var (
 		mu    sync.Mutex // held while fn runs, so that it does not run any more once this function has returned
 		ended bool
@@ -130,14 +150,14 @@ func (l *Log) deliverFrom(ctx context.Context, cursor *uint64, until uint64, fn 
 		default: // only the first counts
 		}
 	}
-	stop, err := l.consume(ctx, start+1, func(m jetstream.Msg) {
+	stop, err := l.consume(ctx, e, start+1, func(m jetstream.Msg) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ended {
 			return
 		}
-		err := step(m, start, cursor, fn)
-		if ended = err != nil || *cursor >= until; ended {
+		closes, err := step(m, start, cursor, fn)
+		if ended = err != nil || closes || *cursor >= until; ended {
 			end(err)
 		}
 	}, func(err error) { end(l.explain(err)) })
@@ -157,33 +177,33 @@ func (l *Log) deliverFrom(ctx context.Context, cursor *uint64, until uint64, fn 
 }
 
 // step takes one message: it must be the one after *cursor.
-func step(m jetstream.Msg, start uint64, cursor *uint64, fn func(Record) error) error {
+func step(m jetstream.Msg, start uint64, cursor *uint64, fn func(Record) error) (closes bool, err error) {
 	r, err := fromDelivery(m)
 	if err != nil {
-		return backoff.Permanent(err)
+		return false, backoff.Permanent(err)
 	}
 	switch {
 	case r.Seq == *cursor+1:
 	case *cursor == start:
-		return fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, start, r.Seq)
+		return false, fmt.Errorf("%w: after %d comes %d; restore the log from a backup or a mirror", ErrGap, start, r.Seq)
 	default:
 		// The server or the client lost it on the way, or it is gone: the next delivery tells.
-		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
+		return false, fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, *cursor, r.Seq)
 	}
 	if err := fn(r); err != nil {
-		return backoff.Permanent(err)
+		return false, backoff.Permanent(err)
 	}
 	*cursor = r.Seq
-	return nil
+	return r.closes(), nil
 }
 
-// consume makes a consumer that starts at a sequence and keeps no state that matters. It is stopped by the function
+// consume makes a consumer of an epoch that starts at a sequence and keeps no state that matters. It is stopped by the function
 // returned.
-func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
+func (l *Log) consume(ctx context.Context, e epoch, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// The stream is read unfiltered, always: a filter is slow on a stream of many subjects.
-	consumer, err := l.stream.CreateConsumer(cctx, jetstream.ConsumerConfig{
+	consumer, err := e.stream.CreateConsumer(cctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       start,
 		AckPolicy:         jetstream.AckNonePolicy,
@@ -201,7 +221,7 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 		}
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = l.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
+		_ = e.stream.DeleteConsumer(dctx, consumer.CachedInfo().Name)
 	}
 	consuming, err := consumer.Consume(take,
 		jetstream.PullMaxBytes(max(pullBytes, int(2*l.nc.MaxPayload()))),

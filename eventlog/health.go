@@ -24,10 +24,16 @@ func (l *Log) Health(ctx context.Context) error {
 	if _, err := l.state(ctx); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
+	if l.spec.writer {
+		// Who began to close an epoch may have died: nothing can be appended until the closing ends.
+		if err := l.finish(ctx); err != nil {
+			return fmt.Errorf("checking the log: %w", err)
+		}
+	}
 	if err := checkPayload(l.nc.MaxPayload()); err != nil {
 		return fmt.Errorf("checking the log: %w", err)
 	}
-	if diff := l.spec.differences(l.stream.CachedInfo().Config); len(diff) > 0 {
+	if diff := l.current().differences(); len(diff) > 0 {
 		return fmt.Errorf("checking the log: %w: %s; correct the stream", ErrConfig, strings.Join(diff, "; "))
 	}
 	return nil
@@ -38,7 +44,7 @@ func (l *Log) Warnings() []string {
 	if l.host != nil || !l.spec.writer {
 		return nil
 	}
-	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
+	if n := l.current().stream.CachedInfo().Config.Replicas; n < 2 {
 		return []string{"one NATS server holds the log, and whether it syncs each commit to its disk cannot be seen from here: " +
 			"set sync_interval: always in its configuration, or give the stream three replicas"}
 	}

@@ -21,6 +21,8 @@ type Host interface {
 	Frozen() error
 	// Thawed says why the disk takes no writes, nil if it does.
 	Thawed() error
+	// Continues is told the stream in which the log is continued.
+	Continues(stream string) error
 	// Intact fails with ErrMissing when the files of the log were removed or replaced.
 	Intact() error
 	// Close stops the server and frees the folder.
@@ -37,8 +39,8 @@ type HostedOptions struct {
 	MaxBytes int64
 	// Examine opens the remains of a log that lost commits, or is configured otherwise than it must be, to Scan it.
 	Examine bool
-	// Existed says that the log is known to have held commits: if its stream is not there, it was lost.
-	Existed bool
+	// Acknowledged is a sequence that is known to have been acknowledged: if the stream that has it is not there, it was lost. 0 is none.
+	Acknowledged uint64
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
@@ -57,7 +59,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	spec := streamSpec{
-		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, existed: o.Existed,
+		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.Examine, examine: o.Examine, acknowledged: o.Acknowledged,
 	}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,14 +21,16 @@ const requestTimeout = 5 * time.Second
 
 // Log is an open event log, made by Connect or by embedded.Open. It is safe for concurrent use.
 type Log struct {
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	name    string
-	stream  jetstream.Stream
-	created time.Time
-	id      string
-	logger  *slog.Logger
-	spec    streamSpec
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	id     string
+	logger *slog.Logger
+	spec   streamSpec // of the first epoch
+
+	// epochs are those that are known; moving is held while one is added.
+	epochs atomic.Pointer[[]epoch]
+	moving sync.Mutex
+	reach  func(step string)
 
 	// host is what holds an embedded log; nil for an external one.
 	host Host
@@ -44,10 +48,14 @@ func (l *Log) Head(ctx context.Context) (uint64, error) {
 
 // Stats is what the log holds and may hold.
 type Stats struct {
-	Commits    uint64
+	// Commits is how many there are, in all epochs.
+	Commits uint64
+	// Aggregates are those with a commit in the open epoch, and Bytes is its size.
 	Aggregates uint64
 	Bytes      uint64
-	// MaxBytes is the size at which the log refuses new commits.
+	// ClosedBytes is the size of the closed epochs.
+	ClosedBytes uint64
+	// MaxBytes is the size of the open epoch at which the log refuses new commits.
 	MaxBytes uint64
 }
 
@@ -57,8 +65,13 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, fmt.Errorf("reading the size of the log: %w", err)
 	}
-	limit := l.stream.CachedInfo().Config.MaxBytes
-	return Stats{Commits: state.Msgs, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}, nil
+	list := l.all()
+	limit := list[len(list)-1].stream.CachedInfo().Config.MaxBytes
+	s := Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}
+	for _, e := range list[:len(list)-1] {
+		s.ClosedBytes += e.stream.CachedInfo().State.Bytes
+	}
+	return s, nil
 }
 
 // Close ends every use of the log and, if it is embedded, stops the server and frees the folder. Reads in progress end
@@ -86,37 +99,55 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
-	info := stream.CachedInfo()
-	return &Log{nc: nc, js: js, name: want.name, stream: stream, created: info.Created, id: identity(info), logger: logger, spec: want}, nil
+	l := &Log{nc: nc, js: js, id: identity(stream.CachedInfo()), logger: logger, spec: want}
+	l.epochs.Store(&[]epoch{newEpoch(want, stream)})
+	err = l.catchUp(ctx)
+	if err == nil && want.writer {
+		err = l.finish(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
+	}
+	return l, nil
 }
 
 // state asks the stream's leader for its state, and checks that the stream is still the one that was opened and whole.
 func (l *Log) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	info, err := l.stream.Info(ctx)
-	if err != nil {
-		return jetstream.StreamState{}, l.explain(err)
+	for {
+		e := l.current()
+		info, err := e.stream.Info(ctx)
+		if err != nil {
+			return jetstream.StreamState{}, l.explain(err)
+		}
+		if !info.Created.Equal(e.created) {
+			return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
+				ErrMissing, e.spec.stream(), info.Created.Format(time.RFC3339))
+		}
+		if err := l.catchUp(ctx); err != nil {
+			return jetstream.StreamState{}, err
+		}
+		if l.current().spec.number() > e.spec.number() {
+			continue
+		}
+		if l.spec.examine {
+			return info.State, nil
+		}
+		return info.State, whole(e.spec, info.State)
 	}
-	if !info.Created.Equal(l.created) {
-		return jetstream.StreamState{}, fmt.Errorf("%w: stream %s was deleted, and one of the same name was made at %s; stop, and restore the log from a backup or a mirror",
-			ErrMissing, l.name, info.Created.Format(time.RFC3339))
-	}
-	if l.spec.examine {
-		return info.State, nil
-	}
-	return info.State, whole(l.name, info.State)
 }
 
-// whole checks that every sequence from 1 to the last is there: the log deletes nothing, so what is missing was lost.
-func whole(name string, s jetstream.StreamState) error {
+// whole checks that every sequence of an epoch is there: the log deletes nothing, so what is missing was lost.
+func whole(spec streamSpec, s jetstream.StreamState) error {
+	name, first := spec.stream(), spec.start()
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
 			ErrGap, name, len(s.Lost.Msgs), s.Lost.Msgs[0])
 	}
-	if s.LastSeq != s.Msgs || (s.LastSeq > 0 && s.FirstSeq != 1) {
-		return fmt.Errorf("%w: stream %s holds %d commits between sequences %d and %d, but should hold 1 to %d; restore it from a backup or a mirror",
-			ErrGap, name, s.Msgs, s.FirstSeq, s.LastSeq, s.LastSeq)
+	if s.LastSeq+1 != first+s.Msgs || (s.Msgs > 0 && s.FirstSeq != first) {
+		return fmt.Errorf("%w: stream %s holds %d commits between sequences %d and %d, but should hold %d to %d; restore it from a backup or a mirror",
+			ErrGap, name, s.Msgs, s.FirstSeq, s.LastSeq, first, s.LastSeq)
 	}
 	return nil
 }
@@ -124,7 +155,7 @@ func whole(name string, s jetstream.StreamState) error {
 // explain turns an error of the client into one of this package's.
 func (l *Log) explain(err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, l.name)
+		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, l.current().spec.stream())
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

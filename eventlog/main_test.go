@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "append":
 		playAppender()
+	case "close":
+		playCloser()
 	case "serve":
 		playServer()
 	default:

@@ -29,16 +29,34 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get asks the stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
-// was just acknowledged: the direct API may ask a replica that lags.
+// get asks for one message, in the epochs that may have it; ok is false if there is none such.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
+	list := l.all()
+	switch at := epochOf(list, req.Seq); {
+	case req.LastFor != "":
+		for i := len(list) - 1; i >= 0 && !ok && err == nil; i-- {
+			r, ok, err = l.ask(ctx, list[i].spec.stream(), req)
+		}
+	case req.NextFor != "":
+		for ; at < len(list) && !ok && err == nil; at++ {
+			r, ok, err = l.ask(ctx, list[at].spec.stream(), req)
+		}
+	default:
+		r, ok, err = l.ask(ctx, list[at].spec.stream(), req)
+	}
+	return r, ok, err
+}
+
+// ask asks a stream's leader for one message; ok is false if there is none such. Only the leader's answer holds what
+// was just acknowledged: the direct API may ask a replica that lags.
+func (l *Log) ask(ctx context.Context, stream string, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := json.Marshal(req)
 	if err != nil {
 		return Record{}, false, err
 	}
-	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+l.name, body)
+	reply, err := l.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return Record{}, false, l.explain(err)
 	}
@@ -83,7 +101,7 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 // readChain walks from commit to commit on one subject: two requests for an aggregate's newest commit, one more for
 // each further one. A filtered consumer or a batch from the direct API is no faster for the few that a decision needs.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
-	last, ok, err := l.last(ctx, subject)
+	last, ok, err := l.newest(ctx, subject)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -105,6 +123,22 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
+// newest is the newest commit on a subject, also if the epoch was closed by another process.
+func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, err error) {
+	for {
+		number := l.current().spec.number()
+		if r, ok, err = l.last(ctx, subject); err != nil {
+			return r, ok, err
+		}
+		if _, err := l.state(ctx); err != nil {
+			return r, ok, err
+		}
+		if l.current().spec.number() == number {
+			return r, ok, nil
+		}
+	}
+}
+
 // last is the newest commit on a subject. It tells a subject without commits from one whose newest commit cannot be
 // read, which the server reports alike.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
@@ -112,15 +146,9 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	if err != nil || ok {
 		return r, ok, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
-	if err != nil {
-		return Record{}, false, l.explain(err)
-	}
-	n := info.State.Subjects[subject]
-	if n == 0 {
-		return Record{}, false, nil
+	n, err := l.count(ctx, subject)
+	if err != nil || n == 0 {
+		return Record{}, false, err
 	}
 	// The first commit may have come between the two questions.
 	if r, ok, err = l.get(ctx, getRequest{LastFor: subject}); err == nil && !ok {
@@ -129,9 +157,30 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	return r, ok, err
 }
 
+// count is how many commits a subject has.
+func (l *Log) count(ctx context.Context, subject string) (n uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for _, e := range l.all() {
+		info, err := e.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err != nil {
+			return 0, l.explain(err)
+		}
+		n += info.State.Subjects[subject]
+	}
+	return n, nil
+}
+
 // At returns the commit at a sequence, as the leader has it. It fails with ErrGap if there is none.
 func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
+	number := l.current().spec.number()
 	r, ok, err := l.get(ctx, getRequest{Seq: seq})
+	if err == nil && !ok {
+		// It may be in an epoch that is not known here yet.
+		if _, err = l.state(ctx); err == nil && l.current().spec.number() > number {
+			r, ok, err = l.get(ctx, getRequest{Seq: seq})
+		}
+	}
 	switch {
 	case err != nil:
 		return Record{}, fmt.Errorf("reading commit %d: %w", seq, err)

@@ -86,7 +86,7 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r Restored) er
 	if err != nil {
 		return err
 	}
-	config := l.stream.CachedInfo().Config
+	config := l.current().stream.CachedInfo().Config
 	config.Metadata = maps.Clone(config.Metadata)
 	delete(config.Metadata, restoringKey)
 	if _, err := js.UpdateStream(ctx, config); err != nil {

@@ -14,7 +14,7 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	if err != nil {
 		return fmt.Errorf("scanning the log: %w", err)
 	}
-	cursor := max(state.FirstSeq, 1) - 1
+	cursor := max(l.all()[0].stream.CachedInfo().State.FirstSeq, 1) - 1
 	head, err := l.lastReadable(ctx, cursor, state.LastSeq)
 	for err == nil && cursor < head {
 		err = l.read(ctx, &cursor, head, replayPatience, fn)

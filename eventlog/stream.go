@@ -31,15 +31,21 @@ type streamSpec struct {
 	readOnly bool  // what a reader may have no permission for is left out
 	writer   bool  // a reader never creates the stream and never alters it
 	examine  bool  // it is read however it is: see Scan
-	existed  bool  // it is known to have held commits: if it is not there, it was lost
+	// acknowledged is a sequence that is known to have been acknowledged: what should have it and is not there was lost. 0 is none.
+	acknowledged uint64
+
+	// epoch is the number of the epoch whose stream it is; 0 is that of the first one. first is the sequence of its first commit; 0 is 1.
+	epoch int
+	first uint64
 }
 
 // config is the stream as a writer creates it: it forgets nothing, lets nothing be deleted, and refuses when full.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        s.name,
+		Name:        s.stream(),
 		Description: "event log of scute: one commit per message, one subject per aggregate",
-		Subjects:    []string{subjectPrefix + "*.*"},
+		Subjects:    s.subjects(false),
+		FirstSeq:    s.first,
 		Retention:   jetstream.LimitsPolicy,
 		Storage:     jetstream.FileStorage,
 		Replicas:    max(s.replicas, 1),
@@ -51,6 +57,8 @@ func (s streamSpec) config() jetstream.StreamConfig {
 		DenyPurge:   true,
 		AllowDirect: true,
 		Metadata:    map[string]string{identityKey: newID()},
+
+		SubjectTransform: s.transform(),
 	}
 }
 
@@ -60,7 +68,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	defer cancel()
 	stream, err := js.Stream(ctx, s.name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if s.existed {
+		if s.acknowledged > 0 {
 			return nil, fmt.Errorf("%w, but it held commits: it was deleted or damaged; restore it from a backup or a mirror", ErrMissing)
 		}
 		if !s.writer {
@@ -85,7 +93,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	if diff := s.differences(info.Config); len(diff) > 0 {
 		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
 	}
-	if err := whole(s.name, info.State); err != nil {
+	if err := whole(s, info.State); err != nil {
 		return nil, err
 	}
 	return s.update(ctx, js, stream)
@@ -97,7 +105,7 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	have := stream.CachedInfo()
 	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
 	name := have.Config.Metadata[identityKey] == ""
-	if !s.writer || !resize && !name {
+	if !s.writer || isClosing(have.Config) || !resize && !name {
 		return stream, nil
 	}
 	config := have.Config
@@ -128,7 +136,8 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 			out = append(out, fmt.Sprintf("%s is %v, must be %s", field, have, want))
 		}
 	}
-	want := s.config()
+	want, closing := s.config(), isClosing(have)
+	want.Subjects = s.subjects(closing)
 	check(slices.Equal(have.Subjects, want.Subjects), "Subjects", have.Subjects, fmt.Sprint(want.Subjects))
 	check(have.Storage == want.Storage, "Storage", have.Storage, want.Storage.String())
 	check(have.Retention == want.Retention, "Retention", have.Retention, want.Retention.String())
@@ -141,12 +150,12 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.MaxMsgSize <= 0, "MaxMsgSize", have.MaxMsgSize, "unlimited")
 	check(have.MaxAge == 0, "MaxAge", have.MaxAge, "unlimited")
 	check(have.Duplicates <= duplicates, "Duplicates", have.Duplicates, duplicates.String()+" or less")
-	check(have.FirstSeq <= 1, "FirstSeq", have.FirstSeq, "1")
+	check(max(have.FirstSeq, 1) == s.start(), "FirstSeq", have.FirstSeq, fmt.Sprint(s.start()))
 	check(have.DenyDelete, "DenyDelete", have.DenyDelete, "true")
 	check(have.DenyPurge, "DenyPurge", have.DenyPurge, "true")
 	check(have.AllowDirect, "AllowDirect", have.AllowDirect, "true")
 	check(!have.NoAck, "NoAck", have.NoAck, "false")
-	check(!have.Sealed, "Sealed", have.Sealed, "false")
+	check(!have.Sealed || closing, "Sealed", have.Sealed, "false")
 	check(!have.AllowRollup, "AllowRollup", have.AllowRollup, "false")
 	check(!have.AllowMsgTTL, "AllowMsgTTL", have.AllowMsgTTL, "false")
 	check(have.SubjectDeleteMarkerTTL == 0, "SubjectDeleteMarkerTTL", have.SubjectDeleteMarkerTTL, "unset")
@@ -157,7 +166,11 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.PersistMode == want.PersistMode, "PersistMode", have.PersistMode, want.PersistMode.String())
 	check(have.Mirror == nil, "Mirror", "set", "unset")
 	check(len(have.Sources) == 0, "Sources", "set", "unset")
-	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
+	if s.epoch < 2 {
+		check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
+	} else {
+		check(have.SubjectTransform != nil && *have.SubjectTransform == *want.SubjectTransform, "SubjectTransform", have.SubjectTransform, fmt.Sprint(*want.SubjectTransform))
+	}
 	check(have.Metadata[restoringKey] == "", "Metadata "+restoringKey, "set", "unset: it is being restored from a backup, or its restore did not end and must be run again")
 	check(have.RePublish == nil, "RePublish", "set", "unset")
 	return out

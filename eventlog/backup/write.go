@@ -108,7 +108,7 @@ func (b *backup) write(ctx context.Context) error {
 	if m.Root, err = b.tree.Root(m.Last); err != nil {
 		return err
 	}
-	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.MaxBytes) //nolint:gosec // the server has it as an int64
+	m.Taken, m.MaxBytes = b.options.Now.UTC(), int64(stats.ClosedBytes+stats.MaxBytes) //nolint:gosec // the server has it as an int64
 	if err := verify(ctx, b.dir, *m, b.options.Verified); err != nil {
 		return err
 	}

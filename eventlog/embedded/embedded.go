@@ -84,7 +84,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 		o.Access.serve(srv)
 	}
 	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
-		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Existed: f.mark.acknowledged() > 0, Logger: o.Logger,
+		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, Examine: o.Examine, Acknowledged: f.mark.acknowledged(), Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, f.dir)
@@ -93,7 +93,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 }
 
 // compare holds an open log against what the folder knows of it, and remembers where its files are.
-func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) (err error) {
+func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) error {
 	if !o.Examine {
 		head, err := l.Head(ctx)
 		if err != nil {
@@ -103,6 +103,5 @@ func (f *folder) compare(ctx context.Context, l *eventlog.Log, o Options) (err e
 			return err
 		}
 	}
-	f.place, err = findPlace(f.dir, o.Stream)
-	return err
+	return f.Continues(l.OpenStream())
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -16,8 +17,8 @@ type folder struct {
 	dir    string
 	lock   *os.File
 	mark   *watermark
-	server *server.Server // nil until it was started
-	place  *place         // nil until the log is open
+	server *server.Server        // nil until it was started
+	place  atomic.Pointer[place] // nil until the log is open
 }
 
 var _ eventlog.Host = (*folder)(nil)
@@ -52,8 +53,17 @@ func (f *folder) URL() string {
 // Acknowledged raises the watermark.
 func (f *folder) Acknowledged(seq uint64) { f.mark.raise(seq) }
 
+// Continues remembers the files of the stream in which the log is continued.
+func (f *folder) Continues(stream string) error {
+	p, err := findPlace(f.dir, stream)
+	if err == nil {
+		f.place.Store(p)
+	}
+	return err
+}
+
 // Intact fails when the files of the log were removed or replaced while it was open.
-func (f *folder) Intact() error { return f.place.check() }
+func (f *folder) Intact() error { return f.place.Load().check() }
 
 // Close stops the server and frees the folder.
 func (f *folder) Close() error {

@@ -1,0 +1,59 @@
+package backup_test
+
+import (
+	"fmt"
+	"testing"
+
+	"scute.dev/eventlog"
+)
+
+// TestEpochs: the epochs of a log are backed up as one log, and restored as one epoch that has all commits and continues.
+func TestEpochs(t *testing.T) {
+	dir, folder, to := logOf(t, 30), t.TempDir(), t.TempDir()
+	backedUp(t, dir, folder)
+	long, had := eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a1"}, 0
+	for n := range 2 {
+		with(t, dir, func(l *eventlog.Log) {
+			if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}); err != nil {
+				t.Fatal(err)
+			}
+			records, err := l.Read(t.Context(), long, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				had = len(records)
+			}
+			c := eventlog.Commit{
+				Aggregate: long, ID: fmt.Sprint("later ", n), Expected: records[len(records)-1].Seq,
+				Events: []eventlog.Event{{Type: "dev.scute.move.tested.v1", Data: []byte(`{}`)}},
+			}
+			if _, err := l.Append(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		})
+		appendTo(t, dir, 5)
+		backedUp(t, dir, folder)
+	}
+	m := backedUp(t, dir, folder)
+	if m.Last != 30+2*(2+1+5) {
+		t.Errorf("the backup ends at %d", m.Last)
+	}
+	restored(t, folder, to)
+	if got := root(t, to); got != m.Checkpoint() {
+		t.Errorf("restored %+v, want %+v", got, m.Checkpoint())
+	}
+	appendTo(t, to, 3)
+	with(t, to, func(l *eventlog.Log) {
+		records, err := l.Read(t.Context(), long, 0)
+		if err != nil || len(records) != had+2 {
+			t.Errorf("%d commits, %v", len(records), err)
+		}
+		if err := l.CloseEpoch(t.Context(), eventlog.Closing{Actor: "user/test"}); err != nil {
+			t.Error(err)
+		}
+		if epochs, err := l.Epochs(t.Context()); err != nil || len(epochs) != 2 || !epochs[0].Closed {
+			t.Errorf("%+v, %v", epochs, err)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// closingKey is in the metadata of an epoch's stream from the moment that its closing begins. It says who closes it and why, so
+// that another process can end what one began.
+const closingKey = "scute.dev/closing"
+
+// Closing says who closes an epoch, and why.
+type Closing struct {
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// closing is what the metadata of a stream says of it.
+type closing struct {
+	Closing
+	// ID tells this closing from every other one.
+	ID string `json:"id"`
+	// MaxBytes is the limit of the stream, which the next one gets.
+	MaxBytes int64 `json:"maxBytes"`
+}
+
+// CloseEpoch closes the open epoch of the log: it is not appended to any more, and the log continues in another stream. Nothing
+// else changes: sequences continue, and both are read as one log. Appends that come meanwhile wait. A process that dies in the
+// middle leaves a closing that the next writer ends. It fails with ErrEmptyEpoch if there is nothing to close, and with ErrConfig if
+// there is a stream of the next one's name.
+func (l *Log) CloseEpoch(ctx context.Context, c Closing) error {
+	if err := l.closeEpoch(ctx, c); err != nil {
+		return fmt.Errorf("closing epoch %d of the log: %w", l.current().spec.number(), err)
+	}
+	return nil
+}
+
+func (l *Log) closeEpoch(ctx context.Context, c Closing) error {
+	state, err := l.state(ctx)
+	if err != nil {
+		return err
+	}
+	e := l.current()
+	config := e.stream.CachedInfo().Config
+	if isClosing(config) {
+		return l.finish(ctx)
+	}
+	if err := l.closable(ctx, e, state); err != nil {
+		return err
+	}
+	c.Time = c.Time.UTC()
+	text, err := json.Marshal(closing{Closing: c, ID: newID(), MaxBytes: config.MaxBytes})
+	if err != nil {
+		return err
+	}
+	config.Metadata = maps.Clone(config.Metadata)
+	config.Metadata[closingKey] = string(text)
+	config.Subjects = e.spec.subjects(true)
+	if err := l.update(ctx, config); err != nil {
+		return err
+	}
+	l.reached("narrowed")
+	return l.finish(ctx)
+}
+
+// closable says why an epoch cannot be closed, before anything is changed.
+func (l *Log) closable(ctx context.Context, e epoch, s jetstream.StreamState) error {
+	if s.Msgs == 0 || s.Msgs == 1 && e.spec.number() > 1 { // the one that opens it
+		return ErrEmptyEpoch
+	}
+	next := e.spec.next(s.LastSeq + 1).stream()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	switch _, err := l.js.Stream(ctx, next); {
+	case err == nil:
+		return fmt.Errorf("%w: stream %s exists: it would be the next one; remove it, if it is not of a log that somebody needs", ErrConfig, next)
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Errorf("%w: looking for stream %s, which would be the next one: %w; does this user have the permissions for it?", ErrUnavailable, next, err)
+	}
+	return nil
+}
+
+// finish ends a closing that this or another process began. Without one it does nothing. Each step is one change at the server and
+// can be repeated, also by several processes at once.
+func (l *Log) finish(ctx context.Context) error {
+	for {
+		e := l.current()
+		info := e.stream.CachedInfo()
+		switch {
+		case !isClosing(info.Config):
+			return l.begun(ctx, e)
+		case info.Config.Sealed:
+			if err := l.create(ctx, e, info); err != nil {
+				return err
+			}
+			l.reached("created")
+		default:
+			if err := l.end(ctx, e, info.Config); err != nil {
+				return err
+			}
+			l.reached("sealed")
+		}
+	}
+}
+
+// end appends the last commit of an epoch that takes nothing else any more, and seals its stream.
+func (l *Log) end(ctx context.Context, e epoch, config jetstream.StreamConfig) error {
+	c, err := closingOf(config)
+	if err != nil {
+		return err
+	}
+	fact := EpochClosed{Epoch: e.spec.number(), Stream: e.spec.stream(), Next: e.spec.next(0).stream(), Reason: c.Reason}
+	if err := l.say(ctx, c, "close", fact); err != nil {
+		return err
+	}
+	l.reached("said")
+	// What was on its way when the stream stopped to take it is stored before the commit that says so.
+	info, err := e.stream.Info(ctx)
+	if err != nil {
+		return l.explain(err)
+	}
+	config = info.Config
+	config.Sealed = true
+	// A server reserves MaxBytes of each stream: the next one needs the rest.
+	config.MaxBytes = int64(max(info.State.Bytes, 1)) //nolint:gosec // the server has it as an int64
+	return l.update(ctx, config)
+}
+
+// create makes the stream of the epoch that follows one that was closed.
+func (l *Log) create(ctx context.Context, e epoch, closed *jetstream.StreamInfo) error {
+	next := e.spec.next(closed.State.LastSeq + 1)
+	if next.acknowledged > closed.State.LastSeq {
+		return fmt.Errorf("%w: stream %s, though commits up to %d were acknowledged: it was deleted or damaged; restore the log from a backup or a mirror",
+			ErrMissing, next.stream(), next.acknowledged)
+	}
+	c, err := closingOf(closed.Config)
+	if err != nil {
+		return err
+	}
+	config := next.config()
+	config.Metadata[identityKey] = l.id
+	config.Replicas, config.MaxBytes = closed.Config.Replicas, c.MaxBytes
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	if _, err := l.js.CreateStream(ctx, config); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("%w: creating stream %s, in which the log continues: %w", ErrUnavailable, next.stream(), err)
+	}
+	_, err = l.state(ctx)
+	return err
+}
+
+// begun appends the first commit of an epoch, if it has none.
+func (l *Log) begun(ctx context.Context, e epoch) error {
+	if e.opened {
+		return nil
+	}
+	before := l.all()[e.spec.number()-2]
+	c, err := closingOf(before.stream.CachedInfo().Config)
+	if err != nil {
+		return err
+	}
+	last, err := l.At(ctx, before.last)
+	if err != nil {
+		return err
+	}
+	err = l.say(ctx, c, "open", EpochOpened{
+		Epoch: e.spec.number(), Stream: e.spec.stream(), Previous: before.spec.stream(), Last: before.last, Commit: last.Fingerprint(),
+	})
+	if err != nil {
+		return err
+	}
+	l.reached("opened")
+	l.opened(e.spec.number())
+	return nil
+}
+
+// say appends a fact about the epochs.
+func (l *Log) say(ctx context.Context, c closing, step string, fact EpochEvent) error {
+	ev, err := NewEpochCatalog().Encode(fact)
+	if err != nil {
+		return err
+	}
+	ev.Time, ev.Actor = c.Time, c.Actor
+	last, ok, err := l.last(ctx, epochs().Subject())
+	if err != nil {
+		return err
+	}
+	commit := Commit{Aggregate: epochs(), ID: step + "/" + c.ID, Expected: last.Seq, Events: []Event{ev}}
+	if ok && last.CommitID == commit.ID {
+		return nil
+	}
+	_, err = l.Append(ctx, commit)
+	if errors.Is(err, ErrConflict) {
+		// Another process ends the same closing, and was first.
+		return nil
+	}
+	return err
+}
+
+func (l *Log) update(ctx context.Context, config jetstream.StreamConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	if _, err := l.js.UpdateStream(ctx, config); err != nil {
+		return fmt.Errorf("%w: changing stream %s: %w", ErrUnavailable, config.Name, err)
+	}
+	_, err := l.state(ctx)
+	return err
+}
+
+// reached tells tests how far a closing is.
+func (l *Log) reached(step string) {
+	if l.reach != nil {
+		l.reach(step)
+	}
+}
+
+// isClosing says that the closing of a stream has begun; it may have ended.
+func isClosing(c jetstream.StreamConfig) bool { return c.Metadata[closingKey] != "" }
+
+func closingOf(config jetstream.StreamConfig) (c closing, err error) {
+	if err := json.Unmarshal([]byte(config.Metadata[closingKey]), &c); err != nil {
+		return c, fmt.Errorf("%w: Metadata %s of stream %s: %w", ErrConfig, closingKey, config.Name, err)
+	}
+	return c, nil
+}
