@@ -3,6 +3,7 @@ package fact
 import (
 	"fmt"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 )
 
@@ -17,6 +18,18 @@ func daemon(e trust.Event) Fact {
 			mark = e.Statuses
 		}
 		return Fact{What: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", mark.LogID, mark.Sequence, len(e.Open))}
+	default:
+		return Fact{What: fmt.Sprintf("%T", e)}
+	}
+}
+
+// epoch says where an epoch of the log ends and the next one begins.
+func epoch(e eventlog.EpochEvent) Fact {
+	switch e := e.(type) {
+	case eventlog.EpochClosed:
+		return Fact{What: "epoch closed", Detail: join(fmt.Sprintf("epoch %d, stream %s; the log continues in %s", e.Epoch, e.Stream, e.Next), e.Reason)}
+	case eventlog.EpochOpened:
+		return Fact{What: "epoch opened", Detail: fmt.Sprintf("epoch %d, stream %s; the one before, %s, ends with commit %d", e.Epoch, e.Stream, e.Previous, e.Last)}
 	default:
 		return Fact{What: fmt.Sprintf("%T", e)}
 	}
