@@ -179,8 +179,11 @@ var (
 			return []Event{Succeeded{Note: fmt.Sprintf("it is still there after %s of deletion: see its drain, its volumes, its infrastructure", limit)}}
 		},
 	}
-	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together", TimedOut, func(r remediation) string {
+	notSettled = ends("nothing of ours is left, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` where a machine that never joined keeps the owner from making one", TimedOut, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
+		if slices.ContainsFunc(r.stranded, r.facts.stalls) {
+			limit = r.facts.Policy.Timeouts.ScaleUp
+		}
 		return when(r.clean() && r.facts.Policy.Unreadable == "" && r.now.Sub(r.Since) > limit, "the machine is gone, and its replacement is not ready in time")
 	})
 )
