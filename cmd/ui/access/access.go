@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,10 +25,12 @@ import (
 const (
 	// keep is how long an answer of the API server holds unless Reviewer.Keep says otherwise.
 	keep = time.Minute
-	// asking is how long one review may take.
-	asking = 5 * time.Second
-	// most bounds the answers that are kept, of each sort.
-	most = 4096
+	// asking is how long one review may take, with the wait for those before it.
+	asking = 10 * time.Second
+	// mostUsers and mostRights bound the answers that are kept.
+	mostUsers, mostRights = 4096, 1 << 16
+	// inFlight bounds the reviews that the API server has at once.
+	inFlight = 16
 	// tokenBytes bounds what is sent to the API server as a token.
 	tokenBytes = 16 << 10
 )
@@ -35,12 +39,20 @@ const (
 var ErrToken = errors.New("the API server does not accept the token: sign in with a valid one, for example from `kubectl create token`")
 
 // User is who has a token, as the API server says.
-type User struct{ info authentication.UserInfo }
+type User struct {
+	info authentication.UserInfo
+	key  string
+}
+
+// Name is the name of the user in the cluster.
+func (u User) Name() string { return u.info.Username }
 
 // Reviewer asks the API server. It is safe for concurrent use.
 type Reviewer struct {
 	Tokens authenticationclient.TokenReviewInterface
 	Access authorizationclient.SubjectAccessReviewInterface
+	// Audiences that a token must be for one of; those of the API server if empty.
+	Audiences []string
 	// Keep is how long an answer holds; a minute if 0.
 	Keep time.Duration
 	// Now is the clock; time.Now if nil.
@@ -48,6 +60,8 @@ type Reviewer struct {
 
 	users  answers[[sha256.Size]byte, User]
 	rights answers[right, bool]
+	once   sync.Once
+	turns  *semaphore.Weighted
 }
 
 // right is a question: may a user list a resource in a namespace, "" for all of them?
@@ -58,34 +72,37 @@ func (r *Reviewer) User(ctx context.Context, token string) (User, error) {
 	if token == "" || len(token) > tokenBytes {
 		return User{}, ErrToken
 	}
-	return r.users.get(sha256.Sum256([]byte(token)), r.now(), r.keep(), func() (User, error) {
-		ctx, cancel := context.WithTimeout(ctx, asking)
-		defer cancel()
-		review, err := r.Tokens.Create(ctx, &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	return r.users.get(ctx, sha256.Sum256([]byte(token)), r.now, r.keep(), mostUsers, func(ctx context.Context) (User, error) {
+		done, err := r.turn(ctx)
+		if err != nil {
+			return User{}, fmt.Errorf("asking the API server who has the token: %w", err)
+		}
+		defer done()
+		review, err := r.Tokens.Create(ctx, &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token, Audiences: r.Audiences}}, metav1.CreateOptions{})
 		switch {
 		case err != nil:
 			return User{}, fmt.Errorf("asking the API server who has the token: %w", err)
 		case !review.Status.Authenticated || review.Status.User.Username == "":
 			return User{}, ErrToken
+		case len(r.Audiences) > 0 && !slices.ContainsFunc(review.Status.Audiences, func(a string) bool { return slices.Contains(r.Audiences, a) }):
+			return User{}, ErrToken // an authenticator that knows no audiences does not say for whom the token is
 		}
-		return User{review.Status.User}, nil
+		return User{review.Status.User, keyOf(review.Status.User)}, nil
 	})
 }
 
-// May says whether a user may read what the log has about an aggregate. What belongs to no resource, as what the log says about itself, may
-// read who may list scute's resources of every kind in all namespaces.
-func (r *Reviewer) May(ctx context.Context, u User, a eventlog.Aggregate) (bool, error) {
-	namespace, _, named := strings.Cut(a.ID, "/")
-	resource, known := resources()[a.Kind]
-	if known && named && namespace != "" {
-		return r.list(ctx, u, resource, namespace)
+// Known says that a token was found valid, and that the answer still holds: User then asks nobody.
+func (r *Reviewer) Known(token string) bool {
+	return r.users.has(sha256.Sum256([]byte(token)), r.now())
+}
+
+// turn waits until fewer reviews than the bound are in flight.
+func (r *Reviewer) turn(ctx context.Context) (done func(), err error) {
+	r.once.Do(func() { r.turns = semaphore.NewWeighted(inFlight) })
+	if err := r.turns.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	for _, resource := range resources() {
-		if may, err := r.list(ctx, u, resource, metav1.NamespaceAll); err != nil || !may {
-			return false, err
-		}
-	}
-	return true, nil
+	return func() { r.turns.Release(1) }, nil
 }
 
 // resources are those that the kinds of aggregates belong to.
@@ -96,14 +113,18 @@ func resources() map[eventlog.Kind]string {
 	}
 }
 
+// list asks whether a user may list a resource in a namespace, "" for all of them.
 func (r *Reviewer) list(ctx context.Context, u User, resource, namespace string) (bool, error) {
-	return r.rights.get(right{u.key(), resource, namespace}, r.now(), r.keep(), func() (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, asking)
-		defer cancel()
+	return r.rights.get(ctx, right{u.key, resource, namespace}, r.now, r.keep(), mostRights, func(ctx context.Context) (bool, error) {
 		extra := make(map[string]authorization.ExtraValue, len(u.info.Extra))
 		for name, values := range u.info.Extra {
 			extra[name] = authorization.ExtraValue(values)
 		}
+		done, err := r.turn(ctx)
+		if err != nil {
+			return false, fmt.Errorf("asking the API server whether %s may list %s: %w", u.info.Username, resource, err)
+		}
+		defer done()
 		review, err := r.Access.Create(ctx, &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
 			User: u.info.Username, UID: u.info.UID, Groups: u.info.Groups, Extra: extra,
 			ResourceAttributes: &authorization.ResourceAttributes{Group: v1alpha1.GroupVersion().Group, Resource: resource, Namespace: namespace, Verb: "list"},
@@ -115,17 +136,12 @@ func (r *Reviewer) list(ctx context.Context, u User, resource, namespace string)
 	})
 }
 
-// key is everything that an answer depends on.
-func (u User) key() string {
-	names := make([]string, 0, len(u.info.Extra))
-	for name := range u.info.Extra {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+// keyOf is everything about a user that an answer depends on.
+func keyOf(info authentication.UserInfo) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q", u.info.Username, u.info.UID, u.info.Groups)
-	for _, name := range names {
-		fmt.Fprintf(&b, " %q=%q", name, u.info.Extra[name])
+	fmt.Fprintf(&b, "%q %q %q", info.Username, info.UID, info.Groups)
+	for _, name := range slices.Sorted(maps.Keys(info.Extra)) {
+		fmt.Fprintf(&b, " %q=%q", name, info.Extra[name])
 	}
 	return b.String()
 }
@@ -142,35 +158,4 @@ func (r *Reviewer) keep() time.Duration {
 		return keep
 	}
 	return r.Keep
-}
-
-// answers are kept until they are too old, or too many. No error is kept.
-type answers[K comparable, V any] struct {
-	mu    sync.Mutex
-	known map[K]answer[V]
-}
-
-type answer[V any] struct {
-	value V
-	until time.Time
-}
-
-func (a *answers[K, V]) get(key K, now time.Time, keep time.Duration, ask func() (V, error)) (V, error) {
-	a.mu.Lock()
-	known, ok := a.known[key]
-	a.mu.Unlock()
-	if ok && now.Before(known.until) {
-		return known.value, nil
-	}
-	value, err := ask()
-	if err != nil {
-		return value, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil || len(a.known) >= most {
-		a.known = make(map[K]answer[V])
-	}
-	a.known[key] = answer[V]{value, now.Add(keep)}
-	return value, nil
 }
