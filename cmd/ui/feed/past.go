@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"sync"
 
 	"scute.dev/cmd/ui/spool"
@@ -8,13 +9,18 @@ import (
 	"scute.dev/eventlog"
 )
 
-// moments bounds how many moments of the past are kept.
-const moments = 3
+// Bounds of the moments of the past that are kept: how many, and the bytes of the commits that they came from, of all together. A moment of
+// more than that is made again each time, so that a log of any size has no more than one of those in memory, while it is looked at.
+const (
+	moments     = 3
+	momentBytes = 64 << 20
+)
 
 // past keeps the moments that were looked at last: who moves forward from one of them needs no replay from the beginning.
 type past struct {
 	mu   sync.Mutex
 	kept []*world.World // the one that was used last is the last
+	most int64          // bytes; 0 is momentBytes
 }
 
 func (p *past) at(commits *spool.Spool, seq uint64, fn func(*world.World) error) error {
@@ -24,8 +30,27 @@ func (p *past) at(commits *spool.Spool, seq uint64, fn func(*world.World) error)
 	if err := commits.Replay(w.Seq, seq, func(r eventlog.Record) error { w.Apply(r); return nil }); err != nil {
 		return err // what was begun is thrown away
 	}
-	p.kept = append(p.kept, w)
+	p.keep(commits, w)
 	return fn(w)
+}
+
+// keep keeps a moment, and forgets those that were not used for longest until what is kept is within its bounds.
+func (p *past) keep(commits *spool.Spool, w *world.World) {
+	p.kept = append(p.kept, w)
+	bytes := int64(0)
+	for i, w := range slices.Backward(p.kept) {
+		if bytes += commits.Bytes(w.Seq); bytes > p.bound() {
+			p.kept = slices.Delete(p.kept, 0, i+1)
+			return
+		}
+	}
+}
+
+func (p *past) bound() int64 {
+	if p.most == 0 {
+		return momentBytes
+	}
+	return p.most
 }
 
 // take is the nearest moment before a commit, which is not kept any more, or an empty world.
@@ -38,11 +63,11 @@ func (p *past) take(seq uint64) *world.World {
 	}
 	if best < 0 {
 		if len(p.kept) == moments {
-			p.kept = append(p.kept[:0], p.kept[1:]...)
+			p.kept = slices.Delete(p.kept, 0, 1)
 		}
 		return world.New()
 	}
 	w := p.kept[best]
-	p.kept = append(p.kept[:best], p.kept[best+1:]...)
+	p.kept = slices.Delete(p.kept, best, best+1)
 	return w
 }

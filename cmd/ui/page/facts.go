@@ -61,13 +61,18 @@ func facts(v *view) (any, error) {
 func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
 	commits := v.site.feed.Commits
 	seq := v.world.Seq
-	for asked := 0; seq > 0 && asked < commitsAsked; seq, asked = seq-1, asked+1 {
+	for asked := 0; seq > 0 && asked < commitsAsked; seq-- {
+		a := commits.Aggregate(seq)
+		if v.site.sees != nil && !v.site.sees(a) { // it is not counted either: how many there are is not said
+			continue
+		}
+		asked++
+		if f.Kind != "" && f.Kind != string(a.Kind) {
+			continue
+		}
 		r, err := commits.Read(seq)
 		if err != nil {
 			return nil, false, err
-		}
-		if f.Kind != "" && f.Kind != string(r.Aggregate.Kind) || v.site.sees != nil && !v.site.sees(r.Aggregate) {
-			continue
 		}
 		for _, e := range slices.Backward(v.factsOf(r)) {
 			if !f.matches(e) {

@@ -11,8 +11,8 @@ import (
 func (s *Spool) Near(sees func(eventlog.Aggregate) bool, seq uint64) (last, before, after uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for a, all := range s.commits {
-		if !sees(a) {
+	for n, all := range s.commits {
+		if !sees(s.all[n]) {
 			continue
 		}
 		i, _ := slices.BinarySearch(all, seq+1)

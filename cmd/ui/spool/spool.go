@@ -15,27 +15,47 @@ import (
 	"scute.dev/eventlog/export"
 )
 
+// ErrFull says that the file of a spool has as many bytes as it may.
+var ErrFull = errors.New("the log is larger than the pages may keep")
+
 // Spool is a copy of a log's commits, from the first one on. Commits are appended by one goroutine and read by many.
 type Spool struct {
-	file *os.File
+	file    *os.File
+	removed bool
+	most    int64 // bytes; 0 is no bound
 
 	mu      sync.RWMutex
 	ends    []int64 // where the line of the commit with sequence i+1 ends
-	stored  []time.Time
-	commits map[eventlog.Aggregate][]uint64
+	stored  []int64 // nanoseconds since 1970
+	of      []int32 // which of the aggregates each is about
+	all     []eventlog.Aggregate
+	numbers map[eventlog.Aggregate]int32
+	commits [][]uint64 // by the number of the aggregate
 }
 
 // New makes an empty one in the folder for temporary files.
-func New() (*Spool, error) {
-	file, err := os.CreateTemp("", "scute-ui-*")
+func New() (*Spool, error) { return NewIn("", 0) }
+
+// NewIn makes an empty one in a folder, that of temporary files if "", which takes up to a number of bytes; 0 is no bound. Where the system
+// permits it, the file has no name any more: it is gone when the process ends, however that is.
+func NewIn(dir string, most int64) (*Spool, error) {
+	file, err := os.CreateTemp(dir, "scute-ui-*")
 	if err != nil {
 		return nil, fmt.Errorf("making a file for the commits of the log: %w", err)
 	}
-	return &Spool{file: file, commits: make(map[eventlog.Aggregate][]uint64)}, nil
+	s := &Spool{file: file, most: most, numbers: make(map[eventlog.Aggregate]int32)}
+	s.removed = os.Remove(file.Name()) == nil
+	return s, nil
 }
 
 // Close removes the file.
-func (s *Spool) Close() error { return errors.Join(s.file.Close(), os.Remove(s.file.Name())) }
+func (s *Spool) Close() error {
+	err := s.file.Close()
+	if !s.removed {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
 
 // Append takes the next commit.
 func (s *Spool) Append(r eventlog.Record) error {
@@ -47,16 +67,51 @@ func (s *Spool) Append(r eventlog.Record) error {
 		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
 	}
 	begin := s.end(r.Seq - 1)
+	if s.most > 0 && begin+int64(len(line))+1 > s.most {
+		return fmt.Errorf("keeping commit %d: %w: %d bytes", r.Seq, ErrFull, s.most)
+	}
 	if _, err := s.file.WriteAt(append(line, '\n'), begin); err != nil {
 		return fmt.Errorf("keeping commit %d: %w", r.Seq, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ends = append(s.ends, begin+int64(len(line))+1)
-	s.stored = append(s.stored, r.Stored)
-	s.commits[r.Aggregate] = append(s.commits[r.Aggregate], r.Seq)
+	s.stored = append(s.stored, r.Stored.UnixNano())
+	n := s.number(r.Aggregate)
+	s.of = append(s.of, n)
+	s.commits[n] = append(s.commits[n], r.Seq)
 	return nil
 }
+
+// number is that of an aggregate, which is a new one if it is not known.
+func (s *Spool) number(a eventlog.Aggregate) int32 {
+	n, known := s.numbers[a]
+	if !known {
+		n = int32(len(s.all)) //nolint:gosec // a log has fewer than 2^31 commits
+		s.numbers[a], s.all, s.commits = n, append(s.all, a), append(s.commits, nil)
+	}
+	return n
+}
+
+// Aggregate is what a commit is about; zero for one that is not there.
+func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if seq == 0 || seq > uint64(len(s.of)) {
+		return eventlog.Aggregate{}
+	}
+	return s.all[s.of[seq-1]]
+}
+
+// Aggregates are all that commits are about, those that came first before the others.
+func (s *Spool) Aggregates() []eventlog.Aggregate {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.all[:len(s.all):len(s.all)] // what is there is never changed
+}
+
+// Bytes is how large the commits up to one are.
+func (s *Spool) Bytes(seq uint64) int64 { return s.end(min(seq, s.Head())) }
 
 // Head is the sequence of the last commit, 0 without one.
 func (s *Spool) Head() uint64 {
@@ -82,15 +137,15 @@ func (s *Spool) Stored(seq uint64) time.Time {
 	if seq == 0 || seq > uint64(len(s.stored)) {
 		return time.Time{}
 	}
-	return s.stored[seq-1]
+	return time.Unix(0, s.stored[seq-1]).UTC()
 }
 
 // At is the sequence of the last commit that was stored at a time or before, 0 if there is none.
 func (s *Spool) At(t time.Time) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i, _ := slices.BinarySearchFunc(s.stored, t, func(stored, t time.Time) int {
-		if stored.After(t) {
+	i, _ := slices.BinarySearchFunc(s.stored, t, func(stored int64, t time.Time) int {
+		if time.Unix(0, stored).After(t) {
 			return 1
 		}
 		return -1
@@ -102,7 +157,11 @@ func (s *Spool) At(t time.Time) uint64 {
 func (s *Spool) Of(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := s.commits[a]
+	n, known := s.numbers[a]
+	if !known {
+		return nil
+	}
+	all := s.commits[n]
 	i, _ := slices.BinarySearch(all, until+1)
 	return slices.Clone(all[:i])
 }
