@@ -16,6 +16,13 @@ func (s *Site) For(sees func(eventlog.Aggregate) bool) *Site {
 	return &limited
 }
 
+// As is the same pages for a user by name, with a way to sign out for somebody who has signed in here.
+func (s *Site) As(user string, leaves bool) *Site {
+	theirs := *s
+	theirs.user, theirs.leaves = user, leaves
+	return &theirs
+}
+
 // near are the last commit up to a sequence that the pages may show, and those beside it.
 func (s *Site) near(seq uint64) (last, before, after uint64) {
 	return s.feed.Commits.Near(s.sees, min(seq, math.MaxUint64-1))

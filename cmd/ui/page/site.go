@@ -33,6 +33,9 @@ type Site struct {
 	pages map[string]page
 	// sees says about what the pages may speak; nil is everything.
 	sees func(eventlog.Aggregate) bool
+	// user is whose pages they are, "" for who has the program; leaves says that the user can sign out.
+	user   string
+	leaves bool
 	// acts says that the pages offer what can be done.
 	acts bool
 	// prover makes the proofs of commits; nil makes none.

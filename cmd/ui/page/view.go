@@ -53,6 +53,12 @@ func (v *view) write(out io.Writer, part bool) error {
 // Where the log is.
 func (v *view) Where() string { return v.site.where }
 
+// User is whose page it is; "" for who has the program.
+func (v *view) User() string { return v.site.user }
+
+// Leaves says that the user can sign out.
+func (v *view) Leaves() bool { return v.site.leaves }
+
 // Past says that the page shows a moment that was chosen, and does not change.
 func (v *view) Past() bool { return v.past }
 

@@ -3,8 +3,6 @@ package web
 import (
 	"net/url"
 	"sync"
-
-	"scute.dev/cmd/ui/page"
 )
 
 // kept bounds how many drawn parts are kept.
@@ -18,26 +16,36 @@ type drawn struct {
 
 type part struct {
 	mu   sync.Mutex
-	seq  uint64
+	seq  uint64 // the commit that it is about
+	head uint64 // up to which commit the log was looked at
 	data []byte
 }
 
 func newDrawn() *drawn { return &drawn{parts: make(map[string]*part)} }
 
-// part is the part of a page that changes, at a commit or later.
-func (d *drawn) part(site *page.Site, path string, query url.Values, seq uint64) ([]byte, uint64, error) {
-	p := d.of(path + "?" + query.Encode())
+// part is the part of a page that changes, of the log up to a commit or further. Who may see the same shares it. turn waits until it may be
+// drawn; nil does not wait.
+func (d *drawn) part(l look, path string, query url.Values, head uint64, turn func() (func(), error)) (data []byte, seq uint64, err error) {
+	p := d.of(l.rights + path + "?" + query.Encode())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.data != nil && p.seq >= seq {
+	if p.data != nil && p.head >= head {
 		return p.data, p.seq, nil
 	}
-	data, at, err := site.Page(path, query, true)
+	done, err := turn()
 	if err != nil {
 		return nil, 0, err
 	}
-	p.data, p.seq = data, at
-	return data, at, nil
+	defer done()
+	data, seq, err = l.site.Page(path, query, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	p.data, p.seq, p.head = data, seq, head
+	if l.rights == "" { // of what may be seen by some, what came meanwhile may be missing
+		p.head = max(head, seq)
+	}
+	return data, seq, nil
 }
 
 func (d *drawn) of(address string) *part {

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// policy lets a page load nothing but what is served here, and run no script that is written in it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
 // guard lets in who has the token, and only requests that were meant for this server: neither the page of another site nor a name
 // that was made to lead here (DNS rebinding) reads anything.
 type guard struct {
@@ -24,12 +21,7 @@ type guard struct {
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer a browser does not say where a form comes from
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
+	protect(h)
 	switch {
 	case !g.meant(r):
 		http.Error(w, "This address is not served here: use the one that was printed at its start.", http.StatusForbidden)
@@ -63,14 +55,14 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 // meant says that a request names this server, and does not come from the page of another one. A link of another page may lead here:
 // the cookie does not come along.
 func (g *guard) meant(r *http.Request) bool {
-	origin, from := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	origin := r.Header.Get("Origin")
 	switch {
 	case !slices.Contains(g.hosts, r.Host):
 		return false
 	case origin != "" && !slices.Contains(g.hosts, strings.TrimPrefix(origin, "http://")):
 		return false
 	default:
-		return from == "" || from == "same-origin" || from == "none" || r.Header.Get("Sec-Fetch-Mode") == "navigate"
+		return !foreign(r)
 	}
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -13,20 +14,11 @@ import (
 
 // New serves the pages of a site to who has the token, and what the desk does; nil is none. hosts are the names of the server, with its port.
 func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
-	assets, err := static()
+	h := &handler{site: site, feed: f, desk: desk, drawn: newDrawn()}
+	h.look = func(*http.Request) (look, error) { return look{site: site}, nil }
+	mux, err := h.routes()
 	if err != nil {
 		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/static/", assets)
-	h := &handler{site: site, feed: f, desk: desk, drawn: newDrawn()}
-	for _, path := range site.Paths() {
-		pattern := path
-		if pattern == "/" {
-			pattern = "/{$}"
-		}
-		mux.HandleFunc(pattern, h.page)
-		mux.HandleFunc("/live"+pattern, h.live)
 	}
 	mux.HandleFunc(proofs, h.proof)
 	g := &guard{token: token, hosts: hosts, next: mux}
@@ -44,16 +36,67 @@ type handler struct {
 	feed  *feed.Feed
 	desk  *act.Desk
 	drawn *drawn
+	// look is what a request may be shown; refuse answers one that is shown nothing, and over ends an open page of which that became true.
+	look   func(*http.Request) (look, error)
+	refuse func(http.ResponseWriter, *http.Request, error)
+	over   func(*stream, *http.Request, error)
+	// turn waits until a page of the past or of the present may be drawn; nil does not wait.
+	turn func(ctx context.Context, past bool) (done func(), err error)
+}
+
+// look is what a request may be shown.
+type look struct {
+	site *page.Site
+	// rights are the same for all who may see the same.
+	rights string
+}
+
+// routes are the addresses of the pages, and of what they load.
+func (h *handler) routes() (*http.ServeMux, error) {
+	assets, err := static()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/static/", assets)
+	for _, path := range h.site.Paths() {
+		pattern := path
+		if pattern == "/" {
+			pattern = "/{$}"
+		}
+		mux.HandleFunc(pattern, h.page)
+		mux.HandleFunc("/live"+pattern, h.live)
+	}
+	return mux, nil
 }
 
 func (h *handler) page(w http.ResponseWriter, r *http.Request) {
-	body, _, err := h.site.Page(r.URL.Path, r.URL.Query(), false)
+	l, err := h.look(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	done, err := h.wait(r, r.URL.Query().Get("at") != "")
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	body, _, err := l.site.Page(r.URL.Path, r.URL.Query(), false)
+	done() // who reads slowly holds up no other
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(status(err))
-		body = h.site.Error(err)
+		body = l.site.Error(err)
 	}
 	_, _ = w.Write(body) // who has gone away reads no error
+}
+
+// wait waits until a page may be drawn.
+func (h *handler) wait(r *http.Request, past bool) (done func(), err error) {
+	if h.turn == nil {
+		return func() {}, nil
+	}
+	return h.turn(r.Context(), past)
 }
 
 func status(err error) int {

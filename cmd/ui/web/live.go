@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -25,6 +26,15 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	query.Del("after")
 	query.Del("at")
 	last, _ := strconv.ParseUint(seen, 10, 64) // a page that does not say what it has is sent all
+	head := h.feed.Commits.Head()              // before it is asked what of it may be seen
+	l, err := h.look(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	if l.rights != "" { // how far the log was looked at is not said: it is sent all
+		last = 0
+	}
 	more, stop, err := h.feed.Follow()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -32,18 +42,24 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &stream{w: w, to: http.NewResponseController(w), last: last}
+	s := &stream{w: w, to: http.NewResponseController(w), looked: last, rights: l.rights}
 	if err := s.send([]byte(": follows\n\n")); err != nil {
 		return
 	}
 	for {
-		if h.feed.Commits.Head() > s.last {
-			part, seq, err := h.drawn.part(h.site, of(r), query, h.feed.Commits.Head())
+		if head > s.looked || l.rights != s.rights || s.looked == 0 && l.rights != "" {
+			part, seq, err := h.drawn.part(l, of(r), query, head, func() (func(), error) { return h.wait(r, false) })
 			if err != nil || s.message(part, seq) != nil {
 				return
 			}
+			s.looked, s.rights = head, l.rights
 		}
 		if !s.wait(r, more) {
+			return
+		}
+		head = h.feed.Commits.Head()
+		if l, err = h.look(r); err != nil {
+			h.over(s, r, err)
 			return
 		}
 	}
@@ -51,13 +67,15 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 
 // stream is an open connection.
 type stream struct {
-	w    http.ResponseWriter
-	to   *http.ResponseController
-	last uint64
-	sent []byte
+	w  http.ResponseWriter
+	to *http.ResponseController
+	// looked is up to which commit the log was looked at, with which rights, and sent a hash of what was sent last.
+	looked uint64
+	rights string
+	sent   [sha256.Size]byte
 }
 
-// wait returns when there may be more, after the pause.
+// wait returns when there may be more, after the pause, and at each beat, so that somebody who may not look any more is not told more.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	timer := time.NewTimer(beat)
 	defer timer.Stop()
@@ -79,11 +97,11 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 
 // message sends a part of a page as one event.
 func (s *stream) message(part []byte, seq uint64) error {
-	s.last = seq
-	if bytes.Equal(part, s.sent) {
+	hash := sha256.Sum256(part)
+	if hash == s.sent {
 		return nil
 	}
-	s.sent = part
+	s.sent = hash
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "id: %d\n", seq)
 	for line := range bytes.Lines(part) {
