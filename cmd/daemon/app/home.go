@@ -111,11 +111,16 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 	}, nil
 }
 
+// installedIn is the namespace of the pod; its error says that this process is in none.
+func installedIn() (string, error) {
+	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return strings.TrimSpace(string(raw)), err
+}
+
 // installation is the namespace that this process is installed in.
 func installation() string {
-	const inPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	if raw, err := os.ReadFile(inPod); err == nil {
-		return strings.TrimSpace(string(raw))
+	if namespace, err := installedIn(); err == nil {
+		return namespace
 	}
 	host, _ := os.Hostname() // it was asked for before
 	return "none (a process on " + host + ")"
