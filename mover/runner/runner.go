@@ -154,9 +154,9 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		d.retry.Reset()
 	}
 	var wait time.Duration
-	switch again := mover.Next(d.State) == step; {
-	case !again:
-		d.look.Reset() // something else follows, at once: the rollback of a final failure too
+	switch {
+	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
+		d.look.Reset() // something else follows, at once: the rollback of a final failure too, or what an operator has asked for meanwhile
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()

@@ -41,7 +41,7 @@ func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *r
 // eventually waits for what other goroutines bring about; the deadline only ends a test that has failed.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("still not: %s", what)
@@ -177,6 +177,24 @@ func TestAnAbortWakesAMoveInBackoff(t *testing.T) {
 	if err := process("user", l, nil).Abort(t.Context(), "go", "user/test", "seen enough"); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the rollback", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseRolledBack })
+	w.check(t, mover.PhaseRolledBack)
+}
+
+// An abort that is recorded while a step runs is seen when the step fails, and not only after the wait before it is tried again.
+func TestAnAbortDuringAStepThatFails(t *testing.T) {
+	l, w := logtest.Open(t), newWorld(3)
+	w.fail = map[mover.Step]mover.StepFailed{mover.CreateCopies: {Message: "the target does not answer"}}
+	w.before = func(ctx context.Context, step mover.Step) error {
+		if step != mover.CreateCopies {
+			return nil
+		}
+		return process("user", l, nil).Abort(ctx, "go", "user/test", "seen enough")
+	}
+	r := process("one", l, w)
+	r.After = func(time.Duration) <-chan time.Time { return nil }
+	moves, _ := drive(t, l, r, 1)
+	request(t, l, "go")
 	eventually(t, "the rollback", func() bool { s, _ := moves.Status("go"); return s.Phase == mover.PhaseRolledBack })
 	w.check(t, mover.PhaseRolledBack)
 }
