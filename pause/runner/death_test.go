@@ -1,12 +1,15 @@
 package runner_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/pause/request"
 )
@@ -59,6 +62,35 @@ func TestReleaseBeforeItIsAcknowledged(t *testing.T) {
 	if s.Acks[machine("a")].How != "" {
 		t.Errorf("%+v", s.Acks)
 	}
+}
+
+// A Pause that is deleted in the middle of a turn is restored without a wait.
+func TestReleaseDuringATurn(t *testing.T) {
+	l, w, id := logtest.Open(t), newWorld(t), "fleet/p/late"
+	ask(t, l, id)
+	release := releaseWhen(t, l, id, v1alpha1.PauseAcknowledging)
+	err := drive(t, "one", &life{}, overtaken{l, release}, w, id, func() {
+		if s := stateOf(t, l, id); s.Releasing && s.RestoredAt.IsZero() {
+			t.Error("it waits before it restores")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stateOf(t, l, id)
+	w.isOver(t, &s)
+}
+
+// overtaken is a log in which somebody else writes just before each commit.
+type overtaken struct {
+	aggregate.Log
+
+	write func()
+}
+
+func (o overtaken) Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error) {
+	o.write()
+	return o.Log.Append(ctx, c)
 }
 
 // While the API server refuses to write, a Pause says what is refused and what to do, and continues once it may: when it pauses, and

@@ -33,6 +33,8 @@ type drive struct {
 	names   []string            // of the Clusters that graph is about
 	graph   hold.Graph          // nil before the first look
 	blocked map[object.Ref]bool // objects that their provider held with block-move
+
+	overtaken bool // somebody else wrote during this turn
 }
 
 // turn does what can be done now, and says how long to wait before the next one.
@@ -217,6 +219,7 @@ func (d *drive) decide(ctx context.Context, o request.Observation) error {
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
+		d.overtaken = true
 		if err := d.Refresh(ctx, d.runner.Incarnation); err != nil {
 			return err
 		}

@@ -115,6 +115,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 			return err
 		}
 		before := d.Seq
+		d.overtaken = false
 		wait, err := d.turn(ctx, before)
 		switch {
 		case ctx.Err() != nil:
@@ -132,6 +133,9 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 		}
 		if d.State.Finished() {
 			return nil
+		}
+		if d.overtaken {
+			continue // the news that would end the wait has been taken in
 		}
 		if err := r.Sleep(ctx, wait, d.news, d.Seq); err != nil {
 			return err
